@@ -135,7 +135,7 @@ Result<DatabaseSummary> SummariseDatabase(Database& database) {
     summary.youngest_seconds = std::max(summary.youngest_seconds, seconds);
     ++summary.rows[record.row.status];
     ++summary.devices[record.key.device];
-    if (record.key.problem.starts_with("ceiling ")) ++summary.ceilings;
+    if (IsCeiling(record.key)) ++summary.ceilings;
     const std::string& build = record.key.build;
     ++summary.builds[build.substr(build.find(' ') + 1)];
     return OkStatus();

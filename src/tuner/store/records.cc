@@ -80,7 +80,7 @@ std::optional<DecisionRecord> ReadDecision(const sqlite::Statement& select) {
 }
 
 Status WriteRow(sqlite::Statement& insert, const RowKey& key, const Row& row) {
-  const Row stored = Stored(row);
+  const Row stored = Stored(key, row);
   RETURN_IF_ERROR(CheckLength(key.problem.size() + key.kernel.size() + key.params.size() +
                               key.device.size() + key.build.size() + row.reason.size()));
   return insert

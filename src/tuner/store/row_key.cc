@@ -11,6 +11,11 @@
 namespace fettle::tuner {
 namespace {
 
+/// How problems begin that are no computation (CeilingKey, NetworksKey, Calibrations), and the one
+/// of these that is in microseconds (RunOverheads).
+constexpr std::string_view kCeiling = "ceiling ", kInNetworks = "in networks",
+                           kBesideSteps = "in networks, beside the steps of a run";
+
 void Append(std::string& bytes, uint64_t value) {
   for (int shift = 0; shift < 64; shift += 8) bytes += static_cast<char>(value >> shift & 0xff);
 }
@@ -59,18 +64,29 @@ bool SameSubject(const RowKey& a, const RowKey& b) {
          a.params == b.params && Hardware(a.device) == Hardware(b.device);
 }
 
+bool IsCeiling(const RowKey& key) { return key.problem.starts_with(kCeiling); }
+
+bool IsTimed(const RowKey& key) { return !IsCeiling(key) && !key.problem.starts_with(kInNetworks); }
+
+std::string UnitOf(const RowKey& key, const Row& row) {
+  if (IsCeiling(key)) return row.reason;
+  return IsTimed(key) || key.problem == kBesideSteps ? "us" : "x";
+}
+
 int64_t UnixNow() {
   return std::chrono::duration_cast<std::chrono::seconds>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
 }
 
-Row Stored(const Row& row) {
+Row Stored(const RowKey& key, const Row& row) {
   Row stored = row;
   stored.prior = false;
   if (stored.unix_seconds == 0) stored.unix_seconds = UnixNow();
+  const bool is_timed = IsTimed(key);
   for (double* value : {&stored.median_us, &stored.mad_us, &stored.low_us, &stored.error}) {
-    if (std::isnan(*value)) *value = std::numeric_limits<double>::infinity();
+    const bool is_wrong = *value < 0 && (is_timed || value == &stored.error);
+    if (!std::isfinite(*value) || is_wrong) *value = std::numeric_limits<double>::infinity();
     if (*value == 0) *value = 0;  // loses the sign
   }
   return stored;

@@ -25,7 +25,7 @@ class RowsInMemory final : public Store {
 
   void Put(const RowKey& key, const Row& row) override {
     std::lock_guard lock(mutex_);
-    rows_[Subject(key)][key] = Stored(row);
+    rows_[Subject(key)][key] = Stored(key, row);
   }
 
   // Nothing here outlives the process, so it can leave no orphans.

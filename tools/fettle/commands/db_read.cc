@@ -11,6 +11,7 @@
 #include "report/table.h"
 #include "report/terminal.h"
 #include "tuner/store/database_file.h"
+#include "tuner/store/row_key.h"
 #include "tuner/store/schema.h"
 
 namespace fettle::tools {
@@ -34,10 +35,10 @@ std::string OneLine(std::string text) {
   return text;
 }
 
-/// Microseconds, but of what probes keep (tuner/cost/ceilings.h).
+/// Old ceilings have none.
 std::string UnitOf(const RowRecord& record) {
-  if (!record.key.problem.starts_with("ceiling ")) return "us";
-  return record.row.reason.empty() ? "1/s" : record.row.reason;
+  const std::string unit = tuner::UnitOf(record.key, record.row);
+  return unit.empty() ? "1/s" : unit;
 }
 
 std::string WithUnit(const RowRecord& record, double value) {

@@ -46,11 +46,18 @@ Status DbImport(const DbOptions& options) {
   ASSIGN_OR_RETURN(const LineCounts counts,
                    ImportLines(from_stdin ? std::cin : file,
                                from_stdin ? "standard input" : options.file, *database));
+  PrintWarnings(counts.warnings);
   if (options.json)
-    PrintJson({{"path", database->path()}, {"rows", counts.rows}, {"decisions", counts.decisions}});
+    PrintJson({{"path", database->path()},
+               {"rows", counts.rows},
+               {"decisions", counts.decisions},
+               {"refused", counts.refused},
+               {"warnings", counts.warnings}});
   else
-    fmt::print("{}: read {}, {}\n", database->path(), Count(counts.rows, "row"),
-               Count(counts.decisions, "decision"));
+    fmt::print(
+        "{}: read {}, {}{}\n", database->path(), Count(counts.rows, "row"),
+        Count(counts.decisions, "decision"),
+        counts.refused > 0 ? fmt::format("; refused {}", Count(counts.refused, "line")) : "");
   return OkStatus();
 }
 

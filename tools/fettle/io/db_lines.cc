@@ -18,7 +18,8 @@ using tuner::Row;
 using tuner::RowRecord;
 
 constexpr const char* kHeaderField = "fettle_tuning";
-constexpr int kFormat = 1;
+/// 1: what is no time stood in fields of times, a ceiling's unit in its reason.
+constexpr int kFormat = 2;
 constexpr size_t kLongestLine = 32 << 20;
 
 constexpr std::array<const char*, 5> kStatusNames = {"ok", "wrong", "failed", "crashed", "stopped"};
@@ -33,19 +34,26 @@ class Fields {
     return value == nullptr ? "" : value->get<std::string>();
   }
 
-  int64_t Integer(const char* name, int64_t most = std::numeric_limits<int>::max()) {
-    const auto fits = [most](const Json& json) {
-      return json.is_number_unsigned() && json.get<uint64_t>() <= static_cast<uint64_t>(most);
+  template <typename Int = int>
+  Int Integer(const char* name) {
+    constexpr int64_t kMost = std::numeric_limits<Int>::max(), kLeast = -kMost - 1;
+    const auto fits = [](const Json& json) {
+      if (json.is_number_unsigned()) return json.get<uint64_t>() <= uint64_t{kMost};
+      return json.is_number_integer() && json.get<int64_t>() >= kLeast;
     };
-    const Json* value = Find(name, fmt::format("an integer from 0 to {}", most), fits);
-    return value == nullptr ? 0 : value->get<int64_t>();
+    const Json* value = Find(name, fmt::format("an integer of {} bits", 8 * sizeof(Int)), fits);
+    return value == nullptr ? 0 : value->get<Int>();
   }
 
-  double Number(const char* name) {
-    const auto fits = [](const Json& json) {
-      return json.is_null() || (json.is_number() && json.get<double>() >= 0);
+  bool Has(const char* name) const { return object_.contains(name); }
+
+  /// Null is infinite.
+  double Number(const char* name, double least = 0) {
+    const auto fits = [least](const Json& json) {
+      return json.is_null() || (json.is_number() && json.get<double>() >= least);
     };
-    const Json* value = Find(name, "a number from 0 or null", fits);
+    const Json* value =
+        Find(name, least < 0 ? "a number or null" : "a number from 0 or null", fits);
     if (value == nullptr) return 0;
     return value->is_null() ? std::numeric_limits<double>::infinity() : value->get<double>();
   }
@@ -77,22 +85,37 @@ class Fields {
   Status status_;
 };
 
+/// The fields of a row that hold its figures: of times, and of what is none.
+struct FigureNames {
+  const char *median, *spread, *bound, *text;
+};
+constexpr FigureNames kTimes = {"median_us", "mad_us", "low_us", "reason"};
+constexpr FigureNames kOthers = {"value", "spread", "bound", "unit"};
+
 Status PutRow(Fields fields, tuner::Database& database) {
   const tuner::RowKey key = {.problem = fields.Text("problem"),
                              .kernel = fields.Text("kernel"),
-                             .version = static_cast<int>(fields.Integer("version")),
+                             .version = fields.Integer("version"),
                              .params = fields.Text("params"),
                              .device = fields.Text("device"),
-                             .protocol = static_cast<int>(fields.Integer("protocol")),
+                             .protocol = fields.Integer("protocol"),
                              .build = fields.Text("build")};
+  const bool is_timed = tuner::IsTimed(key);
+  // Format 1 names figures of all rows as those of times.
+  const bool has_unit = !is_timed && fields.Has(kOthers.text);
+  const FigureNames& names = has_unit ? kOthers : kTimes;
+  const double least = is_timed ? 0 : -std::numeric_limits<double>::max();
   Row row = {.status = fields.StatusOf("status"),
-             .median_us = fields.Number("median_us"),
-             .mad_us = fields.Number("mad_us"),
-             .low_us = fields.Number("low_us"),
-             .samples = static_cast<int>(fields.Integer("samples")),
+             .median_us = fields.Number(names.median, least),
+             .mad_us = fields.Number(names.spread, least),
+             .low_us = fields.Number(names.bound, least),
+             .samples = fields.Integer("samples"),
              .error = fields.Number("error"),
-             .reason = fields.Text("reason"),
-             .unix_seconds = fields.Integer("unix_seconds", std::numeric_limits<int64_t>::max())};
+             .unix_seconds = fields.Integer<int64_t>("unix_seconds")};
+  if (!has_unit || fields.Has(kTimes.text))
+    row.reason = fields.Text(kTimes.text);
+  else if (tuner::IsCeiling(key))
+    row.reason = fields.Text(kOthers.text);
   RETURN_IF_ERROR(fields.status());
   row.unix_seconds = std::min(row.unix_seconds, tuner::UnixNow());
   return database.Put(key, row, tuner::Conflict::kKeepYounger);
@@ -100,7 +123,7 @@ Status PutRow(Fields fields, tuner::Database& database) {
 
 Status PutDecision(Fields fields, tuner::Database& database) {
   DecisionRecord decision = {fields.Text("decision"), fields.Text("text"),
-                             fields.Integer("unix_seconds", std::numeric_limits<int64_t>::max())};
+                             fields.Integer<int64_t>("unix_seconds")};
   RETURN_IF_ERROR(fields.status());
   decision.unix_seconds = std::min(decision.unix_seconds, tuner::UnixNow());
   return database.PutDecision(decision, tuner::Conflict::kKeepYounger);
@@ -128,14 +151,48 @@ Result<std::optional<std::string>> NextLine(std::istream& in, std::string& buffe
   return std::make_optional(buffer.substr(0, in.eof() ? read : read - 1));
 }
 
-Status ImportLine(const std::string& line, bool first, tuner::Database& database,
-                  LineCounts& counts) {
+/// Goes on behind the rest of a line that is too long; false where it does not end.
+bool SkipLine(std::istream& in) {
+  constexpr std::streamsize kMost = 1 << 28;
+  in.clear();
+  in.ignore(kMost, '\n');
+  return in.good() ? in.gcount() < kMost : in.eof();
+}
+
+Status ImportLine(const std::string& line, tuner::Database& database, LineCounts& counts) {
   const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) return InvalidArgument("expected a JSON object");
-  if (first) return CheckHeader(object);
   const bool decision = object.contains("decision");
+  RETURN_IF_ERROR(decision ? PutDecision(Fields(object), database)
+                           : PutRow(Fields(object), database));
   ++(decision ? counts.decisions : counts.rows);
-  return decision ? PutDecision(Fields(object), database) : PutRow(Fields(object), database);
+  return OkStatus();
+}
+
+/// Reads the first line.
+Status ImportHeader(std::istream& in, const std::string& name, std::string& buffer) {
+  const auto line = NextLine(in, buffer);
+  const std::string place = name + ": line 1";
+  if (!line.ok()) return line.status().WithContext(place);
+  if (!line->has_value()) return InvalidArgument("{}: empty", name);
+  const Json object = Json::parse(**line, nullptr, /*allow_exceptions=*/false);
+  const Status status =
+      object.is_object() ? CheckHeader(object) : InvalidArgument("expected a JSON object");
+  return status.ok() ? status : status.WithContext(place);
+}
+
+/// Counts and names what is wrong about a line; fails where the file or the database is.
+Status Refuse(const Status& status, const std::string& place, LineCounts& counts) {
+  constexpr int64_t kMostNamed = 10;
+  if (status.code() != StatusCode::kInvalidArgument) return status.WithContext(place);
+  if (++counts.refused <= kMostNamed)
+    counts.warnings.emplace_back(status.WithContext(place).message());
+  else
+    counts.warnings.resize(kMostNamed);
+  if (counts.refused > kMostNamed)
+    counts.warnings.push_back(
+        fmt::format("and {} more lines are not imported", counts.refused - kMostNamed));
+  return OkStatus();
 }
 
 /// Writes the object on one line; false where JSON cannot hold it.
@@ -156,21 +213,24 @@ std::string StatusName(Row::Status status) { return kStatusNames.at(static_cast<
 
 Json RowJson(const RowRecord& record) {
   const auto& [key, row] = record;
-  return {{"problem", key.problem},
-          {"kernel", key.kernel},
-          {"version", key.version},
-          {"params", key.params},
-          {"device", key.device},
-          {"protocol", key.protocol},
-          {"build", key.build},
-          {"status", StatusName(row.status)},
-          {"median_us", NumberOrNull(row.median_us)},
-          {"mad_us", NumberOrNull(row.mad_us)},
-          {"low_us", NumberOrNull(row.low_us)},
-          {"samples", row.samples},
-          {"error", NumberOrNull(row.error)},
-          {"reason", row.reason},
-          {"unix_seconds", row.unix_seconds}};
+  const FigureNames& names = tuner::IsTimed(key) ? kTimes : kOthers;
+  Json json = {{"problem", key.problem},
+               {"kernel", key.kernel},
+               {"version", key.version},
+               {"params", key.params},
+               {"device", key.device},
+               {"protocol", key.protocol},
+               {"build", key.build},
+               {"status", StatusName(row.status)},
+               {names.median, NumberOrNull(row.median_us)},
+               {names.spread, NumberOrNull(row.mad_us)},
+               {names.bound, NumberOrNull(row.low_us)},
+               {"samples", row.samples},
+               {"error", NumberOrNull(row.error)},
+               {"unix_seconds", row.unix_seconds}};
+  if (!tuner::IsTimed(key)) json["unit"] = tuner::UnitOf(key, row);
+  if (!tuner::IsCeiling(key)) json["reason"] = row.reason;
+  return json;
 }
 
 Result<LineCounts> ExportLines(tuner::Database& database, std::ostream& out) {
@@ -196,17 +256,17 @@ Result<LineCounts> ImportLines(std::istream& in, const std::string& name,
   LineCounts counts;
   ASSIGN_OR_RETURN(auto transaction, tuner::sqlite::Transaction::Begin(database.connection()));
   std::string buffer;
-  for (int64_t number = 1;; ++number) {
-    const std::string place = fmt::format("{}: line {}", name, number);
+  RETURN_IF_ERROR(ImportHeader(in, name, buffer));
+  for (int64_t number = 2;; ++number) {
     const auto line = NextLine(in, buffer);
-    if (!line.ok()) return line.status().WithContext(place);
-    if (!line->has_value()) {
-      if (number == 1) return InvalidArgument("{}: empty", name);
-      break;
-    }
-    const Status status = ImportLine(**line, number == 1, database, counts);
-    if (!status.ok()) return status.WithContext(place);
+    if (line.ok() && !line->has_value()) break;
+    const std::string place = fmt::format("{}: line {}", name, number);
+    if (!line.ok() && !SkipLine(in)) return line.status().WithContext(place);
+    const Status status = line.ok() ? ImportLine(**line, database, counts) : line.status();
+    if (!status.ok()) RETURN_IF_ERROR(Refuse(status, place, counts));
   }
+  if (counts.refused > 0 && counts.rows + counts.decisions == 0)
+    return InvalidArgument("{}", counts.warnings.front());
   RETURN_IF_ERROR(transaction.Commit());
   return counts;
 }

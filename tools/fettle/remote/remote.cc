@@ -93,7 +93,7 @@ class Fleet {
   void RunOne(const std::shared_future<const RemoteOrder*>& order, const std::string& scratch,
               size_t i);
   Status Deliver(const RemoteOrder& order, const RemoteResults& results, size_t i);
-  Status KeepRows(const std::string& file) const;
+  Status KeepRows(const std::string& file, std::vector<std::string>& warnings) const;
   void Learn(const std::string& rows, size_t i);
   std::string PlaceFor(const std::string& file, size_t i);
   void Say(size_t i, const std::string& text);
@@ -132,7 +132,7 @@ void Fleet::Warn(size_t i, const std::string& text) {
   PrintWarnings({targets_[i].text + ": " + text});
 }
 
-Status Fleet::KeepRows(const std::string& file) const {
+Status Fleet::KeepRows(const std::string& file, std::vector<std::string>& warnings) const {
   if (file.empty() || common_.no_cache) return OkStatus();
   const std::string path = tuner::DatabasePath(common_.cache);
   if (path.empty()) return OkStatus();
@@ -141,13 +141,18 @@ Status Fleet::KeepRows(const std::string& file) const {
   ASSIGN_OR_RETURN(const auto database,
                    tuner::Database::Open(resolved, tuner::Database::Access::kWrite));
   std::ifstream lines(file, std::ios::binary);
-  return ImportLines(lines, file, *database).status();
+  ASSIGN_OR_RETURN(LineCounts counts, ImportLines(lines, file, *database));
+  warnings = std::move(counts.warnings);
+  return OkStatus();
 }
 
 void Fleet::Learn(const std::string& rows, size_t i) {
   const std::lock_guard lock(mutex_);
-  const Status kept = KeepRows(rows);
-  if (!kept.ok()) PrintWarnings({targets_[i].text + ": " + std::string(kept.message())});
+  std::vector<std::string> warnings;
+  const Status kept = KeepRows(rows, warnings);
+  if (!kept.ok()) warnings.emplace_back(kept.message());
+  for (std::string& warning : warnings) warning = targets_[i].text + ": " + warning;
+  PrintWarnings(warnings);
 }
 
 /// Where a package goes: of several targets they are told apart, as their devices may be equal.
