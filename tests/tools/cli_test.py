@@ -279,8 +279,8 @@ class Cli(unittest.TestCase):
 
     def test_budget_of_nothing_keeps_the_default(self):
         tuned = self.json("tune", self.model, *SMALL, "--no-cache", "--no-package", "--level", "none")
-        self.assertEqual(tuned["measured"], 0)
-        self.assertFalse(tuned["plan"]["optimal"])
+        nothing = self.json("tune", self.model, *SMALL, "--no-cache", "--no-package", "--budget", "0")
+        self.assertEqual((tuned["measured"], nothing["measured"], nothing["gate"]["pairs"]), (0, 0, 0))
         said = run("tune", self.model, *SMALL, "--no-cache", "--no-package", "--level", "none").stdout
         self.assertNotIn("budget", said)
         self.assertIn("the level none measures nothing", said)
@@ -609,9 +609,8 @@ class Cli(unittest.TestCase):
             process.send_signal(number)
             out, err = process.communicate(timeout=60)
             self.assertEqual((process.returncode, out), (1, ""), err)
-            said = re.search(r"interrupted, (\d+) of (\d+) measured", err)
+            said = re.search(r"interrupted; measurements made and kept: (\d+)", err)
             self.assertTrue(said, err)
-            self.assertLess(int(said[1]), int(said[2]))
             self.assertGreaterEqual(self.json("db", "info", "--cache", cache)["rows"], int(said[1]))
             self.assertNotIn("budget", err)
 

@@ -156,7 +156,7 @@ class Pages(unittest.TestCase):
         self.assertEqual(pathlib.Path("advised.onnx").exists(), advice["applied"]["path"] is not None)
         self.assertEqual(advice["applied"]["changes"] > 0, bool(advice["advice"]))
         if not advice["advice"]:
-            self.assertIn("good as it is", run("advise", MODEL, *SMALL, "--budget", "0").stdout)
+            self.assertIn("nothing to advise", run("advise", MODEL, *SMALL, "--budget", "0").stdout)
         self.says(3, "is the model itself", "advise", MODEL, "--apply", MODEL)
         self.says(3, "missing.onnx", "advise", "missing.onnx")
 

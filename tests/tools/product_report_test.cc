@@ -41,5 +41,24 @@ TEST(ProductReport, OneWrongLineIsNamedInPlaceOfThat) {
               names_b);
 }
 
+TEST(RaisePeaksTest, NothingIsOverItsPeak) {
+  const auto row = [](const char* peak, double share, bool verified) {
+    ProductRow made;
+    made.peak = peak;
+    made.share_of_peak = share;
+    made.verified = verified;
+    return made;
+  };
+  std::vector<ProductRow> rows = {row("fp32 fma", 1.6, true), row("fp32 fma", 0.8, true),
+                                  row("int8 dot", 0.9, true), row("fp32 fma", 9, false)};
+  const std::vector<std::string> said = RaisePeaks(rows);
+  EXPECT_DOUBLE_EQ(rows[0].share_of_peak, 1);
+  EXPECT_DOUBLE_EQ(rows[1].share_of_peak, 0.5);
+  EXPECT_DOUBLE_EQ(rows[2].share_of_peak, 0.9);
+  EXPECT_LE(rows[3].share_of_peak, 1) << "a wrong product raises nothing";
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_NE(said[0].find("1.60 times"), std::string::npos) << said[0];
+}
+
 }  // namespace
 }  // namespace fettle::tools

@@ -70,9 +70,8 @@ Result<TunedModel> ModelTuner::Run() {
   const int64_t start = NowNs();
   const Status status = RunRounds();
   if (IsCancelled()) {
-    const tuner::TuneReport& report = result_.report;
-    return Error(StatusCode::kCancelled, "interrupted, {} of {} measured",
-                 report.reused + report.measured, report.entries);
+    return Error(StatusCode::kCancelled, "interrupted; measurements made and kept: {}",
+                 result_.report.measured);
   }
   RETURN_IF_ERROR(status);
   if (!result_.known) WarnOfResidual(result_);

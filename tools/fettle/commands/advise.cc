@@ -79,7 +79,11 @@ Result<AppliedAdvice> Apply(const AdviseOptions& options, const Job& job, const 
 void PrintAdvice(const AdviseOptions& options, const Job& job, const Advice& advice,
                  const Json& document) {
   PrintChanges(advice, document["advice"], true);
-  if (document["advice"].empty())
+  if (advice.changes.empty())
+    fmt::print("nothing to advise: {}\n",
+               advice.found == 0 ? "no rule finds a change worth measuring in this network"
+                                 : "no change was measured");
+  else if (document["advice"].empty())
     fmt::print("{}\n",
                Fit(fmt::format("nothing to advise: of {} that were measured, none makes this "
                                "network faster beyond the spread; it is good as it is",

@@ -31,9 +31,12 @@ Shape StoredShape(int64_t batch, bool transposed, int64_t rows, int64_t columns)
 }
 
 Result<GemmJob> MakeJob(const GemmOptions& options, std::vector<std::string>& warnings) {
-  CommonOptions common = options.common;
-  // Times of another device than the one that was named would say nothing.
-  common.strict_device |= common.device != "auto" && common.device != "cpu";
+  const CommonOptions& common = options.common;
+  // Times of another device than the one that was named would say nothing. What it cannot compute
+  // at, a precision that is wished for, is another matter.
+  CommonOptions named = common;
+  named.strict_device |= common.device != "auto" && common.device != "cpu";
+  if (named.strict_device) RETURN_IF_ERROR(OpenAccelerator(named, warnings).status());
   ASSIGN_OR_RETURN(const runtime::SessionOptions session, MakeSessionOptions(common, warnings));
   const runtime::ProductProblem& p = options.problem;
   const int threads = ResolveThreads(common.threads);
@@ -70,7 +73,11 @@ Result<ExitCode> RunGemm(const GemmOptions& options) {
   if ((!options.ladder || has_strides) && !InterruptScope::Interrupted())
     if (const Status called = table.AddCall(); !called.ok() && !InterruptScope::Interrupted())
       return called;
-  PrintProducts(job, table.rows(), warnings);
+  std::vector<ProductRow> rows = table.rows();
+  const std::vector<std::string> raised = RaisePeaks(rows);
+  PrintWarnings(raised);
+  warnings.insert(warnings.end(), raised.begin(), raised.end());
+  PrintProducts(job, rows, warnings);
   if (std::ranges::any_of(table.rows(), &ProductRow::is_wrong)) return kExitDiffers;
   if (!InterruptScope::Interrupted()) return kExitOk;
   PrintMessage("fettle: interrupted; the results are those of {} lines\n", table.rows().size());

@@ -88,6 +88,8 @@ Prediction Predict(const Job& job, const ChosenPlans& plans, const runtime::Reco
     prediction.predicted_ms += steps[i].us * 1e-3;
     prediction.alone_ms += steps[i].alone_us * 1e-3;
   }
+  // Of steps that take no time each, nothing is predicted.
+  if (prediction.predicted_ms <= 0) return {};
   prediction.steps = std::move(steps);
   return prediction;
 }

@@ -19,7 +19,8 @@ void AddTuningOptions(CLI::App& app, TuningOptions& options) {
   app.add_option("--level", options.level, "how far to look: none|fast|work-size|normal|wide|full")
       ->envname("FETTLE_LEVEL")
       ->check(OneOf(tuner::LevelNames()));
-  app.add_option("--budget", options.budget, "seconds for measuring (default: no limit)")
+  app.add_option("--budget", options.budget,
+                 "seconds for the whole command; 0: nothing is measured (default: no limit)")
       ->envname("FETTLE_BUDGET")
       ->check(Between(0.0, 1e6));
   AddPlanBounds(app, options.bounds);
@@ -61,7 +62,8 @@ Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& co
   runtime::TuneModelOptions tune{.session = job.session};
   ASSIGN_OR_RETURN(tune.tune.level, tuner::LevelFromName(options.level));
   tune.tune.solver.seed = tune.tune.measure.seed = tune.gate.seed = common.seed;
-  if (options.budget > 0) tune.deadline_ns = start_ns + static_cast<int64_t>(options.budget * 1e9);
+  if (options.budget == 0) tune.tune.level = tuner::Level::kNone;
+  if (options.budget >= 0) tune.deadline_ns = start_ns + static_cast<int64_t>(options.budget * 1e9);
   tune.writes_package = options.writes_package;
   tune.packed_weights = options.packed_weights;
   tune.package_path = options.package_path;
@@ -79,7 +81,9 @@ Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& co
                                                : least_open);
     return true;
   };
-  return runtime::TuneModel(job.model, job.bound.tensors(), tune, store);
+  auto result = runtime::TuneModel(job.model, job.bound.tensors(), tune, store);
+  if (result.ok() && options.budget == 0) result->report.end = "a budget of 0 measures nothing";
+  return result;
 }
 
 std::vector<exec::StepProfile> StepsOfTuning(const runtime::TuneModelResult& result) {
@@ -105,9 +109,9 @@ bool WasCompared(const runtime::TuneModelResult& result) {
   return result.known || result.gate.pairs > 0;
 }
 
-int64_t Left(const tuner::TuneReport& report) {
-  return std::max<int64_t>(0, report.entries - report.measured - report.reused);
-}
+/// Choices of what may be the best plan that nobody measured: one definition for text and JSON. Not
+/// entries less measurements, for an entry takes many of these.
+int64_t Left(const tuner::TuneReport& report) { return report.stopped ? report.open : 0; }
 
 Json GateJson(const runtime::TuneModelResult& result) {
   const tuner::GateResult& gate = result.gate;
@@ -144,10 +148,10 @@ Json ChainsJson(const std::vector<runtime::TriedChain>& chains) {
 std::string LeftText(const runtime::TuneModelResult& result) {
   const tuner::TuneReport& report = result.report;
   if (!report.stopped) return "";
-  std::string text =
-      fmt::format("{}: {} of {} entries are left", report.end, Left(report), report.entries);
-  if (report.open > 0)
-    text += fmt::format(", {} of them in what may turn out to be the best plan", report.open);
+  std::string text = report.end;
+  if (const int64_t left = Left(report); left > 0)
+    text += fmt::format(": {} still {} on estimates", Count(left, "choice"),
+                        left == 1 ? "rests" : "rest");
   if (report.bound_us > 0 && result.expected_us > report.bound_us)
     text += fmt::format("; it may be up to {:.0f} % faster than the best of what was measured",
                         100 * (result.expected_us / report.bound_us - 1));
@@ -202,7 +206,7 @@ Json TuningJson(const runtime::TuneModelResult& result, const runtime::SessionOp
       {"priors", result.report.priors},
       {"compiled", Compiled(session)},
       {"entries", result.report.entries},
-      {"left", result.report.stopped ? Left(result.report) : 0},
+      {"left", Left(result.report)},
       {"choices", result.report.choices},
       {"rounds", result.report.rounds},
       {"solve_seconds", result.report.solve_seconds},
@@ -219,9 +223,10 @@ Json TuningJson(const runtime::TuneModelResult& result, const runtime::SessionOp
 
 std::string TuningText(const runtime::TuneModelResult& result,
                        const runtime::SessionOptions& session) {
-  std::string text = fmt::format("{} measured, {} reused of {} entries ({}), {} in {:.2f} s\n",
-                                 result.report.measured, result.report.reused,
-                                 result.report.entries, Count(result.report.choices, "choice"),
+  std::string text = fmt::format("{} made, {} known before; {} ({}), {} in {:.2f} s\n",
+                                 Count(result.report.measured, "measurement"), result.report.reused,
+                                 Count(result.report.entries, "kind") + " of steps",
+                                 Count(result.report.choices, "choice"),
                                  Count(result.report.rounds, "round"), result.seconds);
   if (session.accelerator() != nullptr) text += Count(Compiled(session), "program") + " compiled\n";
   text += LeftText(result);

@@ -25,7 +25,7 @@ planner::Bounds ToBounds(const PlanBounds& bounds);
 
 struct TuningOptions {
   std::string level = "normal";
-  double budget = 0;  // seconds; 0: none
+  double budget = -1;  // seconds; 0: nothing is measured, below: no limit
   PlanBounds bounds;
   bool writes_package = true;
   bool packed_weights = false;

@@ -174,6 +174,7 @@ Status AddAdvice(const ModelReportOptions& options, const Job& job, Json& data) 
                               {"nodes", std::move(nodes)},
                               {"same_function", measured.change.same_function}});
   }
+  data["advice_measured"] = advice.changes.size();
   data["advice_reason"] =
       fmt::format("{} of {} changes were measured", advice.changes.size(), advice.found);
   return OkStatus();

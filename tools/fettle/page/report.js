@@ -73,6 +73,10 @@ function drawAdvice() {
     box.append(el("p", {}, `None: ${data.advice_reason}.`));
     return;
   }
+  if (!data.advice_measured) {
+    box.append(el("p", {}, "Nothing: no change was measured."), how);
+    return;
+  }
   if (data.advice.length === 0) {
     box.append(el("p", {}, "Nothing: of the changes that were measured on this device, none makes this network faster beyond the spread. It is good as it is."), how);
     return;

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+
 #include "report/report.h"
 #include "report/table.h"
 #include "report/terminal.h"
@@ -112,6 +115,23 @@ std::string TableOf(const GemmOptions& options, const std::vector<ProductRow>& r
 }
 
 }  // namespace
+
+std::vector<std::string> RaisePeaks(std::vector<ProductRow>& rows) {
+  std::map<std::string, double> most;
+  for (const ProductRow& row : rows)
+    if (row.verified) most[row.peak] = std::max(most[row.peak], row.share_of_peak);
+  for (ProductRow& row : rows)
+    if (const double share = most[row.peak]; share > 1)
+      row.share_of_peak = std::min(1.0, row.share_of_peak / share);
+  std::vector<std::string> said;
+  for (const auto& [peak, share] : most)
+    if (share > 1)
+      said.push_back(
+          fmt::format("a product reached {:.2f} times what was measured as the peak '{}': "
+                      "shares are of that product",
+                      share, peak));
+  return said;
+}
 
 std::string RemarksOn(const std::vector<ProductRow>& rows) {
   std::string remarks, wrong;

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""What commands count and predict does not contradict itself: counts_test.py FETTLE FETTLE_DEMO"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FETTLE, DEMO = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:3])
+MODEL, SMALL = "enhance_x2.onnx", ["--shape", "picture=1x3x8x12"]
+
+
+class Counts(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        os.chdir(folder.name)
+        self.addCleanup(os.chdir, "/")
+        subprocess.run([DEMO, "."], check=True)
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("FETTLE_")}
+
+    def say(self, *words):
+        done = subprocess.run([FETTLE, *words, "--cache", "cache"], env=self.environment, capture_output=True, text=True,
+                              timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_a_budget_of_nothing_measures_nothing(self):
+        tuned = json.loads(self.say("tune", MODEL, *SMALL, "--no-package", "--budget", "0", "--json"))
+        self.assertEqual((tuned["measured"], tuned["gate"]["pairs"], tuned["gate"]["accepted"]), (0, 0, False))
+        self.assertEqual(tuned["end"], "a budget of 0 measures nothing")
+
+    def test_what_is_left_is_part_of_what_there_is(self):
+        for words in (["--level", "none"], ["--budget", "0.3"], ["--level", "fast"]):
+            tuned = json.loads(self.say("tune", MODEL, *SMALL, "--no-package", "--json", *words))
+            # Choices of one plan: not entries less measurements, of which an entry takes many.
+            self.assertLessEqual(tuned["left"], len(tuned["plan"]["nodes"]), words)
+            self.assertTrue(tuned["left"] == 0 or not tuned["complete"], words)
+
+    def test_nothing_is_predicted_of_steps_without_times(self):
+        for _ in range(2):
+            said = self.say("bench", MODEL, "--seconds", "0.05")
+            self.assertNotIn("inf", said)
+            self.assertNotIn("predicted: 0.000", said)
+
+    def test_low_precision_is_normal_where_a_device_has_no_other(self):
+        devices = json.loads(self.say("devices", "--json"))["opencl"]
+        if not devices:
+            self.skipTest("no OpenCL device")
+        product = json.loads(self.say("gemm", "--device", "opencl", "--precision", "low", "-m", "32", "-n", "32", "-k", "32",
+                                      "--iters", "2", "--evals", "0", "--json"))
+        self.assertEqual(product["precision"]["wanted"], "low")
+        self.assertTrue(all(row["share_of_peak"] is None or row["share_of_peak"] <= 1 for row in product["rows"]
+                            if "ms" in row))
+
+    def test_what_was_not_measured_is_not_called_good(self):
+        said = self.say("advise", MODEL, *SMALL, "--budget", "0")
+        self.assertIn("nothing to advise", said)
+        self.assertNotIn("good as it is", said)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
