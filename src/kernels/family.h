@@ -30,7 +30,12 @@ struct Family {
                const Device& device) = nullptr;
   /// Null: never.
   bool (*is_view)(const Problem& problem, const Facts& facts, const Device& device) = nullptr;
+  /// Whether nodes may have an absent first output, because nobody reads it.
+  bool takes_no_first_output = false;
 };
+
+/// kUnsupported where the first output of a node is absent: kernels take their sizes from it.
+Status CheckFirstOutputs(const ir::Graph& group);
 
 /// Family::taste that is the same for all groups.
 template <int kTaste, typename Facts>
@@ -105,6 +110,7 @@ class FamilyMatch final : public Match {
 template <const auto& kFamily>
 Result<std::unique_ptr<const Match>> MatchAs(std::shared_ptr<const ir::Graph> group,
                                              const Device& device) {
+  if (!kFamily.takes_no_first_output) RETURN_IF_ERROR(CheckFirstOutputs(*group));
   ASSIGN_OR_RETURN(auto facts, kFamily.read(*group, device));
   using Facts = decltype(facts);
   ASSIGN_OR_RETURN(std::vector<StateAssignment> states, kFamily.states(*group, facts, device));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/family.h"
+
 namespace fettle::kernels {
 namespace {
 
@@ -18,6 +20,14 @@ bool IsAllViews(const ir::Graph& group, const std::vector<Alias>& aliases) {
   for (const Alias& alias : aliases)
     if (alias.is_view) runs[alias.output] = false;
   return std::find(runs.begin(), runs.end(), true) == runs.end();
+}
+
+Status CheckFirstOutputs(const ir::Graph& group) {
+  for (const ir::Node& node : group.nodes()) {
+    if (node.output(0) == ir::kAbsent)
+      return Unsupported("nobody reads the first output of {}", node.op);
+  }
+  return OkStatus();
 }
 
 Result<std::shared_ptr<const Match>> MatchGroup(const KernelDesc& kernel,

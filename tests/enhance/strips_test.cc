@@ -37,7 +37,8 @@ TEST(Strips, EndAtResultsThatAreNoPicture) {
       ADD_FAILURE() << mean;
     } catch (const Failure& failure) {
       EXPECT_EQ(failure.code(), kExitFailed);
-      EXPECT_STREQ(failure.what(), "superres: the result is wrong: it is not as bright as its source");
+      EXPECT_STREQ(failure.what(),
+                   "superres: the result is wrong: it is not as bright as its source");
     }
 }
 

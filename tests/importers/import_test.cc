@@ -46,6 +46,19 @@ TEST(Import, KeepsNamesShapesAndSymbols) {
   EXPECT_EQ(ir::Describe(graph->nodes()[0]), "node #0 'act' (Relu, opset 17)");
 }
 
+/// Exporters write these for every extent that they do not know: no two of them are one.
+TEST(Import, ExtentsWithoutAName) {
+  Message shape;
+  for (const char* symbol : {"?", "-1", "None", "unk__17", "n"})
+    shape.Sub(1, Message().Text(2, symbol));
+  const Message type = Message().Sub(1, Message().Int(1, kFloat).Sub(2, shape));
+  const auto graph = Import({.nodes = {Node("Relu", {"x"}, {"y"})},
+                             .inputs = {Message().Text(1, "x").Sub(2, type)},
+                             .outputs = {Value("y", kFloat, {1, 1, 1, 1, 1})}});
+  ASSERT_TRUE(graph.ok()) << Failure(graph);
+  EXPECT_THAT(graph->value(graph->inputs[0]).symbols, ElementsAre("", "", "", "", "n"));
+}
+
 TEST(Import, NodesWithoutANameAreCalledByOperatorAndIndex) {
   const auto graph = Import({.nodes = {Node("Relu", {"x"}, {"h"}), Node("Relu", {"h"}, {"y"})},
                              .inputs = {Value("x", kFloat, {2})},

@@ -22,8 +22,8 @@ struct CarrierRow {
   std::string_view encoder, containers;
 };
 constexpr std::array kCarriers = {
-    CarrierRow{"libvpx-vp9", " webm matroska "},  CarrierRow{"prores_ks", " mov matroska "},
-    CarrierRow{"ffv1", " matroska avi nut "}, CarrierRow{"qtrle", " mov "},
+    CarrierRow{"libvpx-vp9", " webm matroska "}, CarrierRow{"prores_ks", " mov matroska "},
+    CarrierRow{"ffv1", " matroska avi nut "},    CarrierRow{"qtrle", " mov "},
     CarrierRow{"png", " mov avi nut "},
 };
 

@@ -120,6 +120,12 @@ Result<ir::Attribute> Convert(const AttributeRecord& record,
   return Unsupported("type {} is not supported", kKindNames[kind]);
 }
 
+/// What exporters write where they know neither an extent nor a name for it: each is an extent of
+/// its own.
+bool IsAnonymous(std::string_view symbol) {
+  return symbol == "?" || symbol == "-1" || symbol == "None" || symbol.starts_with("unk__");
+}
+
 Status AddExtent(std::string_view body, ir::Value* value, Dims* dims) {
   int64_t extent = -1;
   bool known = false;
@@ -138,7 +144,7 @@ Status AddExtent(std::string_view body, ir::Value* value, Dims* dims) {
   if (dims->size() >= kMaxRank) return InvalidModel("more than {} dimensions", kMaxRank);
   if (known && extent < -1) return InvalidModel("dimension {} is {}", dims->size(), extent);
   dims->push_back(extent);
-  value->symbols.push_back(Printable(symbol));
+  value->symbols.push_back(IsAnonymous(symbol) ? std::string() : Printable(symbol));
   return OkStatus();
 }
 

@@ -6,7 +6,7 @@
 #include "ops/op.h"
 #include "ops/transpose/op.h"
 #include "tensor/compact_floats.h"
-#include "tensor/transposed.h"
+#include "tensor/transposed_constant.h"
 
 namespace fettle::passes {
 namespace {

@@ -246,7 +246,7 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Recurr
 }
 
 constexpr Family<RecurrentAttributes> kFamily{
-    .read = Read, .states = States, .prepare = Make<Recurrent>};
+    .read = Read, .states = States, .prepare = Make<Recurrent>, .takes_no_first_output = true};
 
 }  // namespace
 

@@ -15,7 +15,9 @@ constexpr int64_t kElementsPerTask = 1024;
 
 class Reference final : public PreparedKernel {
  public:
-  Reference(const Problem& problem, const ops::Operator* op) : group_(problem.group), op_(*op) {}
+  Reference(const Problem& problem, const ops::Operator* op) : group_(problem.group), op_(*op) {
+    PlaceAbsentOutputs();
+  }
 
   std::vector<PackRequest> packs() const override {
     std::vector<PackRequest> requests;
@@ -31,6 +33,8 @@ class Reference final : public PreparedKernel {
     }
     return requests;
   }
+
+  int64_t workspace_bytes() const override { return workspace_bytes_; }
 
   Status Launch(const LaunchArgs& args) const override {
     const ir::Node& node = group_->nodes()[0];
@@ -52,14 +56,44 @@ class Reference final : public PreparedKernel {
         inputs.push_back(view(id, group_->inputs, args.inputs));
       }
     }
-    for (ir::ValueId id : node.outputs) {
-      outputs.push_back(id == ir::kAbsent ? HostView() : view(id, group_->outputs, args.outputs));
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      const ir::ValueId id = node.outputs[i];
+      outputs.push_back(id == ir::kAbsent ? ViewOf(absent_[i], args.workspace)
+                                          : view(id, group_->outputs, args.outputs));
     }
     const SubnormalScope scope(Subnormals::kKeep);
     return Run({node, inputs, outputs}, static_cast<CpuStream&>(args.stream));
   }
 
  private:
+  /// An output that nobody reads, which oracles write all the same.
+  struct Absent {
+    DType dtype = DType::kUndefined;
+    Shape shape;
+    int64_t offset = -1;  // in the workspace; -1: the output is bound, or is not inferred
+  };
+
+  void PlaceAbsentOutputs() {
+    const ir::Node& node = group_->nodes()[0];
+    absent_.resize(node.outputs.size());
+    if (std::ranges::count(node.outputs, ir::kAbsent) == 0) return;
+    const Result<ops::Inferred> inferred = ops::Infer(*group_, node);
+    if (!inferred.ok() || inferred->needed_input >= 0) return;
+    for (size_t i = 0; i < absent_.size(); ++i) {
+      const ops::InferContext::Output& output = inferred->outputs[i];
+      if (node.outputs[i] != ir::kAbsent || !output.set) continue;
+      absent_[i] = {output.dtype, output.shape, workspace_bytes_};
+      const int64_t bytes = StorageBytes(output.dtype, output.shape.elements());
+      workspace_bytes_ = (workspace_bytes_ + bytes + 63) / 64 * 64;
+    }
+  }
+
+  static HostView ViewOf(const Absent& absent, const Location& workspace) {
+    if (absent.offset < 0) return {};
+    return {workspace.host<std::byte>() + absent.offset, absent.dtype, absent.shape,
+            RowMajorStrides(absent.shape)};
+  }
+
   /// The distinct constant operands, in operand order.
   std::vector<ir::ValueId> Constants() const {
     std::vector<ir::ValueId> ids;
@@ -88,6 +122,8 @@ class Reference final : public PreparedKernel {
 
   std::shared_ptr<const ir::Graph> group_;
   const ops::Operator& op_;
+  std::vector<Absent> absent_;  // by outputs of the node
+  int64_t workspace_bytes_ = 0;
 };
 
 Result<const ops::Operator*> Read(const ir::Graph& group, const Device&) {
@@ -97,8 +133,11 @@ Result<const ops::Operator*> Read(const ir::Graph& group, const Device&) {
   return &op;
 }
 
-constexpr Family<const ops::Operator*> kFamily{
-    .read = Read, .states = RowMajorAlone, .prepare = Make<Reference>, .taste = Always<0>};
+constexpr Family<const ops::Operator*> kFamily{.read = Read,
+                                               .states = RowMajorAlone,
+                                               .prepare = Make<Reference>,
+                                               .taste = Always<0>,
+                                               .takes_no_first_output = true};
 
 }  // namespace
 

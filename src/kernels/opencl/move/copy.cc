@@ -149,7 +149,8 @@ constexpr Family<Plans> kFamily{.read = Read,
                                 .states = ListPlanned,
                                 .prepare = Prepare,
                                 .taste = Always<10>,
-                                .is_view = IsView};
+                                .is_view = IsView,
+                                .takes_no_first_output = true};
 
 }  // namespace
 

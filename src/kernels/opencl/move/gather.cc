@@ -276,8 +276,11 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pl
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
-constexpr Family<Plans> kFamily{
-    .read = Read, .states = ListPlanned, .prepare = Prepare, .taste = Always<10>};
+constexpr Family<Plans> kFamily{.read = Read,
+                                .states = ListPlanned,
+                                .prepare = Prepare,
+                                .taste = Always<10>,
+                                .takes_no_first_output = true};
 
 }  // namespace
 

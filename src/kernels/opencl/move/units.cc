@@ -186,8 +186,11 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Ru
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
-constexpr Family<RunTable> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .taste = Always<12>};
+constexpr Family<RunTable> kFamily{.read = Read,
+                                   .states = States,
+                                   .prepare = Prepare,
+                                   .taste = Always<12>,
+                                   .takes_no_first_output = true};
 
 }  // namespace
 

@@ -253,8 +253,12 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Ce
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
-constexpr Family<Cell> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Always<10>};
+constexpr Family<Cell> kFamily{.read = Read,
+                               .states = States,
+                               .prepare = Prepare,
+                               .params = Space,
+                               .taste = Always<10>,
+                               .takes_no_first_output = true};
 
 }  // namespace
 

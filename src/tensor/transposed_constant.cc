@@ -1,4 +1,4 @@
-#include "tensor/transposed.h"
+#include "tensor/transposed_constant.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 // Constants that are transposed as they are read.
-#include "tensor/transposed.h"
+#include "tensor/transposed_constant.h"
 
 #include <gtest/gtest.h>
 
