@@ -39,7 +39,7 @@ class TransposedElements final : public ConstantSource {
   int64_t RowOffset(int64_t row) const {
     int64_t offset = 0;
     for (int axis = shape_.rank() - 2; axis >= 0; --axis) {
-      offset += row % shape_[axis] * strides_[static_cast<size_t>(axis)];
+      offset += row % shape_[axis] * strides_[axis];
       row /= shape_[axis];
     }
     return offset;
@@ -52,8 +52,7 @@ class TransposedElements final : public ConstantSource {
       case 4: return CopyElements<4>(from, step, count, out);
       case 8: return CopyElements<8>(from, step, count, out);
       default:
-        for (int64_t i = 0; i < count; ++i)
-          std::memcpy(out + i * bytes_, from + i * step, static_cast<size_t>(bytes_));
+        for (int64_t i = 0; i < count; ++i) std::memcpy(out + i * bytes_, from + i * step, bytes_);
     }
   }
 

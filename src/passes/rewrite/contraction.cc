@@ -63,7 +63,7 @@ Loops Contraction::Joined(Loops loops, const Loops& then, const Loops& last) {
 
 double Elements(const Loops& loops, const std::vector<int64_t>& extents) {
   double elements = 1;
-  for (int loop : loops) elements *= static_cast<double>(extents[static_cast<size_t>(loop)]);
+  for (int loop : loops) elements *= static_cast<double>(extents[loop]);
   return elements;
 }
 

@@ -18,7 +18,7 @@ std::optional<TapRanges> LiveTaps(const ops::ConvAttributes& conv, const Shape& 
   TapRanges ranges;
   bool cuts = false;
   for (int i = 0; i < conv.spatial_rank(); ++i) {
-    const auto at = static_cast<size_t>(i);
+    const size_t at = i;
     const int64_t extent = x[i + 2], taps = conv.kernel[at];
     const int64_t last = ops::ConvOutputExtent(conv, i, extent) - 1;
     if (last < 0) return std::nullopt;

@@ -51,7 +51,7 @@ class EinsumSpeller {
  private:
   Dims Extents(const Loops& loops) const {
     Dims dims;
-    for (int loop : loops) dims.push_back(einsum_.extents[static_cast<size_t>(loop)]);
+    for (int loop : loops) dims.push_back(einsum_.extents[loop]);
     return dims;
   }
 
@@ -105,7 +105,7 @@ class EinsumSpeller {
     }
     perm.push_back(static_cast<int64_t>(first));
     perm.push_back(static_cast<int64_t>(second));
-    const int64_t extent = einsum_.extents[static_cast<size_t>(loop)];
+    const int64_t extent = einsum_.extents[loop];
     Dims dims = Extents(rest), flat = dims, taken = dims;
     dims.insert(dims.end(), {extent, extent});
     flat.push_back(extent * extent);
@@ -210,7 +210,7 @@ class EinsumSpeller {
       Dims dims;
       for (int loop : all) {
         if (Has(term.loops, loop)) own.push_back(loop);
-        dims.push_back(Has(term.loops, loop) ? einsum_.extents[static_cast<size_t>(loop)] : 1);
+        dims.push_back(Has(term.loops, loop) ? einsum_.extents[loop] : 1);
       }
       return Reshaped(Ordered(term, own), dims);
     };
