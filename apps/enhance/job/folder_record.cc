@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <ranges>
 
 #include "basics/files.h"
 #include "job/plan.h"
@@ -51,11 +50,13 @@ std::optional<int64_t> FolderRecord::Finished(const std::filesystem::path& input
   if (!std::filesystem::is_regular_file(output, error)) return std::nullopt;
   const std::string name = NameOf(output), source = FingerprintOf(input),
                     result = FingerprintOf(output);
-  for (const Line& line : lines_ | std::views::reverse)
-    if (line.output == name && line.source == source && line.result == result &&
-        !(overwrite && line.ended))
-      return line.damaged;
-  return std::nullopt;
+  // The newest line speaks.
+  const auto line = std::find_if(lines_.rbegin(), lines_.rend(), [&](const Line& each) {
+    return each.output == name && each.source == source && each.result == result &&
+           !(overwrite && each.ended);
+  });
+  if (line == lines_.rend()) return std::nullopt;
+  return line->damaged;
 }
 
 bool FolderRecord::Began(const std::filesystem::path& output) const {
