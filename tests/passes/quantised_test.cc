@@ -135,6 +135,15 @@ TEST(ByteTables, GoWhereTheyChangeNothing) {
             "DequantizeLinear TableLookup");
 }
 
+TEST(ByteTables, FollowBytesThatTakeTheNameOfAnOutput) {
+  // The choice between equal bytes goes: what wrote %a writes the output %w, which the table reads.
+  EXPECT_EQ(Tabled("input %f: f32[1x8x6x6]\nconst %o: bool[1] = 1\n"
+                   "%a = QuantizeLinear(%f, %t, %v)\n%b = DequantizeLinear(%a, %t, %v)\n"
+                   "%w = Where(%o, %a, %a)\n%c = Sigmoid(%b)\n"
+                   "%y = QuantizeLinear(%c, %s, %z)\noutput %w\n"),
+            "DequantizeLinear QuantizeLinear TableLookup");
+}
+
 TEST(ByteTables, LeaveFunctionsOfMore) {
   EXPECT_EQ(Tabled("input %p: u8[1x8x6x6] = noise(0, 255)\n%w = DequantizeLinear(%p, %s, %z)\n"
                    "%r = Add(%x, %w)\n%y = QuantizeLinear(%r, %t, %v)\n"),

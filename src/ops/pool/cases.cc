@@ -72,6 +72,26 @@ std::span<const Case> PoolCases() {
        "input %x: f32[1x3x9x9]\n"
        "%y = AveragePool(%x) {dilations=[2,2], kernel_shape=[3,3], pads=[1,0,2,1]}\n"
        "output %y\n"},
+      {"pool.average_windows_of_padding",
+       "input %x: f32[1x5x3x9]\n"
+       "%y = AveragePool(%x) {dilations=[4,3], kernel_shape=[2,3], pads=[2,3,2,3]}\n"
+       "output %y\n"},
+      {"pool.average_windows_of_padding_wide",
+       "input %x: f32[1x64x3x9]\n"
+       "%y = AveragePool(%x) {dilations=[4,3], kernel_shape=[2,3], pads=[2,3,2,3]}\n"
+       "output %y\n"},
+      {"pool.average_windows_of_padding_3d",
+       "input %x: f32[1x5x3x1x4]\n"
+       "%y = AveragePool(%x) {dilations=[4,2,2], kernel_shape=[2,2,2], pads=[2,1,1,2,1,1]}\n"
+       "output %y\n"},
+      {"pool.max_windows_of_padding",
+       "input %x: f32[1x5x3x9]\n"
+       "%m = MaxPool(%x) {dilations=[4,3], kernel_shape=[2,3], pads=[2,3,2,3]}\n%y = Relu(%m)\n"
+       "output %y\n"},
+      {"pool.max_windows_of_padding_wide",
+       "input %x: f32[1x64x3x9]\n"
+       "%m = MaxPool(%x) {dilations=[4,3], kernel_shape=[2,3], pads=[2,3,2,3]}\n%y = Relu(%m)\n"
+       "output %y\n"},
       {"pool.average_same_lower",
        "input %x: f32[1x3x8x7]\n"
        "%y = AveragePool(%x) {auto_pad=\"SAME_LOWER\", kernel_shape=[2,3], strides=[1,2]}\n"

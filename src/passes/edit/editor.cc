@@ -156,15 +156,15 @@ void Editor::Redirect(ir::ValueId from, ir::ValueId to) {
   changed_ = true;
 }
 
-bool Editor::Bypass(ir::NodeId id, ir::ValueId value) {
+ir::ValueId Editor::Bypass(ir::NodeId id, ir::ValueId value) {
   const ir::ValueId output = node(id).output(0);
   if (!IsOutput(output)) {
     Redirect(output, value);
     Remove(id);
-    return true;
+    return value;
   }
   const ir::NodeId producer = ProducerId(value);
-  if (producer < 0 || IsOutput(value)) return false;
+  if (producer < 0 || IsOutput(value)) return ir::kAbsent;
   // The name of a graph output must live on: the producer writes it instead.
   graph_.node(id).outputs.clear();
   for (ir::ValueId& input : graph_.node(id).inputs) {
@@ -182,7 +182,7 @@ bool Editor::Bypass(ir::NodeId id, ir::ValueId value) {
   if (kept.dtype == DType::kUndefined) kept.dtype = dropped.dtype;
   if (!kept.has_concrete_shape() && dropped.has_concrete_shape()) kept.shape = dropped.shape;
   Remove(id);
-  return true;
+  return output;
 }
 
 void Editor::MakeConstant(ir::ValueId id, Constant constant) {

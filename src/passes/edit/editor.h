@@ -50,9 +50,10 @@ class Editor {
   void SetInput(ir::NodeId node, size_t i, ir::ValueId value);
   void SetAttribute(ir::NodeId node, std::string_view name, ir::Attribute value);
   /// Makes all readers of `node`'s output 0 read `value`, which is equal to it, and removes the
-  /// node. Graph outputs keep their names: returns false, without a change, where one would lose
-  /// its own.
-  bool Bypass(ir::NodeId node, ir::ValueId value);
+  /// node. Graph outputs keep their names: where the node wrote one, the producer of `value` writes
+  /// that output from now on, and `value` is no more. Returns which of the two values lives on;
+  /// ir::kAbsent, without a change, where an output or a graph input would lose its name.
+  ir::ValueId Bypass(ir::NodeId node, ir::ValueId value);
   /// Makes the value a constant and removes its producer, which writes nothing else.
   void MakeConstant(ir::ValueId value, Constant constant);
   /// Removes `node`, then whatever is not needed without it.

@@ -42,14 +42,12 @@ class TableMaker {
     if (!function) return OkStatus();
     const DType from = editor_.value(function->of).dtype;
     if (IsByte(function->results.dtype())) {
-      ir::ValueId made = node.outputs[0];
       if (!IsIdentity(function->results, from)) {
         const ir::ValueId table = editor_.AddConstant(Constant::FromTensor(function->results));
         editor_.Replace(id, "TableLookup"_op, {function->of, table});
-      } else if (editor_.Bypass(id, function->of)) {
-        made = function->of;
+      } else if (Drop(id, function->of)) {
+        return OkStatus();
       }
-      if (made == function->of) return OkStatus();
     }
     functions_.resize(editor_.graph().values().size());
     functions_[node.outputs[0]] = *std::move(function);
@@ -57,6 +55,16 @@ class TableMaker {
   }
 
  private:
+  /// Drops a node whose result is equal to `of`. Where the result is a graph output, `of` takes its
+  /// name: what was a function of `of` is one of the output then.
+  bool Drop(ir::NodeId id, ir::ValueId of) {
+    const ir::ValueId kept = editor_.Bypass(id, of);
+    if (kept == ir::kAbsent) return false;
+    for (std::optional<Function>& function : functions_)
+      if (function && function->of == of) function->of = kept;
+    return true;
+  }
+
   static bool IsPointwise(const ir::Node& node) {
     if (node.op == "QuantizeLinear"_op || node.op == "DequantizeLinear"_op ||
         node.op == "TableLookup"_op) {

@@ -78,7 +78,7 @@ bool CancelThroughChain(Editor& editor, ir::NodeId second) {
   for (ir::ValueId changed : between) editor.ForgetShape(changed);
   const auto& inputs = editor.node(start).inputs;
   const size_t at = std::find(inputs.begin(), inputs.end(), value) - inputs.begin();
-  if (editor.Bypass(second, end)) {
+  if (editor.Bypass(second, end) != ir::kAbsent) {
     editor.SetInput(start, at, x);
     return true;
   }
@@ -92,7 +92,8 @@ bool MergePair(Editor& editor, ir::NodeId id) {
   const auto composed = Composed(editor, *before, node);
   if (!composed) return false;
   const ir::ValueId x = before->inputs[0];
-  if (std::is_sorted(composed->begin(), composed->end()) && editor.Bypass(id, x)) return true;
+  if (std::is_sorted(composed->begin(), composed->end()) && editor.Bypass(id, x) != ir::kAbsent)
+    return true;
   editor.Replace(id, "Transpose"_op, {x}, {{"perm", *composed}});
   return true;
 }

@@ -27,7 +27,8 @@ struct PoolPlan {
   bool selects_bytes() const { return max && storage != DType::kF32 && mul == 1 && add == 0; }
 };
 
-/// The taps of one axis that fall inside the input, and how many an average counts.
+/// The taps of one axis that fall inside the input, and how many an average counts: at least one,
+/// so that a window of padding alone gives 0.
 struct PoolTaps {
   int64_t begin, end, first, counted;  // `first`: input position of tap 0
 
@@ -46,6 +47,7 @@ struct PoolTaps {
     begin = below(0);
     end = std::max(begin, below(plan.in[axis]));
     counted = plan.count_include_pad ? below(plan.in[axis] + plan.pad_end[axis]) : end - begin;
+    counted = std::max<int64_t>(counted, 1);
   }
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/family.h"
+#include "kernels/opencl/pool/pixel_pool.h"
 #include "kernels/opencl/quantised/byte_product.h"
 #include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"
@@ -19,16 +20,9 @@ Result<ops::Window> Read(const ir::Graph& group, const Device&) {
   if (x.shape->rank() != 4 || x.is_constant()) return Unsupported("expected a tensor of rank 4");
   if (node.outputs.size() > 1) return Unsupported("indices are left to the reference");
   ASSIGN_OR_RETURN(ops::Window window, ops::ReadPool(node, *x.shape));
-  const auto& steps = window.dilations;
-  if (std::any_of(steps.begin(), steps.end(), [](int64_t step) { return step != 1; }))
-    return Unsupported("a window with gaps may hold padding alone");
-  for (size_t i = 0; i < 2; ++i) {
-    const int64_t last =
-        (group.value(group.outputs[0]).shape->dims()[i + 2] - 1) * window.strides[i] -
-        window.pad_begin[i];
-    if (last >= x.shape->dims()[i + 2] || window.pad_begin[i] >= window.kernel[i])
-      return Unsupported("a window of padding alone");
-  }
+  const bool gaps = std::ranges::any_of(window.dilations, [](int64_t step) { return step != 1; });
+  if (gaps) return Unsupported("a window with gaps");
+  RETURN_IF_ERROR(RefuseWindowsOfPadding(window, *x.shape, *group.value(node.outputs[0]).shape));
   return window;
 }
 

@@ -39,7 +39,28 @@ Result<bool> FoldsPlane(const ir::Graph& group, const ir::Node& node, const Shap
   return mask == plane;
 }
 
+/// Whether an axis has a window that no element of the input falls into.
+bool HasWindowOfPadding(const ops::Window& window, size_t axis, int64_t in, int64_t out) {
+  for (int64_t position = 0; position < out; ++position) {
+    const int64_t first = position * window.strides[axis] - window.pad_begin[axis];
+    bool inside = false;
+    for (int64_t tap = 0; tap < window.kernel[axis] && !inside; ++tap) {
+      const int64_t at = first + tap * window.dilations[axis];
+      inside = at >= 0 && at < in;
+    }
+    if (!inside) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+Status RefuseWindowsOfPadding(const ops::Window& window, const Shape& x, const Shape& y) {
+  for (size_t axis = 0; axis < window.kernel.size(); ++axis)
+    if (HasWindowOfPadding(window, axis, x.dims()[axis + 2], y.dims()[axis + 2]))
+      return Unsupported("a window of padding alone");
+  return OkStatus();
+}
 
 Result<PixelPool> ReadPixelPool(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
@@ -57,6 +78,8 @@ Result<PixelPool> ReadPixelPool(const ir::Graph& group, const Device&) {
   if (node.op != "MaxPool"_op && node.op != "AveragePool"_op)
     return Unsupported("computes poolings only");
   ASSIGN_OR_RETURN(ops::PoolAttributes pool, ops::ReadPool(node, *x.shape));
+  if (node.op == "MaxPool"_op)
+    RETURN_IF_ERROR(RefuseWindowsOfPadding(pool, *x.shape, *group.value(node.outputs[0]).shape));
   GiveHeight(pool);
   PixelPoolKind kind = PixelPoolKind::kMax;
   if (node.op == "AveragePool"_op)

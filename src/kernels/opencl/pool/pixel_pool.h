@@ -14,6 +14,11 @@ struct PixelPool {
   ops::Window window;  // of two axes
 };
 
+/// Refuses a pooling of which a window holds padding alone: a maximum of nothing would be written
+/// to the lanes behind the channels, too, which hold zeros. `x` and `y` are the shapes of input and
+/// output, the window has an extent for each axis behind the second.
+Status RefuseWindowsOfPadding(const ops::Window& window, const Shape& x, const Shape& y);
+
 /// MaxPool, AveragePool, their global forms, and ReduceMean and ReduceMax over the plane, of floats
 /// of rank 3 or 4. kUnsupported: anything else.
 Result<PixelPool> ReadPixelPool(const ir::Graph& group, const Device& device);

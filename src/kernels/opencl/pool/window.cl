@@ -1,7 +1,7 @@
 // Maximum or average over windows of a plane; the whole plane for the global ones. x and y are in
 // pixels of four channels (access.clh); a work-item makes one pixel of y: gws = {height * width,
 // channel blocks, batch}.
-//   kind              0 maximum, 1 average of what lies inside, 2 average with padding
+//   kind              0 maximum, of windows that all hold a pixel of x, 1 average of what lies inside, 2 average with padding
 //   kernel_stride     kernel height and width, stride down and across
 //   dilation_pad      dilation down and across, padding above and left of the input
 //   padded            input height + padding below, width + padding right: what kind 2 counts up to
@@ -32,7 +32,8 @@ __kernel void window(TENSOR_IN(x), const int4 x_dims, TENSOR_OUT(y), const int4 
       v = kind == 0 ? select(v, pixel, isgreater(pixel, v) | isnan(pixel)) : v + pixel;
     }
   }
-  if (kind != 0) v /= (float)(kind == 1 ? inside : counted);
+  // The average of padding alone is 0.
+  if (kind != 0) v /= (float)max(kind == 1 ? inside : counted, 1);
   const float4 result = FINISH(v, y_dims, n, block, row, column);
   STORE4(result, y, y_dims, n, block, row, column);
 }
