@@ -14,7 +14,9 @@ namespace fettle::ops {
 /// Bits lie in words of u64, channels innermost: [n, spatial..., group * words]. Each group of
 /// channels begins a word, its first channel in bit 0; bits behind its last channel are zero.
 inline constexpr int64_t kWordBits = 64;
-constexpr int64_t WordsOf(int64_t channels) { return (channels + kWordBits - 1) / kWordBits; }
+constexpr int64_t WordsOf(int64_t channels) {
+  return channels / kWordBits + (channels % kWordBits != 0 ? 1 : 0);
+}
 /// The bits of word `word` that hold channels.
 constexpr uint64_t WordMask(int64_t channels, int64_t word) {
   const int64_t left = channels - word * kWordBits;

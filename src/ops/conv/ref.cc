@@ -35,7 +35,7 @@ void AddScaledRow(const X* row, int64_t step, double zero, double weight, std::s
 template <typename X, typename W>
 void AddTap(const ConvOperands& op, int64_t x_offset, int64_t w_offset, int64_t x_step,
             double w_zero, std::span<double> sums) {
-  if (sums.empty()) return;
+  if (sums.empty() || op.w.shape[1] == 0) return;
   const X* x = op.x.as<X>() + x_offset;
   const W* w = op.w.as<W>() + w_offset;
   for (int64_t c = 0; c < op.w.shape[1]; ++c) {
