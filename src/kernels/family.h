@@ -32,7 +32,14 @@ struct Family {
   bool (*is_view)(const Problem& problem, const Facts& facts, const Device& device) = nullptr;
   /// Whether nodes may have an absent first output, because nobody reads it.
   bool takes_no_first_output = false;
+  /// Whether row-major inputs of their values' own types may be the caller's memory: no byte behind
+  /// an element is read, and elements are aligned as their type is, no more.
+  bool reads_callers_memory = false;
 };
+
+/// Adds what `states` lists with row-major inputs bound by the caller, in all combinations where
+/// they are few, otherwise all of them at once.
+void AddCallersMemory(const ir::Graph& group, std::vector<StateAssignment>& states);
 
 /// kUnsupported where the first output of a node is absent: kernels take their sizes from it.
 Status CheckFirstOutputs(const ir::Graph& group);
@@ -114,6 +121,7 @@ Result<std::unique_ptr<const Match>> MatchAs(std::shared_ptr<const ir::Graph> gr
   ASSIGN_OR_RETURN(auto facts, kFamily.read(*group, device));
   using Facts = decltype(facts);
   ASSIGN_OR_RETURN(std::vector<StateAssignment> states, kFamily.states(*group, facts, device));
+  if (kFamily.reads_callers_memory) AddCallersMemory(*group, states);
   return std::unique_ptr<const Match>(std::make_unique<FamilyMatch<Facts>>(
       kFamily, std::move(group), std::move(facts), std::move(states), device));
 }

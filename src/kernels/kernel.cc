@@ -83,4 +83,24 @@ StateAssignment RowMajorStates(const ir::Graph& group) {
   return states;
 }
 
+void AddCallersMemory(const ir::Graph& group, std::vector<StateAssignment>& states) {
+  constexpr size_t kFew = 3;
+  const size_t count = states.size();
+  for (size_t s = 0; s < count; ++s) {
+    std::vector<size_t> readable;
+    for (size_t i = 0; i < group.inputs.size(); ++i) {
+      const State plain{.storage = group.value(group.inputs[i]).dtype};
+      if (states[s].inputs[i] == plain) readable.push_back(i);
+    }
+    if (readable.empty()) continue;
+    const unsigned all = readable.size() <= kFew ? (1u << readable.size()) - 1 : 1;
+    for (unsigned chosen = 1; chosen <= all; ++chosen) {
+      StateAssignment next = states[s];
+      for (size_t k = 0; k < readable.size(); ++k)
+        next.inputs[readable[k]].external = readable.size() > kFew || (chosen >> k & 1) != 0;
+      states.push_back(std::move(next));
+    }
+  }
+}
+
 }  // namespace fettle::kernels

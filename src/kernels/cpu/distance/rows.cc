@@ -107,8 +107,11 @@ Result<Distances> Read(const ir::Graph& group, const Device&) {
                    node.attributes.Text("metric") == "euclidean"};
 }
 
-constexpr Family<Distances> kFamily{
-    .read = Read, .states = RowMajorAlone, .prepare = Make<DistanceRows>, .taste = Always<10>};
+constexpr Family<Distances> kFamily{.read = Read,
+                                    .states = RowMajorAlone,
+                                    .prepare = Make<DistanceRows>,
+                                    .taste = Always<10>,
+                                    .reads_callers_memory = true};
 
 }  // namespace
 

@@ -149,8 +149,11 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Ex
       new Chain(std::move(program), InPlace(group, problem.states), std::move(pads)));
 }
 
-constexpr Family<Expr> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
+constexpr Family<Expr> kFamily{.read = Read,
+                               .states = States,
+                               .prepare = Prepare,
+                               .taste = Always<10>,
+                               .reads_callers_memory = true};
 
 }  // namespace
 

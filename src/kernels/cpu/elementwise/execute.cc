@@ -35,10 +35,10 @@ HWY_INLINE V LoadFull(D d, V all, const float* p) {
   if constexpr (once) return all;
   return hn::LoadU(d, p);
 }
-template <bool once, class D, class M, class V>
-HWY_INLINE V LoadTail(D d, M mask, V all, const float* p) {
+template <bool once, class D, class V>
+HWY_INLINE V LoadTail(D d, int64_t n, V all, const float* p) {
   if constexpr (once) return all;
-  return hn::MaskedLoad(mask, d, p);
+  return LoadFirst(d, n, p);
 }
 
 template <class F>
@@ -60,8 +60,8 @@ HWY_INLINE void Map1(const F& f, Area area, View a, float* dst, int64_t dst_stri
       hn::StoreU(f(d, hn::LoadU(d, a.data + i)), d, dst + i);
     }
     if (i == area.cols) continue;
-    const auto mask = hn::FirstN(d, area.cols - i);
-    StoreFirst(d, f(d, hn::MaskedLoad(mask, d, a.data + i)), area.cols - i, dst + i);
+    const int64_t n = area.cols - i;
+    StoreFirst(d, f(d, LoadFirst(d, n, a.data + i)), n, dst + i);
   }
 }
 
@@ -79,10 +79,10 @@ HWY_INLINE void Map2(const F& f, Area area, View a, View b, float* dst, int64_t 
                  out + i);
     }
     if (i == area.cols) continue;
-    const auto mask = hn::FirstN(d, area.cols - i);
-    StoreFirst(
-        d, f(d, LoadTail<a_once>(d, mask, all_a, pa + i), LoadTail<b_once>(d, mask, all_b, pb + i)),
-        area.cols - i, out + i);
+    const int64_t n = area.cols - i;
+    StoreFirst(d,
+               f(d, LoadTail<a_once>(d, n, all_a, pa + i), LoadTail<b_once>(d, n, all_b, pb + i)),
+               n, out + i);
   }
 }
 
@@ -103,11 +103,11 @@ HWY_INLINE void Map3(const F& f, Area area, View a, View b, View c, float* dst,
                  d, out + i);
     }
     if (i == area.cols) continue;
-    const auto mask = hn::FirstN(d, area.cols - i);
+    const int64_t n = area.cols - i;
     StoreFirst(d,
-               f(d, hn::MaskedLoad(mask, d, pa + i), LoadTail<b_once>(d, mask, all_b, pb + i),
-                 LoadTail<c_once>(d, mask, all_c, pc + i)),
-               area.cols - i, out + i);
+               f(d, LoadFirst(d, n, pa + i), LoadTail<b_once>(d, n, all_b, pb + i),
+                 LoadTail<c_once>(d, n, all_c, pc + i)),
+               n, out + i);
   }
 }
 

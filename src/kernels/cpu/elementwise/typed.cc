@@ -1,6 +1,7 @@
-// cpu.elementwise.typed: one element-wise operator on i32, i64 or bool, Where on any type, and Cast
-// between integers, in any layout: plain loops that the compiler vectorises.
+// cpu.elementwise.typed: one element-wise operator on integers, bool or double, Where on any type,
+// and Cast between these and float, in any layout: plain loops that the compiler vectorises.
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/cpu/elementwise/broadcast.h"
 #include "kernels/cpu/elementwise/typed_rows.h"
@@ -17,9 +18,18 @@ using elementwise::FindCastRow;
 using elementwise::FindNumericRow;
 using elementwise::FindWhereRow;
 using elementwise::TypedRow;
-using elementwise::TypedRowArgs;
 
-Result<TypedRow> Read(const ir::Graph& group, const Device&) {
+/// The loop, and whether another kernel computes such operators in vectors of its own.
+struct Facts {
+  TypedRow function = nullptr;
+  bool is_float = false;
+};
+
+std::string_view LoopOf(const ir::Node& node) {
+  return node.op == "Mod"_op && node.attributes.Int("fmod", 0) != 0 ? "FMod" : node.op.name();
+}
+
+Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1) return Unsupported("not a single node");
   const ir::Node& node = group.nodes()[0];
   if (group.outputs.size() != 1 || node.inputs.empty() ||
@@ -35,14 +45,37 @@ Result<TypedRow> Read(const ir::Graph& group, const Device&) {
     function = FindWhereRow(group.value(node.outputs[0]).dtype);
   } else if (node.op == "Cast"_op) {
     function = FindCastRow(dtype, group.value(node.outputs[0]).dtype);
-  } else if (node.inputs.size() <= 2) {
-    function = FindNumericRow(dtype, node.op);
-    const bool folds_one = node.inputs.size() == 1 && (node.op == "Max"_op || node.op == "Min"_op);
-    if (folds_one) function = nullptr;
+  } else {
+    function = FindNumericRow(dtype, LoopOf(node));
+    // These take any number of operands.
+    const bool folds = node.op == "Max"_op || node.op == "Min"_op;
+    if (folds && node.inputs.size() != 2) function = nullptr;
   }
   if (function == nullptr)
     return Unsupported("{} of {} has no loop here", node.op, DTypeName(dtype));
-  return function;
+  const DType result = group.value(node.outputs[0]).dtype;
+  return Facts{function, IsFloat(dtype) && IsFloat(result) && dtype != DType::kF64};
+}
+
+template <typename T>
+void CopyRow(const std::byte* from, int64_t stride, int64_t n, std::byte* to) {
+  const auto* x = reinterpret_cast<const T*>(from);
+  auto* y = reinterpret_cast<T*>(to);
+  if (stride == 0) {
+    std::fill_n(y, n, *x);
+  } else {
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i * stride];
+  }
+}
+
+/// `n` elements that lie `stride` of them apart, without gaps.
+void CopyRow(int64_t bytes, const std::byte* from, int64_t stride, int64_t n, std::byte* to) {
+  switch (bytes) {
+    case 1: return CopyRow<uint8_t>(from, stride, n, to);
+    case 2: return CopyRow<uint16_t>(from, stride, n, to);
+    case 4: return CopyRow<uint32_t>(from, stride, n, to);
+    default: return CopyRow<uint64_t>(from, stride, n, to);
+  }
 }
 
 class Typed final : public PreparedKernel {
@@ -66,6 +99,7 @@ class Typed final : public PreparedKernel {
                           return OkStatus();
                         }});
     }
+    for (size_t i = 0; i < operands_.size(); ++i) is_dense_ = is_dense_ && loop_.stride(i) == 1;
   }
 
   std::vector<PackRequest> packs() const override { return packs_; }
@@ -73,23 +107,38 @@ class Typed final : public PreparedKernel {
   Status Launch(const LaunchArgs& args) const override {
     auto& stream = static_cast<CpuStream&>(args.stream);
     loop_.Run(stream, [&](const int64_t* offsets, int64_t n, int64_t at) {
-      TypedRowArgs row{};
+      const std::byte* in[elementwise::kMaxTypedOperands] = {};
       for (size_t i = 0; i < operands_.size(); ++i) {
         const Operand& operand = operands_[i];
         const Location& from =
             operand.packed ? args.packed[operand.index] : args.inputs[operand.index];
-        row.in[i] = from.host<std::byte>() + offsets[i] * operand.bytes;
-        row.stride[i] = loop_.stride(i);
+        in[i] = from.host<std::byte>() + offsets[i] * operand.bytes;
       }
-      row.out = args.outputs[0].host<std::byte>() + at * output_bytes_;
-      row.n = n;
-      function_(row);
+      RunRow(in, args.outputs[0].host<std::byte>() + at * output_bytes_, n);
     });
     pads_.Zero(stream, args.outputs[0].host<std::byte>());
     return OkStatus();
   }
 
  private:
+  /// Operands with gaps, or of one element, are copied into rows without.
+  void RunRow(const std::byte* const* in, std::byte* out, int64_t n) const {
+    constexpr int64_t kChunk = 512, kMaxBytes = 8;
+    alignas(64) std::byte rows[elementwise::kMaxTypedOperands][kChunk * kMaxBytes];
+    const std::byte* now[elementwise::kMaxTypedOperands] = {};
+    const int64_t step = is_dense_ ? n : kChunk;
+    for (int64_t i = 0; i < n; i += step) {
+      const int64_t count = std::min(step, n - i);
+      for (size_t k = 0; k < operands_.size(); ++k) {
+        const int64_t bytes = operands_[k].bytes, stride = loop_.stride(k);
+        now[k] = stride == 1 ? in[k] + i * bytes : rows[k];
+        const bool is_there = stride == 1 || (stride == 0 && i > 0);
+        if (!is_there) CopyRow(bytes, in[k] + i * stride * bytes, stride, count, rows[k]);
+      }
+      function_(now, out + i * output_bytes_, count);
+    }
+  }
+
   struct Operand {
     int64_t bytes;
     bool packed;
@@ -100,6 +149,7 @@ class Typed final : public PreparedKernel {
   BroadcastLoop loop_;
   PadLanes pads_;
   int64_t output_bytes_ = 0;
+  bool is_dense_ = true;
   std::vector<Operand> operands_;
   std::vector<PackRequest> packs_;
 };
@@ -131,8 +181,7 @@ StateAssignment InLayout(const ir::Graph& group, const Layout& layout) {
   return states;
 }
 
-Result<std::vector<StateAssignment>> States(const ir::Graph& group, const TypedRow&,
-                                            const Device&) {
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&, const Device&) {
   const Shape& full = *group.value(group.outputs[0]).shape;
   std::vector<Layout> layouts = BlockedLayouts(full);
   layouts.insert(layouts.begin(), {Layout::RowMajor(), Layout::ChannelsLast(full.rank())});
@@ -145,18 +194,24 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const TypedR
   return states;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const TypedRow& function,
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
                                                 const Params&, const Device&) {
   const ir::Graph& group = *problem.group;
   ASSIGN_OR_RETURN(BroadcastLoop loop, MakeLoop(group, problem.states));
   const State& state = problem.states.outputs[0];
   PadLanes pads(problem.shape(group.outputs[0]), state.layout, StorageBytes(state.storage, 1));
   return std::unique_ptr<PreparedKernel>(
-      new Typed(group, function, std::move(loop), std::move(pads)));
+      new Typed(group, facts.function, std::move(loop), std::move(pads)));
 }
 
-constexpr Family<TypedRow> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .taste = Always<5>};
+/// cpu.elementwise.chain has 10.
+int Taste(const Facts& facts, const Device&) { return facts.is_float ? 5 : 11; }
+
+constexpr Family<Facts> kFamily{.read = Read,
+                                .states = States,
+                                .prepare = Prepare,
+                                .taste = Taste,
+                                .reads_callers_memory = true};
 
 }  // namespace
 

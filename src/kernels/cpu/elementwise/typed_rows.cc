@@ -1,176 +1,232 @@
 #include "kernels/cpu/elementwise/typed_rows.h"
 
 #include <algorithm>
+#include <cmath>
+#include <concepts>
 #include <functional>
+#include <limits>
 #include <type_traits>
 
 namespace fettle::kernels::elementwise {
 namespace {
 
-// Overflow wraps: sums and products are formed in the unsigned type.
+/// The result of an operator as T. Integers wrap: they are computed as unsigned numbers.
 template <typename T>
-using Unsigned = std::make_unsigned_t<T>;
-struct AddFn {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return static_cast<T>(static_cast<Unsigned<T>>(a) + static_cast<Unsigned<T>>(b));
+T As(auto value) {
+  return static_cast<T>(value);
+}
+
+/// The remainder has the sign of the divisor, or of the dividend with fmod; that by 0 is 0.
+template <typename T>
+T Remainder(T a, T b, bool fmod) {
+  if (b == 0) return 0;
+  if constexpr (std::is_signed_v<T>) {
+    if (b == -1) return 0;
+    const T r = As<T>(a % b);
+    return !fmod && r != 0 && (r < 0) != (b < 0) ? As<T>(r + b) : r;
   }
-};
-struct SubFn {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return static_cast<T>(static_cast<Unsigned<T>>(a) - static_cast<Unsigned<T>>(b));
-  }
-};
-struct MulFn {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return static_cast<T>(static_cast<Unsigned<T>>(a) * static_cast<Unsigned<T>>(b));
-  }
-};
+  return As<T>(a % b);
+}
+
 /// Truncates; by zero gives 0, and the least value by -1 wraps.
-struct DivFn {
-  template <typename T>
-  T operator()(T a, T b) const {
-    if (b == 0) return 0;
-    if (b == -1) return SubFn()(T{0}, a);
-    return static_cast<T>(a / b);
-  }
-};
-struct MaxFn {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return a > b ? a : b;
-  }
-};
-struct MinFn {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return a < b ? a : b;
-  }
-};
-struct NegFn {
-  template <typename T>
-  T operator()(T a) const {
-    return SubFn()(T{0}, a);
-  }
-};
-struct AbsFn {
-  template <typename T>
-  T operator()(T a) const {
-    return a < 0 ? SubFn()(T{0}, a) : a;
-  }
-};
-struct ReluFn {
-  template <typename T>
-  T operator()(T a) const {
-    return a < 0 ? T{0} : a;
-  }
-};
-
-template <typename T, typename R, typename F>
-void BinaryRow(const TypedRowArgs& args) {
-  const auto* a = reinterpret_cast<const T*>(args.in[0]);
-  const auto* b = reinterpret_cast<const T*>(args.in[1]);
-  auto* y = reinterpret_cast<R*>(args.out);
-  const int64_t n = args.n, sa = args.stride[0], sb = args.stride[1];
-  const F f;
-  if (sa == 1 && sb == 1) {
-    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<R>(f(a[i], b[i]));
-  } else if (sa == 1 && sb == 0) {
-    const T v = *b;
-    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<R>(f(a[i], v));
-  } else {
-    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<R>(f(a[i * sa], b[i * sb]));
-  }
-}
-
-template <typename T, typename R, typename F>
-void UnaryRow(const TypedRowArgs& args) {
-  const auto* a = reinterpret_cast<const T*>(args.in[0]);
-  auto* y = reinterpret_cast<R*>(args.out);
-  const F f;
-  for (int64_t i = 0; i < args.n; ++i) y[i] = static_cast<R>(f(a[i * args.stride[0]]));
-}
-
-/// `T`: any type of the element's size.
 template <typename T>
-void WhereRow(const TypedRowArgs& args) {
-  const auto* c = reinterpret_cast<const uint8_t*>(args.in[0]);
-  const auto* a = reinterpret_cast<const T*>(args.in[1]);
-  const auto* b = reinterpret_cast<const T*>(args.in[2]);
-  auto* y = reinterpret_cast<T*>(args.out);
-  for (int64_t i = 0; i < args.n; ++i) {
-    y[i] = c[i * args.stride[0]] != 0 ? a[i * args.stride[1]] : b[i * args.stride[2]];
+T Quotient(T a, T b) {
+  if constexpr (std::integral<T>) {
+    if (b == 0) return 0;
+    if constexpr (std::is_signed_v<T>)
+      if (b == -1) return As<T>(0 - As<uint64_t>(a));
   }
+  return As<T>(a / b);
 }
 
-template <typename From, typename To>
-void CastRow(const TypedRowArgs& args) {
-  const auto* a = reinterpret_cast<const From*>(args.in[0]);
-  auto* y = reinterpret_cast<To*>(args.out);
-  for (int64_t i = 0; i < args.n; ++i) y[i] = static_cast<To>(a[i * args.stride[0]]);
+// NaN as the first operand wins.
+template <typename T>
+T Larger(T a, T b) {
+  return a != a || a > b ? a : b;
+}
+template <typename T>
+T Smaller(T a, T b) {
+  return a != a || a < b ? a : b;
+}
+
+/// y = F(x...), element by element; operands of the types T, results of type R.
+template <typename F, typename R, typename... T>
+void Map(const std::byte* const in[kMaxTypedOperands], std::byte* out, int64_t n) {
+  // Pointers are values of the loop: stores of bytes might change those in `in`.
+  const auto run = [n](R* y, const T*... x) {
+    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<R>(F{}(x[i]...));
+  };
+  [&]<size_t... k>(std::index_sequence<k...>) {
+    run(reinterpret_cast<R*>(out), reinterpret_cast<const T*>(in[k])...);
+  }
+  (std::index_sequence_for<T...>());
+}
+template <typename T, typename F>
+constexpr TypedRow Of1(F) {
+  return Map<F, T, T>;
+}
+template <typename T, typename F>
+constexpr TypedRow Of2(F) {
+  return Map<F, T, T, T>;
+}
+template <typename T, typename F>
+constexpr TypedRow Of3(F) {
+  return Map<F, T, T, T, T>;
+}
+template <typename T, typename F>
+constexpr TypedRow Test(F) {
+  return Map<F, uint8_t, T, T>;
+}
+
+struct Row {
+  std::string_view op;
+  TypedRow function;
+};
+TypedRow Find(std::span<const Row> rows, std::string_view op) {
+  const auto at = std::ranges::find(rows, op, &Row::op);
+  return at == rows.end() ? nullptr : at->function;
+}
+
+/// What gives the same bits for signed and unsigned integers: T is unsigned, or double.
+template <typename T>
+TypedRow FindSignless(std::string_view op) {
+  static constexpr Row kRows[] = {
+      {"Add", Of2<T>([](T a, T b) { return As<T>(a + b); })},
+      {"Equal", Test<T>([](T a, T b) { return a == b; })},
+      // Narrow ones are promoted to signed integers, whose product might not fit.
+      {"Mul", Of2<T>([](T a, T b) { return As<T>(std::common_type_t<T, unsigned>(a) * b); })},
+      {"Sub", Of2<T>([](T a, T b) { return As<T>(a - b); })},
+  };
+  return Find(kRows, op);
+}
+
+/// The bits of integers; T is unsigned.
+template <typename T>
+TypedRow FindBits(std::string_view op) {
+  static constexpr Row kRows[] = {
+      {"BitwiseAnd", Of2<T>([](T a, T b) { return As<T>(a & b); })},
+      {"BitwiseNot", Of1<T>([](T a) { return As<T>(~a); })},
+      {"BitwiseOr", Of2<T>([](T a, T b) { return As<T>(a | b); })},
+      {"BitwiseXor", Of2<T>([](T a, T b) { return As<T>(a ^ b); })},
+  };
+  return Find(kRows, op);
+}
+
+/// What depends on the sign; T is any integer or double.
+template <typename T>
+TypedRow FindSigned(std::string_view op) {
+  static constexpr Row kRows[] = {
+      {"Abs", Of1<T>([](T a) { return a < 0 ? As<T>(T{0} - a) : As<T>(a + 0); })},
+      {"Clip", Of3<T>([](T a, T low, T high) { return std::min(std::max(a, low), high); })},
+      {"Div", Of2<T>([](T a, T b) { return Quotient(a, b); })},
+      {"Greater", Test<T>([](T a, T b) { return a > b; })},
+      {"GreaterOrEqual", Test<T>([](T a, T b) { return a >= b; })},
+      {"Less", Test<T>([](T a, T b) { return a < b; })},
+      {"LessOrEqual", Test<T>([](T a, T b) { return a <= b; })},
+      {"Max", Of2<T>([](T a, T b) { return Larger(a, b); })},
+      {"Min", Of2<T>([](T a, T b) { return Smaller(a, b); })},
+      {"Neg", Of1<T>([](T a) { return std::integral<T> ? As<T>(T{0} - a) : As<T>(-a); })},
+      {"Relu", Of1<T>([](T a) { return a < 0 ? T{0} : a; })},
+      {"Sign", Of1<T>([](T a) { return a != a ? a : As<T>((a > 0) - (a < 0)); })},
+  };
+  return Find(kRows, op);
+}
+
+/// T is an integer.
+template <typename T>
+TypedRow FindRemainder(std::string_view op) {
+  static constexpr Row kRows[] = {
+      {"FMod", Of2<T>([](T a, T b) { return Remainder(a, b, true); })},
+      {"Mod", Of2<T>([](T a, T b) { return Remainder(a, b, false); })},
+  };
+  return Find(kRows, op);
+}
+
+TypedRow FindLogic(std::string_view op) {
+  using B = uint8_t;
+  static constexpr Row kRows[] = {
+      {"And", Of2<B>([](B a, B b) { return a != 0 && b != 0; })},
+      {"Equal", Test<B>([](B a, B b) { return (a != 0) == (b != 0); })},
+      {"Not", Of1<B>([](B a) { return a == 0; })},
+      {"Or", Of2<B>([](B a, B b) { return a != 0 || b != 0; })},
+      {"Xor", Of2<B>([](B a, B b) { return (a != 0) != (b != 0); })},
+  };
+  return Find(kRows, op);
 }
 
 template <typename T>
 TypedRow FindNumeric(std::string_view op) {
-  struct Row {
-    std::string_view op;
-    TypedRow function;
-  };
-  static constexpr Row kRows[] = {
-      {"Add", BinaryRow<T, T, AddFn>},
-      {"Sub", BinaryRow<T, T, SubFn>},
-      {"Mul", BinaryRow<T, T, MulFn>},
-      {"Div", BinaryRow<T, T, DivFn>},
-      {"Max", BinaryRow<T, T, MaxFn>},
-      {"Min", BinaryRow<T, T, MinFn>},
-      {"Equal", BinaryRow<T, uint8_t, std::equal_to<T>>},
-      {"Less", BinaryRow<T, uint8_t, std::less<T>>},
-      {"LessOrEqual", BinaryRow<T, uint8_t, std::less_equal<T>>},
-      {"Greater", BinaryRow<T, uint8_t, std::greater<T>>},
-      {"GreaterOrEqual", BinaryRow<T, uint8_t, std::greater_equal<T>>},
-      {"BitwiseAnd", BinaryRow<T, T, std::bit_and<T>>},
-      {"BitwiseOr", BinaryRow<T, T, std::bit_or<T>>},
-      {"BitwiseXor", BinaryRow<T, T, std::bit_xor<T>>},
-      {"Neg", UnaryRow<T, T, NegFn>},
-      {"Abs", UnaryRow<T, T, AbsFn>},
-      {"Relu", UnaryRow<T, T, ReluFn>},
-      {"BitwiseNot", UnaryRow<T, T, std::bit_not<T>>},
-  };
-  const auto* at = std::find_if(std::begin(kRows), std::end(kRows),
-                                [&](const Row& row) { return row.op == op; });
-  return at == std::end(kRows) ? nullptr : at->function;
+  if constexpr (std::is_same_v<T, bool>) {
+    return FindLogic(op);
+  } else if constexpr (std::is_same_v<T, double>) {
+    const TypedRow found = FindSignless<double>(op);
+    return found != nullptr ? found : FindSigned<double>(op);
+  } else if constexpr (std::integral<T>) {
+    using Bits = std::make_unsigned_t<T>;
+    for (TypedRow (*find)(std::string_view) :
+         {FindSignless<Bits>, FindBits<Bits>, FindSigned<T>, FindRemainder<T>}) {
+      if (const TypedRow found = find(op); found != nullptr) return found;
+    }
+  }
+  return nullptr;
 }
 
-bool IsWhole(DType dtype) {
-  return dtype == DType::kBool || (IsInteger(dtype) && !IsSubByte(dtype));
+/// `T`: any type of the element's size.
+template <typename T>
+struct Choice {
+  T operator()(uint8_t condition, T a, T b) const { return condition != 0 ? a : b; }
+};
+template <typename T>
+constexpr TypedRow kWhere = Map<Choice<T>, T, uint8_t, T, T>;
+
+/// A float is held in the range of integers: a cast is undefined out of it.
+template <typename From, typename To>
+struct Conversion {
+  To operator()(From value) const {
+    if constexpr (std::floating_point<From> && std::integral<To> && !std::is_same_v<To, bool>) {
+      // Both bounds are exact: -2^n or 0, and 2^n.
+      constexpr auto kLow = static_cast<From>(std::numeric_limits<To>::min());
+      constexpr From kPast =
+          static_cast<From>(uint64_t{1} << (std::numeric_limits<To>::digits - 1)) * 2;
+      if (!(value > kLow)) return value == value ? std::numeric_limits<To>::min() : To{0};
+      return value >= kPast ? std::numeric_limits<To>::max() : static_cast<To>(value);
+    } else {
+      return static_cast<To>(value);
+    }
+  }
+};
+
+bool IsPlain(DType dtype) {
+  return dtype == DType::kBool || dtype == DType::kF32 || dtype == DType::kF64 ||
+         (IsInteger(dtype) && !IsSubByte(dtype));
 }
 
 }  // namespace
 
 TypedRow FindNumericRow(DType dtype, std::string_view op) {
-  if (dtype == DType::kI32) return FindNumeric<int32_t>(op);
-  if (dtype == DType::kI64) return FindNumeric<int64_t>(op);
-  return nullptr;
+  TypedRow found = nullptr;
+  if (dtype == DType::kF32 || !IsPlain(dtype)) return nullptr;
+  DispatchDType(dtype, [&]<typename T>() { found = FindNumeric<T>(op); });
+  return found;
 }
 
 TypedRow FindWhereRow(DType dtype) {
   switch (ByteSize(dtype)) {
-    case 1: return WhereRow<uint8_t>;
-    case 2: return WhereRow<uint16_t>;
-    case 4: return WhereRow<uint32_t>;
-    case 8: return WhereRow<uint64_t>;
+    case 1: return kWhere<uint8_t>;
+    case 2: return kWhere<uint16_t>;
+    case 4: return kWhere<uint32_t>;
+    case 8: return kWhere<uint64_t>;
     default: return nullptr;
   }
 }
 
 TypedRow FindCastRow(DType from, DType to) {
   TypedRow found = nullptr;
-  if (!IsWhole(from) || !IsWhole(to)) return nullptr;
+  if (!IsPlain(from) || !IsPlain(to)) return nullptr;
   DispatchDType(from, [&]<typename From>() {
     DispatchDType(to, [&]<typename To>() {
-      if constexpr (!kIsFloating<From> && !kIsFloating<To>) found = CastRow<From, To>;
+      if constexpr (!kIsReducedFloat<From> && !kIsReducedFloat<To>)
+        found = Map<Conversion<From, To>, To, From>;
     });
   });
   return found;

@@ -1,4 +1,4 @@
-// Loops of one element-wise operator over a row of elements that are no floats.
+// Loops of one element-wise operator over a row of elements of one type.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,19 @@
 
 namespace fettle::kernels::elementwise {
 
-/// A row: `n` elements from `out` on, operand i from in[i] on, stepping by stride[i] elements.
-struct TypedRowArgs {
-  const std::byte* in[kMaxTypedOperands];
-  int64_t stride[kMaxTypedOperands];
-  std::byte* out;
-  int64_t n;
-};
-using TypedRow = void (*)(const TypedRowArgs&);
+/// Computes `n` elements of `out` from as many of each operand, all without gaps. `out` may be an
+/// operand, and overlaps none of them otherwise.
+using TypedRow = void (*)(const std::byte* const in[kMaxTypedOperands], std::byte* out, int64_t n);
 
 // Each null where there is no such loop.
 
-/// `op` of one or two operands of `dtype`, by its canonical name.
+/// `op` of operands of `dtype`, integers, bool or double, by its canonical name; "FMod" is Mod with
+/// fmod = 1.
 TypedRow FindNumericRow(DType dtype, std::string_view op);
 /// Where, of operands of `dtype`.
 TypedRow FindWhereRow(DType dtype);
-/// Cast between integers and bool: the low bits stay; anything to bool compares with zero, as the
-/// conversion to `bool` does.
+/// Cast between integers, bool, float and double: the low bits of an integer stay; a float is cut
+/// off and held in the range of integers, where NaN is 0; anything to bool compares with zero.
 TypedRow FindCastRow(DType from, DType to);
 
 }  // namespace fettle::kernels::elementwise

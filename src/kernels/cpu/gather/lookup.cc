@@ -161,11 +161,13 @@ Result<TupleFacts> ReadTuples(const ir::Graph& group, const Device&) {
 constexpr Family<ElementFacts> kElements{.read = ReadElements,
                                          .states = RowMajorAlone,
                                          .prepare = Make<GatherElements>,
-                                         .taste = Always<10>};
+                                         .taste = Always<10>,
+                                         .reads_callers_memory = true};
 constexpr Family<TupleFacts> kTuples{.read = ReadTuples,
                                      .states = RowMajorAlone,
                                      .prepare = Make<GatherTuples>,
-                                     .taste = Always<10>};
+                                     .taste = Always<10>,
+                                     .reads_callers_memory = true};
 
 }  // namespace
 

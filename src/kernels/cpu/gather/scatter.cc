@@ -178,11 +178,13 @@ Result<TupleFacts> ReadTuples(const ir::Graph& group, const Device&) {
 constexpr Family<ElementFacts> kElements{.read = ReadElements,
                                          .states = RowMajorAlone,
                                          .prepare = Make<ScatterElements>,
-                                         .taste = Always<10>};
+                                         .taste = Always<10>,
+                                         .reads_callers_memory = true};
 constexpr Family<TupleFacts> kTuples{.read = ReadTuples,
                                      .states = RowMajorAlone,
                                      .prepare = Make<ScatterTuples>,
-                                     .taste = Always<10>};
+                                     .taste = Always<10>,
+                                     .reads_callers_memory = true};
 
 }  // namespace
 

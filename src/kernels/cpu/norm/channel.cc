@@ -211,8 +211,11 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fa
       new ChannelNorm(problem, extents, !layout.IsRowMajor(), facts.epsilon));
 }
 
-constexpr Family<Facts> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
+constexpr Family<Facts> kFamily{.read = Read,
+                                .states = States,
+                                .prepare = Prepare,
+                                .taste = Always<10>,
+                                .reads_callers_memory = true};
 
 }  // namespace
 

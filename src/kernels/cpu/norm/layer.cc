@@ -49,8 +49,11 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const LayerF
   return std::vector<StateAssignment>{NormStates(group, Layout::RowMajor())};
 }
 
-constexpr Family<LayerFacts> kFamily{
-    .read = Read, .states = States, .prepare = Make<LayerNorm>, .taste = Always<10>};
+constexpr Family<LayerFacts> kFamily{.read = Read,
+                                     .states = States,
+                                     .prepare = Make<LayerNorm>,
+                                     .taste = Always<10>,
+                                     .reads_callers_memory = true};
 
 }  // namespace
 

@@ -88,8 +88,11 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fa
   return std::unique_ptr<PreparedKernel>(new LayerNormBytes(problem, facts, lanes));
 }
 
-constexpr Family<Facts> kFamily{
-    .read = Read, .states = RowMajorAlone, .prepare = Prepare, .taste = Always<15>};
+constexpr Family<Facts> kFamily{.read = Read,
+                                .states = RowMajorAlone,
+                                .prepare = Prepare,
+                                .taste = Always<15>,
+                                .reads_callers_memory = true};
 
 }  // namespace
 

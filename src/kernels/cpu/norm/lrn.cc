@@ -99,8 +99,11 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fa
   return std::unique_ptr<PreparedKernel>(new Lrn(facts, channels_last, lanes));
 }
 
-constexpr Family<Facts> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
+constexpr Family<Facts> kFamily{.read = Read,
+                                .states = States,
+                                .prepare = Prepare,
+                                .taste = Always<10>,
+                                .reads_callers_memory = true};
 
 }  // namespace
 

@@ -151,8 +151,11 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fa
   return std::unique_ptr<PreparedKernel>(new Pool(plan, std::move(pads), lanes));
 }
 
-constexpr Family<Facts> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
+constexpr Family<Facts> kFamily{.read = Read,
+                                .states = States,
+                                .prepare = Prepare,
+                                .taste = Always<10>,
+                                .reads_callers_memory = true};
 
 }  // namespace
 

@@ -116,8 +116,11 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
   return states;
 }
 
-constexpr Family<Facts> kFamily{
-    .read = Read, .states = States, .prepare = Make<DynamicQuantise>, .taste = Always<10>};
+constexpr Family<Facts> kFamily{.read = Read,
+                                .states = States,
+                                .prepare = Make<DynamicQuantise>,
+                                .taste = Always<10>,
+                                .reads_callers_memory = true};
 
 }  // namespace
 

@@ -143,8 +143,11 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fa
       new Channels(facts, std::move(loop), PadLanes(full, layout, 1)));
 }
 
-constexpr Family<Facts> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .taste = Always<12>};
+constexpr Family<Facts> kFamily{.read = Read,
+                                .states = States,
+                                .prepare = Prepare,
+                                .taste = Always<12>,
+                                .reads_callers_memory = true};
 
 }  // namespace
 

@@ -238,8 +238,11 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fa
                PadLanes(y, problem.states.outputs[0].layout, 1), std::move(aliases)));
 }
 
-constexpr Family<Facts> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .taste = Always<12>};
+constexpr Family<Facts> kFamily{.read = Read,
+                                .states = States,
+                                .prepare = Prepare,
+                                .taste = Always<12>,
+                                .reads_callers_memory = true};
 
 }  // namespace
 

@@ -98,8 +98,11 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fa
   return std::unique_ptr<PreparedKernel>(new Arg(extents, facts.rule));
 }
 
-constexpr Family<Facts> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
+constexpr Family<Facts> kFamily{.read = Read,
+                                .states = States,
+                                .prepare = Prepare,
+                                .taste = Always<10>,
+                                .reads_callers_memory = true};
 
 }  // namespace
 

@@ -227,8 +227,11 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Re
       new Reduce(*reading.row, reading.affine, extents, std::move(pads)));
 }
 
-constexpr Family<Reading> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
+constexpr Family<Reading> kFamily{.read = Read,
+                                  .states = States,
+                                  .prepare = Prepare,
+                                  .taste = Always<10>,
+                                  .reads_callers_memory = true};
 
 }  // namespace
 

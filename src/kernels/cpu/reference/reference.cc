@@ -137,7 +137,8 @@ constexpr Family<const ops::Operator*> kFamily{.read = Read,
                                                .states = RowMajorAlone,
                                                .prepare = Make<Reference>,
                                                .taste = Always<0>,
-                                               .takes_no_first_output = true};
+                                               .takes_no_first_output = true,
+                                               .reads_callers_memory = true};
 
 }  // namespace
 

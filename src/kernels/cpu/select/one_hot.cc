@@ -78,8 +78,11 @@ Result<Classes> Read(const ir::Graph& group, const Device&) {
                  group.value(node.outputs[0]).dtype, group.value(node.inputs[0]).dtype};
 }
 
-constexpr Family<Classes> kFamily{
-    .read = Read, .states = RowMajorAlone, .prepare = Make<OneHot>, .taste = Always<10>};
+constexpr Family<Classes> kFamily{.read = Read,
+                                  .states = RowMajorAlone,
+                                  .prepare = Make<OneHot>,
+                                  .taste = Always<10>,
+                                  .reads_callers_memory = true};
 
 }  // namespace
 

@@ -91,8 +91,11 @@ Result<Selection> Read(const ir::Graph& group, const Device&) {
   return selection;
 }
 
-constexpr Family<Selection> kFamily{
-    .read = Read, .states = RowMajorAlone, .prepare = Make<TopK>, .taste = Always<10>};
+constexpr Family<Selection> kFamily{.read = Read,
+                                    .states = RowMajorAlone,
+                                    .prepare = Make<TopK>,
+                                    .taste = Always<10>,
+                                    .reads_callers_memory = true};
 
 }  // namespace
 

@@ -173,8 +173,11 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
   return std::vector<StateAssignment>{states};
 }
 
-constexpr Family<Facts> kFamily{
-    .read = Read, .states = States, .prepare = Make<Shuffle, Facts>, .taste = Always<12>};
+constexpr Family<Facts> kFamily{.read = Read,
+                                .states = States,
+                                .prepare = Make<Shuffle, Facts>,
+                                .taste = Always<12>,
+                                .reads_callers_memory = true};
 
 }  // namespace
 

@@ -32,7 +32,7 @@ HWY_INLINE hn::Vec<D> LoadFloats(D d, const T* p) {
 /// The first `n` lanes, the others zero; reads nothing behind them.
 template <class D>
 HWY_INLINE hn::Vec<D> LoadSomeFloats(D d, const float* p, int64_t n) {
-  return hn::MaskedLoad(hn::FirstN(d, n), d, p);
+  return LoadFirst(d, n, p);
 }
 template <class D, typename T>
 HWY_INLINE hn::Vec<D> LoadSomeFloats(D d, const T* p, int64_t n) {

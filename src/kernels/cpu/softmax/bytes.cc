@@ -77,8 +77,11 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem&, const Facts& fac
   return std::unique_ptr<PreparedKernel>(new SoftmaxBytes(facts, lanes));
 }
 
-constexpr Family<Facts> kFamily{
-    .read = Read, .states = RowMajorAlone, .prepare = Prepare, .taste = Always<15>};
+constexpr Family<Facts> kFamily{.read = Read,
+                                .states = RowMajorAlone,
+                                .prepare = Prepare,
+                                .taste = Always<15>,
+                                .reads_callers_memory = true};
 
 }  // namespace
 

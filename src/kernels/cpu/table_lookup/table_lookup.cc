@@ -187,8 +187,11 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
   return all;
 }
 
-constexpr Family<Facts> kFamily{
-    .read = Read, .states = States, .prepare = Make<ByteMap, Facts>, .taste = Always<10>};
+constexpr Family<Facts> kFamily{.read = Read,
+                                .states = States,
+                                .prepare = Make<ByteMap, Facts>,
+                                .taste = Always<10>,
+                                .reads_callers_memory = true};
 
 }  // namespace
 
