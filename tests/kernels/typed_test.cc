@@ -95,6 +95,15 @@ TEST(Typed, ClipBetweenOperands) {
   }
 }
 
+TEST(Typed, OperandsThatAreLeftOut) {
+  const std::string head = "input %x: i32[5]\ninput %l: i32[]\n";
+  for (const std::string_view node : {"Clip(%x)", "Clip(%x, %l)", "Max(%x)", "Max(%x, %l, %x)"}) {
+    const auto group = ops::Parse(fmt::format("{}%y = {}\noutput %y\n", head, node));
+    ASSERT_TRUE(group.ok()) << group.status().message();
+    EXPECT_FALSE(CandidatesOf(kCpuElementwiseTyped, *group, TestDevice(1)).ok()) << node;
+  }
+}
+
 TEST(Typed, CastsBetweenAll) {
   constexpr std::string_view kTypes[] = {"i8",  "u8",  "i16", "u16", "i32", "u32",
                                          "i64", "u64", "f32", "f64", "bool"};

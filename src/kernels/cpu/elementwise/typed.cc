@@ -47,9 +47,10 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
     function = FindCastRow(dtype, group.value(node.outputs[0]).dtype);
   } else {
     function = FindNumericRow(dtype, LoopOf(node));
-    // These take any number of operands.
+    // These take other numbers of operands, too.
     const bool folds = node.op == "Max"_op || node.op == "Min"_op;
-    if (folds && node.inputs.size() != 2) function = nullptr;
+    const size_t of_loop = folds ? 2 : node.op == "Clip"_op ? 3 : node.inputs.size();
+    if (node.inputs.size() != of_loop) function = nullptr;
   }
   if (function == nullptr)
     return Unsupported("{} of {} has no loop here", node.op, DTypeName(dtype));
