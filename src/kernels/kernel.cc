@@ -90,7 +90,8 @@ void AddCallersMemory(const ir::Graph& group, std::vector<StateAssignment>& stat
     std::vector<size_t> readable;
     for (size_t i = 0; i < group.inputs.size(); ++i) {
       const State plain{.storage = group.value(group.inputs[i]).dtype};
-      if (states[s].inputs[i] == plain) readable.push_back(i);
+      const bool is_half = plain.storage == DType::kF16 || plain.storage == DType::kBF16;
+      if (states[s].inputs[i] == plain && !is_half) readable.push_back(i);
     }
     if (readable.empty()) continue;
     const unsigned all = readable.size() <= kFew ? (1u << readable.size()) - 1 : 1;
