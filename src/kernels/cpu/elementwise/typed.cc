@@ -55,7 +55,8 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (function == nullptr)
     return Unsupported("{} of {} has no loop here", node.op, DTypeName(dtype));
   const DType result = group.value(node.outputs[0]).dtype;
-  return Facts{function, IsFloat(dtype) && IsFloat(result) && dtype != DType::kF64};
+  const bool reads_float = node.op == "Where"_op || IsFloat(dtype);
+  return Facts{function, reads_float && IsFloat(result) && result != DType::kF64};
 }
 
 template <typename T>
