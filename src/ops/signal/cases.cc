@@ -17,6 +17,42 @@ std::span<const Case> SignalCases() {
        "%y = DFT(%x, %n) {inverse=1, onesided=1}\noutput %y\n"},
       {"signal.dft_cut",
        "input %x: f32[1x9x2]\nconst %n: i64[] = 5\n%y = DFT(%x, %n)\noutput %y\n"},
+      {"signal.dft_one", "input %x: f32[3x1x1]\n%y = DFT(%x)\noutput %y\n"},
+      {"signal.dft_no_rows", "input %x: f32[0x8x2]\n%y = DFT(%x)\noutput %y\n"},
+      {"signal.dft_real_full_inverse",
+       "input %x: f32[3x60x1]\n%y = DFT(%x) {inverse=1}\noutput %y\n"},
+      {"signal.dft_real_padded_odd",
+       "input %x: f32[3x31x1]\nconst %n: i64[] = 42\n%y = DFT(%x, %n)\noutput %y\n"},
+      {"signal.dft_all_radices", "input %x: f32[17x840x2]\n%y = DFT(%x)\noutput %y\n"},
+      {"signal.dft_middle_axis",
+       "input %x: f32[2x105x9x2]\nconst %a: i64[] = -3\n%y = DFT(%x, _, %a) {inverse=1}\n"
+       "output %y\n"},
+      {"signal.dft_prime_rows", "input %x: f32[19x11x2]\n%y = DFT(%x) {inverse=1}\noutput %y\n"},
+      {"signal.dft_onesided_long",
+       "input %x: f32[1x6000x1]\n%y = DFT(%x) {onesided=1}\noutput %y\n"},
+      {"signal.dft_onesided_inverse_long",
+       "input %x: f32[2x1031x2]\nconst %n: i64[] = 2060\n"
+       "%y = DFT(%x, %n) {inverse=1, onesided=1}\noutput %y\n"},
+      {"signal.dft_onesided_inverse_rows",
+       "input %x: f32[9x4x2]\nconst %n: i64[] = 30\n"
+       "%y = DFT(%x, %n) {inverse=1, onesided=1}\noutput %y\n"},
+      {"signal.dft_long_prime", "input %x: f32[1x1009x2]\n%y = DFT(%x)\noutput %y\n"},
+      {"signal.dft_long_rows", "input %x: f32[9x9000x1]\n%y = DFT(%x)\noutput %y\n", true},
+      {"signal.dft_f64", "input %x: f64[3x770x1]\n%y = DFT(%x) {onesided=1}\noutput %y\n"},
+      {"signal.dft_f64_long", "input %x: f64[1x1021x2]\n%y = DFT(%x) {inverse=1}\noutput %y\n"},
+      {"signal.dft_f16", "input %x: f16[2x48x2]\n%y = DFT(%x)\noutput %y\n"},
+      {"signal.stft_odd_window",
+       "input %x: f32[2x50x1]\nconst %s: i64[] = 3\ninput %w: f32[9]\n"
+       "%y = STFT(%x, %s, %w)\noutput %y\n"},
+      {"signal.stft_no_window",
+       "input %x: f32[1x40]\nconst %s: i64[] = 7\nconst %n: i64[] = 12\n"
+       "%y = STFT(%x, %s, _, %n)\noutput %y\n"},
+      {"signal.stft_f64_two_sided",
+       "input %x: f64[1x40x1]\nconst %s: i64[] = 40\nconst %w: f64[20]\n"
+       "%y = STFT(%x, %s, %w) {onesided=0}\noutput %y\n"},
+      {"signal.stft_f16_window",
+       "input %x: f16[1x64x1]\nconst %s: i64[] = 4\nconst %w: f16[16]\n"
+       "%y = STFT(%x, %s, %w)\noutput %y\n"},
       {"signal.stft_window",
        "input %x: f32[2x64x1]\nconst %s: i64[] = 8\nconst %w: f32[16]\nconst %n: i64[] = 16\n"
        "%y = STFT(%x, %s, %w, %n)\noutput %y\n"},

@@ -152,7 +152,10 @@ std::span<const Operator> SignalOps() {
   static const Operator kOps[] = {
       {{.name = "BlackmanWindow", .host_inputs = 1},
        {.infer = InferWindow, .reference = WindowReference, .imports = BlackmanWindowImports()}},
-      {{.name = "DFT", .max_inputs = 3, .host_inputs = 1u << 1 | 1u << 2},
+      {{.name = "DFT",
+        .traits = {Trait::kWholeOutput},
+        .max_inputs = 3,
+        .host_inputs = 1u << 1 | 1u << 2},
        {.infer = InferDft, .reference = DftReference, .imports = DftImports()}},
       {{.name = "HammingWindow", .host_inputs = 1},
        {.infer = InferWindow, .reference = WindowReference, .imports = HammingWindowImports()}},
@@ -166,7 +169,11 @@ std::span<const Operator> SignalOps() {
        {.infer = InferMelWeightMatrix,
         .reference = MelWeightMatrixReference,
         .imports = MelWeightMatrixImports()}},
-      {{.name = "STFT", .min_inputs = 2, .max_inputs = 4, .host_inputs = 1u << 1 | 1u << 3},
+      {{.name = "STFT",
+        .traits = {Trait::kWholeOutput},
+        .min_inputs = 2,
+        .max_inputs = 4,
+        .host_inputs = 1u << 1 | 1u << 3},
        {.infer = InferStft, .reference = StftReference, .imports = StftImports()}},
   };
   return kOps;

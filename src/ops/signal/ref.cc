@@ -1,4 +1,4 @@
-// Scalar oracles of spectra: direct sums over the definition, in double.
+// Scalar oracles of spectra, in double.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -7,22 +7,12 @@
 #include "ops/element_access.h"
 #include "ops/op.h"
 #include "ops/signal/op.h"
+#include "ops/signal/transform.h"
 
 namespace fettle::ops {
 namespace {
 
 using Complex = std::complex<double>;
-
-/// exp(sign * 2 pi i k / n) for k in [0, n).
-std::vector<Complex> Twiddles(int64_t n, double sign) {
-  std::vector<Complex> twiddles;
-  twiddles.reserve(n);
-  for (int64_t k = 0; k < n; ++k) {
-    twiddles.push_back(std::polar(
-        1.0, sign * 2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n)));
-  }
-  return twiddles;
-}
 
 /// Element `offset` of a signal whose imaginary parts lie `imaginary` elements behind (0: real).
 Complex At(const HostView& x, int64_t offset, int64_t imaginary) {
@@ -32,10 +22,6 @@ Complex At(const HostView& x, int64_t offset, int64_t imaginary) {
 std::optional<int64_t> Scalar(const RefContext& context, size_t i) {
   if (!context.has_input(i)) return std::nullopt;
   return context.inputs[i].GetInt(0);
-}
-
-void Put(const HostView& y, std::span<const int64_t> out, const Complex& value) {
-  y.SetDouble(y.Offset(out), out.back() == 0 ? value.real() : value.imag());
 }
 
 /// The three generalised cosine windows: a0 - a1 cos(t) + a2 cos(2t).
@@ -50,49 +36,58 @@ Cosines CosinesOf(ir::OpRef op) {
 
 }  // namespace
 
-Status DftReference(const RefContext& context, const Region& region) {
+Status DftReference(const RefContext& context, const Region&) {
   const HostView &x = context.inputs[0], &y = context.outputs[0];
   ASSIGN_OR_RETURN(const DftAttributes dft,
                    ReadDft(context.node, x.shape, Scalar(context, 1), Scalar(context, 2)));
-  const size_t axis = dft.axis;
+  const size_t axis = dft.axis, last = x.strides.size() - 1;
   const int64_t imaginary = x.shape[x.shape.rank() - 1] == 2 ? x.strides.back() : 0;
   const bool mirrored = dft.onesided && dft.inverse;
   const int64_t samples = std::min(mirrored ? dft.length / 2 + 1 : dft.length, x.shape[dft.axis]);
-  const std::vector<Complex> twiddles = Twiddles(dft.length, dft.inverse ? 1 : -1);
-  ForEachCoordinate(y.shape, region, [&](int64_t, std::span<const int64_t> out) {
-    int64_t base = 0;
-    for (size_t i = 0; i + 1 < out.size(); ++i) base += i == axis ? 0 : out[i] * x.strides[i];
-    Complex sum = 0;
+  Shape rows = y.shape;
+  rows[dft.axis] = rows[y.shape.rank() - 1] = 1;
+  const auto transform_row = [&](int64_t, std::span<const int64_t> row) {
+    const int64_t base = x.Offset(row);
+    std::vector<Complex> signal(dft.length);
     for (int64_t k = 0; k < samples; ++k) {
       // A bin that is not its own mirror image counts twice; imaginary parts cancel.
       const double weight = mirrored && k > 0 && 2 * k != dft.length ? 2.0 : 1.0;
-      sum += weight * At(x, base + k * x.strides[axis], imaginary) *
-             twiddles[k * out[axis] % dft.length];
+      signal[k] = weight * At(x, base + k * x.strides[axis], imaginary);
     }
-    if (dft.inverse) sum /= static_cast<double>(dft.length);
-    Put(y, out, sum);
-  });
+    const std::vector<Complex> spectrum = Transform(signal, dft.inverse ? 1 : -1);
+    const double scale = dft.inverse ? 1.0 / static_cast<double>(dft.length) : 1.0;
+    for (int64_t k = 0; k < dft.bins; ++k) {
+      const int64_t to = y.Offset(row) + k * y.strides[axis];
+      y.SetDouble(to, spectrum[k].real() * scale);
+      if (!mirrored) y.SetDouble(to + y.strides[last], spectrum[k].imag() * scale);
+    }
+  };
+  ForEachCoordinate(rows, {0, rows.elements()}, transform_row);
   return OkStatus();
 }
 
-Status StftReference(const RefContext& context, const Region& region) {
+Status StftReference(const RefContext& context, const Region&) {
   const HostView &x = context.inputs[0], &y = context.outputs[0];
   const HostView* window = context.has_input(2) ? &context.inputs[2] : nullptr;
   ASSIGN_OR_RETURN(const StftAttributes stft,
                    ReadStft(context.node, x.shape, Scalar(context, 1).value_or(0),
                             Scalar(context, 3), window == nullptr ? nullptr : &window->shape));
   const int64_t imaginary = stft.complex ? x.strides[2] : 0;
-  const std::vector<Complex> twiddles = Twiddles(stft.length, -1);
-  ForEachCoordinate(y.shape, region, [&](int64_t, std::span<const int64_t> out) {
-    const int64_t base = out[0] * x.strides[0] + out[1] * stft.step * x.strides[1];
-    Complex sum = 0;
+  std::vector<Complex> signal(stft.length);
+  for (int64_t i = 0; i < x.shape[0] * stft.frames; ++i) {
+    const int64_t batch = i / stft.frames, frame = i % stft.frames;
+    const int64_t base = batch * x.strides[0] + frame * stft.step * x.strides[1];
     for (int64_t k = 0; k < stft.length; ++k) {
       const double weight = window == nullptr ? 1.0 : window->GetDouble(k * window->strides[0]);
-      sum +=
-          weight * At(x, base + k * x.strides[1], imaginary) * twiddles[k * out[2] % stft.length];
+      signal[k] = weight * At(x, base + k * x.strides[1], imaginary);
     }
-    Put(y, out, sum);
-  });
+    const std::vector<Complex> spectrum = Transform(signal, -1);
+    for (int64_t k = 0; k < stft.bins; ++k) {
+      const int64_t to = batch * y.strides[0] + frame * y.strides[1] + k * y.strides[2];
+      y.SetDouble(to, spectrum[k].real());
+      y.SetDouble(to + y.strides[3], spectrum[k].imag());
+    }
+  }
   return OkStatus();
 }
 
