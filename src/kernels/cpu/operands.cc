@@ -68,4 +68,15 @@ State OutputState(const ir::Graph& group, const StateAssignment& states, size_t 
   return states.outputs[IndexOf(group.outputs, id)];
 }
 
+StateAssignment WidenedStates(const ir::Graph& group) {
+  StateAssignment states = RowMajorStates(group);
+  for (std::vector<State>* some : {&states.inputs, &states.outputs}) {
+    for (State& state : *some) {
+      if (state.storage == DType::kF16 || state.storage == DType::kBF16)
+        state.storage = DType::kF32;
+    }
+  }
+  return states;
+}
+
 }  // namespace fettle::kernels

@@ -17,6 +17,8 @@ class NodeOperands {
   std::vector<PackRequest> packs(const ir::Graph& group) const;
   const std::byte* input(const LaunchArgs& args, size_t i) const;
   std::byte* output(const LaunchArgs& args, size_t i) const;
+  /// Which of the group's inputs operand `i` is; -1: constant or absent.
+  int bound(size_t i) const { return i < inputs_.size() ? inputs_[i].bound : -1; }
 
  private:
   struct Source {
@@ -31,5 +33,8 @@ class NodeOperands {
 /// it is a constant.
 State InputState(const ir::Graph& group, const StateAssignment& states, size_t i);
 State OutputState(const ir::Graph& group, const StateAssignment& states, size_t i);
+
+/// RowMajorStates where halves are held as fp32. Constants stay what they are.
+StateAssignment WidenedStates(const ir::Graph& group);
 
 }  // namespace fettle::kernels

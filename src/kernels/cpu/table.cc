@@ -5,6 +5,7 @@
 namespace fettle::kernels {
 
 // keep-sorted start
+extern const KernelDesc kCpuAffineGrid;
 extern const KernelDesc kCpuBf16GemmAmx;
 extern const KernelDesc kCpuBf16GemmDot;
 extern const KernelDesc kCpuBf16WeightsGemm;
@@ -14,6 +15,8 @@ extern const KernelDesc kCpuBinaryPack;
 extern const KernelDesc kCpuBinaryProduct;
 extern const KernelDesc kCpuBinaryTables;
 extern const KernelDesc kCpuBinaryWeights;
+extern const KernelDesc kCpuCol2Im;
+extern const KernelDesc kCpuConvDeform;
 extern const KernelDesc kCpuConvDepthwiseLine;
 extern const KernelDesc kCpuConvDepthwiseNchwc;
 extern const KernelDesc kCpuConvDepthwiseNhwc;
@@ -28,22 +31,28 @@ extern const KernelDesc kCpuConvTransposeGemmNhwc;
 extern const KernelDesc kCpuConvWinograd23Any;
 extern const KernelDesc kCpuConvWinograd43Any;
 extern const KernelDesc kCpuConvWinograd43Nhwc;
+extern const KernelDesc kCpuCumulate;
 extern const KernelDesc kCpuDistanceRows;
 extern const KernelDesc kCpuElementwiseChain;
 extern const KernelDesc kCpuElementwiseTyped;
 extern const KernelDesc kCpuF16WeightsGemm;
+extern const KernelDesc kCpuFft;
 extern const KernelDesc kCpuGather;
 extern const KernelDesc kCpuGatherElements;
 extern const KernelDesc kCpuGatherTuples;
+extern const KernelDesc kCpuGenerate;
 extern const KernelDesc kCpuGridSampleTaps;
+extern const KernelDesc kCpuHardmaxRows;
 extern const KernelDesc kCpuMatMulGemm;
 extern const KernelDesc kCpuMatMulGemmNwc;
 extern const KernelDesc kCpuMove;
 extern const KernelDesc kCpuNormChannel;
 extern const KernelDesc kCpuNormLayer;
 extern const KernelDesc kCpuNormLayerBytes;
+extern const KernelDesc kCpuNormLp;
 extern const KernelDesc kCpuNormLrn;
 extern const KernelDesc kCpuOneHot;
+extern const KernelDesc kCpuPoolUnpool;
 extern const KernelDesc kCpuPoolWindow;
 extern const KernelDesc kCpuQuantisedChannels;
 extern const KernelDesc kCpuQuantisedDepthwiseDot;
@@ -59,10 +68,12 @@ extern const KernelDesc kCpuQuantisedPair;
 extern const KernelDesc kCpuRecurrentGemm;
 extern const KernelDesc kCpuReduceArg;
 extern const KernelDesc kCpuReduceRows;
+extern const KernelDesc kCpuReduceTyped;
 extern const KernelDesc kCpuReference;
 extern const KernelDesc kCpuResizeSeparable;
 extern const KernelDesc kCpuScatterElements;
 extern const KernelDesc kCpuScatterTuples;
+extern const KernelDesc kCpuSelectSlices;
 extern const KernelDesc kCpuShuffleInterleave;
 extern const KernelDesc kCpuSoftmaxBytes;
 extern const KernelDesc kCpuSoftmaxRows;
@@ -76,6 +87,7 @@ std::span<const KernelDesc* const> CpuKernels() {
   static const KernelDesc* const kTable[] = {
       // clang-format off
       // keep-sorted start
+      &kCpuAffineGrid,
       &kCpuBf16GemmAmx,
       &kCpuBf16GemmDot,
       &kCpuBf16WeightsGemm,
@@ -85,6 +97,8 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuBinaryProduct,
       &kCpuBinaryTables,
       &kCpuBinaryWeights,
+      &kCpuCol2Im,
+      &kCpuConvDeform,
       &kCpuConvDepthwiseLine,
       &kCpuConvDepthwiseNchwc,
       &kCpuConvDepthwiseNhwc,
@@ -99,22 +113,28 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuConvWinograd23Any,
       &kCpuConvWinograd43Any,
       &kCpuConvWinograd43Nhwc,
+      &kCpuCumulate,
       &kCpuDistanceRows,
       &kCpuElementwiseChain,
       &kCpuElementwiseTyped,
       &kCpuF16WeightsGemm,
+      &kCpuFft,
       &kCpuGather,
       &kCpuGatherElements,
       &kCpuGatherTuples,
+      &kCpuGenerate,
       &kCpuGridSampleTaps,
+      &kCpuHardmaxRows,
       &kCpuMatMulGemm,
       &kCpuMatMulGemmNwc,
       &kCpuMove,
       &kCpuNormChannel,
       &kCpuNormLayer,
       &kCpuNormLayerBytes,
+      &kCpuNormLp,
       &kCpuNormLrn,
       &kCpuOneHot,
+      &kCpuPoolUnpool,
       &kCpuPoolWindow,
       &kCpuQuantisedChannels,
       &kCpuQuantisedDepthwiseDot,
@@ -130,10 +150,12 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuRecurrentGemm,
       &kCpuReduceArg,
       &kCpuReduceRows,
+      &kCpuReduceTyped,
       &kCpuReference,
       &kCpuResizeSeparable,
       &kCpuScatterElements,
       &kCpuScatterTuples,
+      &kCpuSelectSlices,
       &kCpuShuffleInterleave,
       &kCpuSoftmaxBytes,
       &kCpuSoftmaxRows,

@@ -1,6 +1,9 @@
-// Pad: every axis falls into runs of evenly spaced sources and of padding.
+// Pad and CenterCropPad: every axis falls into runs of evenly spaced sources and of padding.
+#include <algorithm>
+
 #include "kernels/move/move_plan.h"
 #include "ops/pad/op.h"
+#include "ops/resize/op.h"
 
 namespace fettle::kernels {
 namespace {
@@ -29,6 +32,8 @@ std::vector<Run> FindRuns(const std::vector<int64_t>& sources) {
   }
   return runs;
 }
+
+constexpr size_t kMaxRuns = 8;
 
 class PadPlan {
  public:
@@ -85,7 +90,6 @@ Result<std::vector<Move>> PlanPad(const MoveContext& context) {
   ASSIGN_OR_RETURN(const std::vector<int64_t> axes, context.Ints(3));
   ASSIGN_OR_RETURN(const ops::PadAttributes pad,
                    ops::ReadPad(context.node(), x, pads, context.has_input(3) ? &axes : nullptr));
-  constexpr size_t kMaxRuns = 8;
   std::vector<std::vector<Run>> runs;
   for (int axis = 0; axis < x.rank(); ++axis) {
     runs.push_back(FindRuns(ops::PadSources(pad, x, axis, 0, pad.output[axis])));
@@ -94,7 +98,26 @@ Result<std::vector<Move>> PlanPad(const MoveContext& context) {
   return PadPlan(context, std::move(runs)).TakeMoves();
 }
 
-constexpr MovePlanner kPlanners[] = {{"Pad", PlanPad}};
+Result<std::vector<Move>> PlanCenterCropPad(const MoveContext& context) {
+  const Shape& x = context.input(0).shape;
+  ASSIGN_OR_RETURN(const std::vector<int64_t> shape, context.Ints(1));
+  ASSIGN_OR_RETURN(const ops::CenterCropPadAttributes crop,
+                   ops::ReadCenterCropPad(context.node(), x, shape));
+  std::vector<std::vector<Run>> runs;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    // A run of padding, one of the input, and padding again.
+    const int64_t extent = crop.output[axis], shift = crop.shift[static_cast<size_t>(axis)];
+    const int64_t begin = std::clamp(-shift, int64_t{0}, extent);
+    const int64_t end = std::clamp(x[axis] - shift, begin, extent);
+    std::vector<Run>& own = runs.emplace_back();
+    if (begin > 0) own.push_back({0, begin, -1, 0});
+    if (end > begin) own.push_back({begin, end - begin, begin + shift, 1});
+    if (extent > end) own.push_back({end, extent - end, -1, 0});
+  }
+  return PadPlan(context, std::move(runs)).TakeMoves();
+}
+
+constexpr MovePlanner kPlanners[] = {{"CenterCropPad", PlanCenterCropPad}, {"Pad", PlanPad}};
 
 }  // namespace
 

@@ -204,6 +204,19 @@ constexpr Case kOtherCases[] = {
     {"conv.deform_grouped",
      "input %x: f32[2x4x7x6]\nconst %w: f32[6x2x2x3]\ninput %o: f32[2x24x3x4] = noise(-1, 1)\n"
      "%y = DeformConv(%x, %w, %o) {group=2, offset_group=2, strides=[2,1]}\noutput %y\n"},
+    {"conv.deform_dilated",
+     "input %x: f32[1x3x9x8]\n"
+     "input %w: f32[5x3x2x2]\n"
+     "input %o: f32[1x8x9x7] = noise(-3, 3)\n"
+     "input %b: f32[5]\n"
+     "%y = DeformConv(%x, %w, %o, %b) {dilations=[2,3], pads=[1,1,1,1]}\n"
+     "output %y\n"},
+    {"conv.deform_half",
+     "input %x: f16[1x2x5x5]\n"
+     "const %w: f16[3x2x1x1]\n"
+     "input %o: f16[1x2x5x5] = noise(-9, 9)\n"
+     "%y = DeformConv(%x, %w, %o)\n"
+     "output %y\n"},
     {"conv.1x1_bench",
      "input %x: f32[1x256x28x28]\nconst %w: f32[128x256x1x1]\nconst %b: f32[128]\n"
      "%y = Conv(%x, %w, %b)\noutput %y\n",

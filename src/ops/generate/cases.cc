@@ -70,6 +70,54 @@ std::span<const Case> GenerateCases() {
        "%y = Trilu(%x) {upper=0}\n"
        "output %y\n",
        true},
+      {"generate.trilu_bytes_wide",
+       "input %x: u8[2x3x131]\n"
+       "const %k: i64[] = 40\n"
+       "%y = Trilu(%x, %k)\n"
+       "output %y\n"},
+      {"generate.trilu_far",
+       "input %x: i64[5x3]\n"
+       "const %k: i64[] = -900\n"
+       "%y = Trilu(%x, %k)\n"
+       "output %y\n"},
+      {"generate.trilu_far_lower",
+       "input %x: f16[3x5]\n"
+       "const %k: i64[] = -9\n"
+       "%y = Trilu(%x, %k) {upper=0}\n"
+       "output %y\n"},
+      {"generate.trilu_bound_diagonal",
+       "input %x: f64[3x1x4]\n"
+       "input %k: i64[1] = noise(0, 2)\n"
+       "%y = Trilu(%x, %k) {upper=0}\n"
+       "output %y\n"},
+      {"generate.trilu_empty",
+       "input %x: f32[2x0x4]\n"
+       "%y = Trilu(%x)\n"
+       "output %y\n"},
+      {"generate.eye_bool",
+       "input %x: f32[3x70]\n"
+       "%y = EyeLike(%x) {dtype=\"bool\", k=5}\n"
+       "output %y\n"},
+      {"generate.eye_outside",
+       "input %x: i64[3x2]\n"
+       "%y = EyeLike(%x) {k=99}\n"
+       "output %y\n"},
+      {"generate.eye_half",
+       "input %x: f16[4x4]\n"
+       "%y = EyeLike(%x)\n"
+       "output %y\n"},
+      {"generate.range_i16",
+       "const %a: i16[] = 9\n"
+       "const %b: i16[] = -40\n"
+       "const %d: i16[] = -7\n"
+       "%y = Range(%a, %b, %d)\n"
+       "output %y\n"},
+      {"generate.range_f64",
+       "const %a: f64[] = 0.5\n"
+       "const %b: f64[] = 7\n"
+       "const %d: f64[] = 0.1\n"
+       "%y = Range(%a, %b, %d)\n"
+       "output %y\n"},
   };
   return kCases;
 }

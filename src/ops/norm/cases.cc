@@ -61,6 +61,22 @@ std::span<const Case> NormCases() {
        "%y, %mean, %inv = LayerNormalization(%x, %s, %b) {axis=1}\n"
        "output %y\noutput %mean\noutput %inv\n"},
       {"norm.lp_1", "input %x: f32[3x5x7]\n%y = LpNormalization(%x) {axis=1, p=1}\noutput %y\n"},
+      {"norm.lp_1_rows",
+       "input %x: f32[3x531]\n"
+       "%y = LpNormalization(%x) {p=1}\n"
+       "output %y\n"},
+      {"norm.lp_2_columns",
+       "input %x: f32[2x9x300]\n"
+       "%y = LpNormalization(%x) {axis=-2}\n"
+       "output %y\n"},
+      {"norm.lp_zeros",
+       "input %x: f32[2x5] = noise(0, 0)\n"
+       "%y = LpNormalization(%x)\n"
+       "output %y\n"},
+      {"norm.lp_half",
+       "input %x: f16[3x7x1]\n"
+       "%y = LpNormalization(%x) {axis=0}\n"
+       "output %y\n"},
       {"norm.lp_2", "input %x: f32[3x37]\n%y = LpNormalization(%x)\noutput %y\n"},
       {"norm.lrn",
        "input %x: f32[2x13x3x5]\n%y = LRN(%x) {alpha=0.0002, beta=0.5, bias=2.0, size=3}\n"

@@ -109,6 +109,17 @@ std::span<const Case> PoolCases() {
       {"pool.max_unpool",
        "input %x: f32[1x1x2x2]\nconst %i: i64[1x1x2x2] = 0 3 9 14\n"
        "%y = MaxUnpool(%x, %i) {kernel_shape=[2,2], strides=[2,2]}\noutput %y\n"},
+      {"pool.max_unpool_half_1d",
+       "input %x: f16[1x2x3]\n"
+       "const %i: i64[1x2x3] = 1 2 1 11 8 6\n"
+       "%y = MaxUnpool(%x, %i) {kernel_shape=[2], strides=[2]}\n"
+       "output %y\n"},
+      {"pool.max_unpool_larger",
+       "input %x: f32[2x1x2x2]\n"
+       "const %i: i64[2x1x2x2] = 0 3 9 14 17 20 27 31\n"
+       "const %s: i64[4] = 2 1 5 6\n"
+       "%y = MaxUnpool(%x, %i, %s) {kernel_shape=[2,2], strides=[2,2]}\n"
+       "output %y\n"},
       {"pool.max_roi",
        "input %x: f32[2x3x9x9]\nconst %r: f32[2x5] = 0 1 1 6 7 1 0 2 16 12\n"
        "%y = MaxRoiPool(%x, %r) {pooled_shape=[2,3], spatial_scale=0.5}\noutput %y\n"},

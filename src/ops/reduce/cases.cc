@@ -30,6 +30,89 @@ std::span<const Case> ReduceCases() {
       {"reduce.cumsum_exclusive_reverse",
        "input %x: i32[5x7] = noise(-9, 9)\nconst %a: i32[] = 0\n"
        "%y = CumSum(%x, %a) {exclusive=1, reverse=1}\noutput %y\n"},
+      {"reduce.cumsum_columns",
+       "input %x: f32[2x9x131]\n"
+       "const %a: i64[] = -2\n"
+       "%y = CumSum(%x, %a) {reverse=1}\n"
+       "output %y\n"},
+      {"reduce.cumsum_long_row",
+       "input %x: f32[1x5003] = noise(0, 1)\n"
+       "const %a: i64[1] = 1\n"
+       "%y = CumSum(%x, %a) {exclusive=1}\n"
+       "output %y\n"},
+      {"reduce.cumsum_half",
+       "input %x: f16[3x5x7]\n"
+       "const %a: i32[] = 0\n"
+       "%y = CumSum(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.cumsum_i64",
+       "input %x: i64[3x2x1x5] = noise(-900, 900)\n"
+       "const %a: i64[] = 3\n"
+       "%y = CumSum(%x, %a) {exclusive=1}\n"
+       "output %y\n"},
+      {"reduce.cumsum_f64_bound_axis",
+       "input %x: f64[3x5]\n"
+       "input %a: i64[] = noise(0, 1)\n"
+       "%y = CumSum(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.cumsum_u32",
+       "input %x: u32[9x3] = noise(0, 9)\n"
+       "const %a: i64[] = 0\n"
+       "%y = CumSum(%x, %a) {reverse=1}\n"
+       "output %y\n"},
+      {"reduce.cumsum_empty",
+       "input %x: f32[3x0x2]\n"
+       "const %a: i64[] = 1\n"
+       "%y = CumSum(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.typed_sum_i32",
+       "input %x: i32[3x5x7] = noise(-90, 90)\n"
+       "const %a: i64[1] = 1\n"
+       "%y = ReduceSum(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.typed_mean_i64_apart",
+       "input %x: i64[3x5x2x7] = noise(-90, 90)\n"
+       "const %a: i64[2] = 0 2\n"
+       "%y = ReduceMean(%x, %a) {keepdims=0}\n"
+       "output %y\n"},
+      {"reduce.typed_apart",
+       "input %x: f32[3x5x2x300]\n"
+       "const %a: i64[2] = 0 -2\n"
+       "%y = ReduceL2(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.typed_apart_rows",
+       "input %x: f16[4x3x5x17]\n"
+       "const %a: i64[2] = 1 3\n"
+       "%y = ReduceSum(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.typed_max_f64",
+       "input %x: f64[7x19]\n"
+       "const %a: i64[1] = -1\n"
+       "%y = ReduceMax(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.typed_min_i8",
+       "input %x: i8[7x19] = noise(-90, 90)\n"
+       "const %a: i64[1] = 0\n"
+       "%y = ReduceMin(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.typed_prod_u32",
+       "input %x: u32[2x9x1] = noise(1, 5)\n"
+       "const %a: i64[1] = 1\n"
+       "%y = ReduceProd(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.typed_l1_i32",
+       "input %x: i32[33] = noise(-9, 9)\n"
+       "%y = ReduceL1(%x) {keepdims=0}\n"
+       "output %y\n"},
+      {"reduce.typed_squares_i64",
+       "input %x: i64[4x9] = noise(-9, 9)\n"
+       "const %a: i64[1] = 1\n"
+       "%y = ReduceSumSquare(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.arg_max_half",
+       "input %x: f16[3x37]\n"
+       "%y = ArgMax(%x) {axis=1}\n"
+       "output %y\n"},
       {"reduce.empty_max",
        "input %x: f32[2x0x3]\nconst %a: i64[1] = 1\n%y = ReduceMax(%x, %a)\noutput %y\n"},
       {"reduce.empty_sum",

@@ -121,6 +121,9 @@ std::span<const Case> ResizeCases() {
        "%y = GridSample(%x, %g) {align_corners=1, padding_mode=\"border\"}\noutput %y\n"},
       {"resize.grid_sample_empty_batch",
        "input %x: f32[0x3x5x7]\ninput %g: f32[0x4x6x2]\n%y = GridSample(%x, %g)\noutput %y\n"},
+      {"resize.grid_sample_half",
+       "input %x: f16[2x3x5x7]\ninput %g: f16[2x4x6x2] = noise(-1.3, 1.3)\n"
+       "%y = GridSample(%x, %g)\noutput %y\n"},
       {"resize.affine_grid_2d",
        "input %t: f32[2x2x3]\nconst %s: i64[4] = 2 3 4 5\n%y = AffineGrid(%t, %s)\noutput %y\n"},
       {"resize.affine_grid_3d",
@@ -129,9 +132,35 @@ std::span<const Case> ResizeCases() {
       {"resize.center_crop_pad",
        "input %x: f32[5x8x3]\nconst %s: i64[2] = 3 11\n"
        "%y = CenterCropPad(%x, %s) {axes=[0,1]}\noutput %y\n"},
+      {"resize.center_crop_pad_bytes",
+       "input %x: u8[2x5x8x3]\nconst %s: i64[3] = 9 4 2\n"
+       "%y = CenterCropPad(%x, %s) {axes=[1,-2,3]}\noutput %y\n"},
       {"resize.col2im",
        "input %x: f32[1x20x9]\nconst %i: i64[2] = 6 7\nconst %b: i64[2] = 2 2\n"
        "%y = Col2Im(%x, %i, %b) {dilations=[1,2], pads=[0,1,0,0], strides=[2,2]}\noutput %y\n"},
+      {"resize.col2im_1d",
+       "input %x: f32[2x6x5]\n"
+       "const %i: i64[1] = 7\n"
+       "const %b: i64[1] = 3\n"
+       "%y = Col2Im(%x, %i, %b)\n"
+       "output %y\n"},
+      {"resize.col2im_dilated_apart",
+       "input %x: f64[1x12x4]\n"
+       "const %i: i64[2] = 7 9\n"
+       "const %b: i64[2] = 2 3\n"
+       "%y = Col2Im(%x, %i, %b) {dilations=[4,3], pads=[0,2,1,1], strides=[2,3]}\n"
+       "output %y\n"},
+      {"resize.col2im_3d",
+       "input %x: f16[1x24x12]\n"
+       "const %i: i64[3] = 3 4 3\n"
+       "const %b: i64[3] = 2 2 2\n"
+       "%y = Col2Im(%x, %i, %b)\n"
+       "output %y\n"},
+      {"resize.affine_grid_one_pixel",
+       "input %t: f16[3x2x3]\n"
+       "const %s: i64[4] = 3 1 1 7\n"
+       "%y = AffineGrid(%t, %s) {align_corners=1}\n"
+       "output %y\n"},
       {"resize.nearest_x2_bench",
        "input %x: f32[1x64x80x80]\nconst %s: f32[4] = 1 1 2 2\n"
        "%y = Resize(%x, _, %s) {coordinate_transformation_mode=\"asymmetric\", mode=\"nearest\", "

@@ -93,6 +93,47 @@ std::span<const Case> SelectCases() {
        "const %w: i64[2] = 5 1\n"
        "%y = TensorScatter(%x, %u, %w) {mode=\"circular\"}\n"
        "output %y\n"},
+      {"select.compress_first_axis",
+       "input %x: f16[7x5x3]\n"
+       "const %c: bool[7] = 1 0 0 1 1 0 1\n"
+       "%y = Compress(%x, %c) {axis=0}\n"
+       "output %y\n"},
+      {"select.compress_short_condition",
+       "input %x: i64[3x9x1]\n"
+       "const %c: bool[4] = 0 1 0 1\n"
+       "%y = Compress(%x, %c) {axis=1}\n"
+       "output %y\n"},
+      {"select.compress_nothing",
+       "input %x: f64[3x2]\n"
+       "const %c: bool[2] = 0 0\n"
+       "%y = Compress(%x, %c) {axis=1}\n"
+       "output %y\n"},
+      {"select.reverse_sequence_of_elements",
+       "input %x: f64[7x5]\n"
+       "const %l: i64[5] = 7 0 1 6 2\n"
+       "%y = ReverseSequence(%x, %l)\n"
+       "output %y\n"},
+      {"select.reverse_sequence_half_rows",
+       "input %x: f16[2x5x3x2]\n"
+       "input %l: i64[2] = noise(0, 5)\n"
+       "%y = ReverseSequence(%x, %l) {batch_axis=0, time_axis=1}\n"
+       "output %y\n"},
+      {"select.reverse_sequence_one",
+       "input %x: f32[1x1x3]\n"
+       "const %l: i64[1] = 1\n"
+       "%y = ReverseSequence(%x, %l)\n"
+       "output %y\n"},
+      {"select.tensor_scatter_no_indices",
+       "input %x: u8[2x3x7x1]\n"
+       "input %u: u8[2x3x7x1]\n"
+       "%y = TensorScatter(%x, %u)\n"
+       "output %y\n"},
+      {"select.tensor_scatter_last_axis",
+       "input %x: f16[3x2x5]\n"
+       "input %u: f16[3x2x2]\n"
+       "const %w: i64[3] = 4 0 5\n"
+       "%y = TensorScatter(%x, %u, %w) {axis=-1, mode=\"circular\"}\n"
+       "output %y\n"},
   };
   return kCases;
 }

@@ -17,6 +17,23 @@ std::span<const Case> SoftmaxCases() {
        "input %x: f32[2x3x5x7]\n%y = Softmax(%x) {axis=1, flatten_2d=1}\noutput %y\n"},
       {"softmax.hardmax",
        "input %x: f32[3x5x7] = noise(-4, 4)\n%y = Hardmax(%x) {axis=1}\noutput %y\n"},
+      {"softmax.hardmax_rows",
+       "input %x: f32[3x531] = noise(-4, 4)\n"
+       "%y = Hardmax(%x)\n"
+       "output %y\n"},
+      {"softmax.hardmax_equal",
+       "input %x: f32[2x9x300] = noise(0, 2)\n"
+       "%r = Round(%x)\n"
+       "%y = Hardmax(%r) {axis=-2}\n"
+       "output %y\n"},
+      {"softmax.hardmax_half_flat",
+       "input %x: f16[3x5x7]\n"
+       "%y = Hardmax(%x) {axis=1, flatten_2d=1}\n"
+       "output %y\n"},
+      {"softmax.hardmax_one",
+       "input %x: f32[3x1x2]\n"
+       "%y = Hardmax(%x) {axis=1}\n"
+       "output %y\n"},
       {"softmax.large_values",
        "input %x: f32[3x37] = noise(-9000, 9000)\n%y = Softmax(%x)\noutput %y\n"},
       {"softmax.log", "input %x: f32[3x37] = noise(-9, 9)\n%y = LogSoftmax(%x)\noutput %y\n"},

@@ -97,7 +97,10 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
     return Unsupported("computes GridSample only");
   const ir::Node& node = group.nodes()[0];
   for (ir::ValueId id : node.inputs) {
-    if (group.value(id).dtype != DType::kF32) return Unsupported("types other than f32");
+    const ir::Value& value = group.value(id);
+    const bool is_half = value.dtype == DType::kF16 || value.dtype == DType::kBF16;
+    if (value.dtype != DType::kF32 && !(is_half && !value.is_constant()))
+      return Unsupported("types other than f32, and constant halves");
   }
   const Shape &x = *group.value(node.inputs[0]).shape, &y = *group.value(node.outputs[0]).shape;
   Facts facts{.map = {.axes = x.rank() - 2}, .batch = x[0], .points = 0, .y = y};
@@ -121,7 +124,7 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
                                             const Device&) {
   const ir::Node& node = group.nodes()[0];
   const auto picture = std::find(group.inputs.begin(), group.inputs.end(), node.inputs[0]);
-  std::vector<StateAssignment> states = {RowMajorStates(group)};
+  std::vector<StateAssignment> states = {WidenedStates(group)};
   if (picture == group.inputs.end() || node.inputs[0] == node.inputs[1]) return states;
   std::vector<Layout> layouts = BlockedLayouts(facts.y);
   layouts.insert(layouts.begin(), Layout::ChannelsLast(facts.y.rank()));

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/operands.h"
 #include "kernels/family.h"
 #include "kernels/match/extents.h"
 #include "ops/op.h"
@@ -72,7 +73,8 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (node.op != "ArgMax"_op && node.op != "ArgMin"_op)
     return Unsupported("computes ArgMax and ArgMin only");
   const ir::Value& x = group.value(group.inputs[0]);
-  if (x.dtype != DType::kF32) return Unsupported("types other than f32");
+  if (x.dtype != DType::kF32 && x.dtype != DType::kF16 && x.dtype != DType::kBF16)
+    return Unsupported("{} is not compared in fp32", DTypeName(x.dtype));
   const auto axis = NormaliseAxis(node.attributes.Int("axis", 0), x.shape->rank());
   if (!axis || (*x.shape)[*axis] >= 1 << 24) return Unsupported("rows beyond 2^24 elements");
   const ArgRule rule{.max = node.op == "ArgMax"_op,
@@ -83,7 +85,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
 Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts& facts,
                                             const Device&) {
   RETURN_IF_ERROR(facts.In(Layout::RowMajor()).status());
-  std::vector<StateAssignment> states{RowMajorStates(group)};
+  std::vector<StateAssignment> states{WidenedStates(group)};
   const Layout layout = Layout::ChannelsLast(facts.x.rank());
   if (!layout.IsRowMajor() && facts.In(layout).ok()) {
     states.push_back(states[0]);

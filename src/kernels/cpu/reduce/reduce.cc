@@ -8,9 +8,9 @@
 #include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/cpu/quantised/affine.h"
 #include "kernels/cpu/reduce/fold.h"
+#include "kernels/cpu/reduce/mask.h"
 #include "kernels/family.h"
 #include "kernels/match/extents.h"
-#include "ops/reduce/op.h"
 
 namespace fettle::kernels {
 namespace {
@@ -147,13 +147,7 @@ Result<ops::AxisMask> ReadMask(const ir::Graph& group, const ir::Node& node, int
     mask[0] = mask[1] = false;
     return mask;
   }
-  std::vector<int64_t> axes;
-  if (const ir::ValueId id = node.input(1); id != ir::kAbsent) {
-    const auto& constant = group.value(id).constant;
-    if (constant == nullptr) return Unsupported("the axes are not constant");
-    for (int64_t i = 0; i < constant->elements(); ++i) axes.push_back(constant->GetInt(i));
-  }
-  return ops::ReduceAxes(node, rank, axes);
+  return ConstantReduceMask(group, node, rank);
 }
 
 Result<Reading> Read(const ir::Graph& group, const Device&) {

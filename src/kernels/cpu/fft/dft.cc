@@ -1,0 +1,197 @@
+// cpu.fft: DFT and STFT by fast transforms, in fp32 or fp64, row-major.
+#include <algorithm>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/fft/spectrum.h"
+#include "kernels/cpu/operands.h"
+#include "kernels/family.h"
+#include "ops/op.h"
+#include "ops/signal/op.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// Numbers that a task moves of a transform that is computed alone.
+constexpr int64_t kNumbersPerTask = 8192;
+
+/// A plan whose length is padded further than this takes too much memory.
+constexpr int64_t kLongestPadded = 1 << 23;
+
+struct Facts {
+  SpectrumFacts spectrum;
+  DType storage;
+  bool windowed;
+};
+
+template <typename T>
+class Dft final : public PreparedKernel {
+ public:
+  Dft(const Problem& problem, const Facts& facts)
+      : operands_(*problem.group), spectrum_(facts.spectrum), threads_(problem.threads) {
+    if (!facts.windowed) return;
+    windowed_ = true;
+    const Constant* constant = problem.group->value(problem.node().inputs[2]).constant.get();
+    for (int64_t i = 0; constant != nullptr && i < constant->elements(); ++i)
+      window_.push_back(static_cast<T>(constant->GetDouble(i)));
+  }
+
+  int64_t workspace_bytes() const override {
+    const int64_t sets = IsShared() ? 1 : threads_;
+    const int64_t numbers = sets * 2 * PlaneNumbers() + threads_ * spectrum_.fft().work_numbers();
+    return numbers * 2 * static_cast<int64_t>(sizeof(T));
+  }
+
+  Status Launch(const LaunchArgs& args) const override {
+    auto& stream = static_cast<CpuStream&>(args.stream);
+    const T* x = reinterpret_cast<const T*>(operands_.input(args, 0));
+    T* y = reinterpret_cast<T*>(operands_.output(args, 0));
+    const T* window = nullptr;
+    if (windowed_) {
+      window =
+          window_.empty() ? reinterpret_cast<const T*>(operands_.input(args, 2)) : window_.data();
+    }
+    if (IsShared()) {
+      RunShared(x, window, args.workspace.host<T>(), y, stream);
+      return OkStatus();
+    }
+    const auto alone = [](int64_t tasks, FftWork work) {
+      for (int64_t i = 0; i < tasks; ++i) work(i, 0);
+    };
+    stream.ParallelFor(spectrum_.steps(), [&](int64_t step, int lane) {
+      T* memory = args.workspace.host<T>() + lane * 4 * PlaneNumbers();
+      const Planes<T> a{memory, memory + PlaneNumbers()};
+      spectrum_.Load(x, window, step, 0, spectrum_.loads(), a);
+      const Planes<T> z = spectrum_.Run(a, a.From(2 * PlaneNumbers()), {}, alone);
+      spectrum_.Store(z, step, 0, spectrum_.stores(), y);
+    });
+    return OkStatus();
+  }
+
+ private:
+  bool IsShared() const { return spectrum_.fft().side() == 1; }
+  int64_t PlaneNumbers() const { return spectrum_.fft().extent() * spectrum_.fft().side(); }
+
+  /// One transform after the other, each by all lanes.
+  void RunShared(const T* x, const T* window, T* memory, T* y, CpuStream& stream) const {
+    const auto share = [&](int64_t tasks, FftWork work) { stream.ParallelFor(tasks, work); };
+    const Planes<T> a{memory, memory + PlaneNumbers()};
+    T* scratch = memory + 4 * PlaneNumbers();
+    const Planes<T> work{scratch, scratch + threads_ * spectrum_.fft().work_numbers()};
+    const auto chunks = [&](int64_t numbers, auto&& move) {
+      share((numbers + kNumbersPerTask - 1) / kNumbersPerTask, [&](int64_t task, int) {
+        move(task * kNumbersPerTask, std::min(numbers, (task + 1) * kNumbersPerTask));
+      });
+    };
+    for (int64_t step = 0; step < spectrum_.steps(); ++step) {
+      chunks(spectrum_.loads(),
+             [&](int64_t begin, int64_t end) { spectrum_.Load(x, window, step, begin, end, a); });
+      const Planes<T> z = spectrum_.Run(a, a.From(2 * PlaneNumbers()), work, share);
+      chunks(spectrum_.stores(),
+             [&](int64_t begin, int64_t end) { spectrum_.Store(z, step, begin, end, y); });
+    }
+  }
+
+  NodeOperands operands_;
+  Spectrum<T> spectrum_;
+  int threads_;
+  bool windowed_ = false;
+  std::vector<T> window_;  // where it is constant
+};
+
+/// The scalar operand `i`: absent, or constant.
+Result<std::optional<int64_t>> ScalarOf(const ir::Graph& group, size_t i) {
+  const ir::ValueId id = group.nodes()[0].input(i);
+  if (id == ir::kAbsent) return std::optional<int64_t>();
+  if (!group.value(id).is_constant()) return Unsupported("its lengths are not constant");
+  return std::optional<int64_t>(group.value(id).constant->GetInt(0));
+}
+
+Result<SpectrumFacts> ReadDftFacts(const ir::Graph& group) {
+  const ir::Node& node = group.nodes()[0];
+  const Shape& x = *group.value(node.inputs[0]).shape;
+  ASSIGN_OR_RETURN(const std::optional<int64_t> length, ScalarOf(group, 1));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> axis, ScalarOf(group, 2));
+  ASSIGN_OR_RETURN(const ops::DftAttributes dft, ops::ReadDft(node, x, length, axis));
+  const int64_t inner = x.Count(dft.axis + 1, x.rank() - 1), parts = x[x.rank() - 1];
+  SpectrumFacts facts;
+  facts.length = dft.length;
+  facts.bins = dft.bins;
+  facts.mirrored = dft.onesided && dft.inverse;
+  facts.samples = std::min(facts.mirrored ? dft.length / 2 + 1 : dft.length, x[dft.axis]);
+  facts.transforms = x.Count(0, dft.axis) * inner;
+  facts.inners = inner;
+  facts.complex = parts == 2;
+  facts.inverse = dft.inverse;
+  const int64_t written = facts.mirrored ? 1 : 2;
+  facts.x = {x[dft.axis] * inner * parts, parts, inner * parts};
+  facts.y = {dft.bins * inner * written, written, inner * written};
+  return facts;
+}
+
+Result<SpectrumFacts> ReadStftFacts(const ir::Graph& group) {
+  const ir::Node& node = group.nodes()[0];
+  const Shape& x = *group.value(node.inputs[0]).shape;
+  ASSIGN_OR_RETURN(const std::optional<int64_t> step, ScalarOf(group, 1));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> length, ScalarOf(group, 3));
+  const ir::ValueId window = node.input(2);
+  ASSIGN_OR_RETURN(const ops::StftAttributes stft,
+                   ops::ReadStft(node, x, step.value_or(0), length,
+                                 window == ir::kAbsent ? nullptr : &*group.value(window).shape));
+  const int64_t parts = stft.complex ? 2 : 1;
+  SpectrumFacts facts;
+  facts.length = facts.samples = stft.length;
+  facts.bins = stft.bins;
+  facts.transforms = x[0] * stft.frames;
+  facts.inners = stft.frames;
+  facts.complex = stft.complex;
+  facts.x = {x[1] * parts, stft.step * parts, parts};
+  facts.y = {stft.frames * stft.bins * 2, stft.bins * 2, 2};
+  return facts;
+}
+
+Result<Facts> Read(const ir::Graph& group, const Device&) {
+  if (group.nodes().size() != 1) return Unsupported("not a single node");
+  const ir::Node& node = group.nodes()[0];
+  const bool is_stft = node.op == "STFT"_op;
+  if (!is_stft && node.op != "DFT"_op) return Unsupported("computes DFT and STFT only");
+  if (group.value(node.inputs[0]).is_constant()) return Unsupported("the signal is constant");
+  Facts facts;
+  if (is_stft) {
+    ASSIGN_OR_RETURN(facts.spectrum, ReadStftFacts(group));
+  } else {
+    ASSIGN_OR_RETURN(facts.spectrum, ReadDftFacts(group));
+  }
+  const DType dtype = group.value(node.inputs[0]).dtype;
+  facts.storage = dtype == DType::kF64 ? dtype : DType::kF32;
+  facts.windowed = is_stft && node.input(2) != ir::kAbsent;
+  if (facts.windowed && group.value(node.inputs[2]).dtype != dtype)
+    return Unsupported("the window has another type");
+  const int64_t extent = Fft<float>::ExtentFor(facts.spectrum.length);
+  if (extent != facts.spectrum.length && extent > kLongestPadded)
+    return Unsupported("a length of {} is padded too far", facts.spectrum.length);
+  return facts;
+}
+
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&, const Device&) {
+  return std::vector<StateAssignment>{WidenedStates(group)};
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
+                                                const Params&, const Device&) {
+  if (facts.storage == DType::kF64)
+    return std::unique_ptr<PreparedKernel>(new Dft<double>(problem, facts));
+  return std::unique_ptr<PreparedKernel>(new Dft<float>(problem, facts));
+}
+
+constexpr Family<Facts> kFamily{.read = Read,
+                                .states = States,
+                                .prepare = Prepare,
+                                .taste = Always<10>,
+                                .reads_callers_memory = true};
+
+}  // namespace
+
+extern const KernelDesc kCpuFft;
+const KernelDesc kCpuFft = {.name = "cpu.fft", .match = MatchAs<kFamily>};
+
+}  // namespace fettle::kernels
