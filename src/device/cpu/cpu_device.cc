@@ -105,14 +105,15 @@ void ApplyIsaLevel(CpuInfo& info) {
   if (text == nullptr || *text == '\0') return;
   const std::string_view level = text;
   if (level == "amx" || level == "avx512") return;
-  if (level != "avx2" && level != "baseline") {
-    Log(LogLevel::kWarn, "FETTLE_CPU_ISA: expected baseline|avx2|avx512|amx, got '{}'; ignored",
-        level);
+  if (level != "avxvnni" && level != "avx2" && level != "baseline") {
+    Log(LogLevel::kWarn,
+        "FETTLE_CPU_ISA: expected baseline|avx2|avxvnni|avx512|amx, got '{}'; ignored", level);
     return;
   }
   info.avx512 = info.avx512_vnni = info.avx512_bf16 = false;
+  if (level != "avxvnni") info.avx_vnni = false;
   if (level == "baseline") {
-    info.avx2 = info.fma = info.avx_vnni = false;
+    info.avx2 = info.fma = false;
     info.dotprod = info.i8mm = info.fp16 = false;
   }
 }

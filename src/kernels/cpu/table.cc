@@ -62,6 +62,7 @@ extern const KernelDesc kCpuQuantisedDynamic;
 extern const KernelDesc kCpuQuantisedGemm;
 extern const KernelDesc kCpuQuantisedGemmAmx;
 extern const KernelDesc kCpuQuantisedGemmNchwc;
+extern const KernelDesc kCpuQuantisedGemmTerms;
 extern const KernelDesc kCpuQuantisedImage;
 extern const KernelDesc kCpuQuantisedMatMul;
 extern const KernelDesc kCpuQuantisedPair;
@@ -144,6 +145,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuQuantisedGemm,
       &kCpuQuantisedGemmAmx,
       &kCpuQuantisedGemmNchwc,
+      &kCpuQuantisedGemmTerms,
       &kCpuQuantisedImage,
       &kCpuQuantisedMatMul,
       &kCpuQuantisedPair,

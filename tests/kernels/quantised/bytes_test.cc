@@ -9,6 +9,7 @@ namespace fettle::kernels {
 
 extern const KernelDesc kCpuPoolWindow;
 extern const KernelDesc kCpuQuantisedChannels;
+extern const KernelDesc kCpuQuantisedGemm;
 extern const KernelDesc kCpuQuantisedPair;
 extern const KernelDesc kCpuShuffleInterleave;
 extern const KernelDesc kCpuTableLookupMap;
@@ -140,6 +141,18 @@ TEST(QuantisedBytes, MaximaOfAnyNumberOfChannels) {
                       type, channels, type == "u8" ? "0, 255" : "-128, 127", kernel));
     }
   }
+}
+
+TEST(Quantised, DequantizersMayComeInAnyOrder) {
+  // The group's first node has the rank of the bias.
+  CheckKernel(kCpuQuantisedGemm,
+              "input %q: u8[1x5x6x7] = noise(0, 255)\nconst %sx: f32[] = 0.02\n"
+              "const %w: i8[9x5x3x3] = noise(-127, 127)\nconst %sw: f32[] = 0.01\n"
+              "const %b: i32[9] = noise(-900, 900)\nconst %sb: f32[] = 0.0002\n"
+              "const %sy: f32[] = 0.05\n%g = DequantizeLinear(%b, %sb)\n"
+              "%f = DequantizeLinear(%w, %sw)\n%x = DequantizeLinear(%q, %sx)\n"
+              "%c = Conv(%x, %f, %g)\n%y = QuantizeLinear(%c, %sy)\noutput %y\n",
+              {.atol = 1, .rtol = 0});
 }
 
 }  // namespace

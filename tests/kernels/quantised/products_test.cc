@@ -11,6 +11,7 @@ extern const KernelDesc kCpuQuantisedDepthwiseDot;
 extern const KernelDesc kCpuQuantisedDepthwiseNhwc;
 extern const KernelDesc kCpuQuantisedGemm;
 extern const KernelDesc kCpuQuantisedGemmAmx;
+extern const KernelDesc kCpuQuantisedGemmTerms;
 extern const KernelDesc kCpuWeightOnlyGemm;
 
 namespace {
@@ -19,6 +20,8 @@ namespace {
 void CheckProduct(std::string_view target, std::string_view text, const Tolerance& tolerance) {
   CheckKernel(kCpuQuantisedGemm, text, tolerance);
   if (GetAmxSets().int8 && target == "AVX3") CheckKernel(kCpuQuantisedGemmAmx, text, tolerance);
+  if (target == "AVX2" && GetQuantKernels(16).wide)
+    CheckKernel(kCpuQuantisedGemmTerms, text, tolerance);
 }
 
 /// One step: the float sequence of the oracle may round to the other neighbour.
@@ -139,18 +142,6 @@ TEST(Quantised, WeightsOfUnsignedBytesWithoutZeroPoints) {
     }
   }
   ForceSimdTarget("");
-}
-
-TEST(Quantised, DequantizersMayComeInAnyOrder) {
-  // The group's first node has the rank of the bias.
-  CheckKernel(kCpuQuantisedGemm,
-              "input %q: u8[1x5x6x7] = noise(0, 255)\nconst %sx: f32[] = 0.02\n"
-              "const %w: i8[9x5x3x3] = noise(-127, 127)\nconst %sw: f32[] = 0.01\n"
-              "const %b: i32[9] = noise(-900, 900)\nconst %sb: f32[] = 0.0002\n"
-              "const %sy: f32[] = 0.05\n%g = DequantizeLinear(%b, %sb)\n"
-              "%f = DequantizeLinear(%w, %sw)\n%x = DequantizeLinear(%q, %sx)\n"
-              "%c = Conv(%x, %f, %g)\n%y = QuantizeLinear(%c, %sy)\noutput %y\n",
-              kOneStep);
 }
 
 TEST(Quantised, OtherTailsRunAsPrograms) {

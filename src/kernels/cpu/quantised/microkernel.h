@@ -55,6 +55,8 @@ struct QuantKernels {
 /// Whether kernels run by 512-bit vectors with VNNI: the machine has them, and no test forces
 /// lesser ones upon Highway.
 bool RunsAvx512Vnni();
+/// Whether kernels of 256-bit vectors with fused multiply-adds do.
+bool RunsAvx2();
 
 /// The best set that this machine runs for products of `columns` columns.
 const QuantKernels& GetQuantKernels(int64_t columns);
@@ -63,6 +65,7 @@ const QuantKernels& GetQuantKernels(int64_t columns);
 /// columns, and of 16 for up to 16 and for 33 to 48 columns, of which 32 would waste a quarter or
 /// more.
 const QuantKernels* QuantKernelsAvx512Vnni(int64_t columns);
+const QuantKernels* QuantKernelsAvxVnni();
 const QuantKernels* QuantKernelsAvx2();
 
 /// For weights of two values for each column. Null where this machine, or a test that forces

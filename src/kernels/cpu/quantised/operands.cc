@@ -49,7 +49,7 @@ QuantOperands::QuantOperands(std::shared_ptr<const ir::Graph> group, const Quant
       input_(IndexOf(group_->inputs, q.x)),
       signed_x_(group_->value(q.x).dtype == DType::kI8),
       flips_(flips),
-      row_sums_(!layout.wide && !WeightZerosAre(*group_, q, layout.w_shift)) {
+      row_sums_(!layout.wide && !layout.terms && !WeightZerosAre(*group_, q, layout.w_shift)) {
   if (x_zero_ != ir::kAbsent && !group_->value(x_zero_).is_constant())
     zero_input_ = IndexOf(group_->inputs, x_zero_);
 }

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/cpu/quantised_avx2/terms.h"
+
 namespace fettle::kernels {
 namespace {
 
@@ -52,7 +54,7 @@ class Packer {
     std::memset(zeros, 0, l_.bytes() - l_.zeros_offset());
     for (int64_t channel = 0; channel < l_.groups * l_.oc; ++channel) {
       const int64_t n = ColumnOf(channel);
-      zeros[n] = l_.wide ? 0 : Zero(channel) - l_.w_shift;
+      zeros[n] = l_.wide || l_.terms ? 0 : Zero(channel) - l_.w_shift;
       const QuantisedColumn column = c_.Column(channel, x_scale, y_scale);
       scales[n] = column.scale;
       adds[n] = column.add;
@@ -219,8 +221,8 @@ PackRequest MakeQuantPack(const QuantisedGroup& q, const QuantLayout& layout,
                      std::span<const Constant* const> constants, std::byte* out) {
     const QuantConstants named = QuantConstants::Of(present, constants);
     Packer packer(layout, named, out);
-    packer.PackPanels();
     packer.PackColumns(x_scale, y_scale);
+    layout.terms ? PackTerms(layout, named, out) : packer.PackPanels();
     return OkStatus();
   };
   return request;

@@ -25,6 +25,10 @@ struct QuantLayout {
   int nr = 0;
   int step_multiple = 1;  // of the steps of a tap
   bool bits = false;      // see QuantKernels
+  /// Instead of panels, lists behind the columns (quantised_avx2/terms.h) of weights less their
+  /// zero points, which take so many bytes.
+  bool terms = false;
+  int64_t term_bytes = 0;
 
   int64_t block() const { return ic_block == 0 ? ic : ic_block; }
   int64_t blocks() const { return ic_block == 0 ? 1 : (ic + ic_block - 1) / ic_block; }
@@ -45,6 +49,7 @@ struct QuantLayout {
   }
   int64_t panels() const { return (oc + nr - 1) / nr; }
   int64_t panel_bytes() const {
+    if (terms) return 0;
     const int64_t bytes = taps() * steps() * nr * 4;
     return bits ? 2 * nr * 4 + bytes / 8 : bytes;
   }
@@ -56,7 +61,10 @@ struct QuantLayout {
   int64_t scales_offset() const { return zeros_offset() + columns() * 4; }
   int64_t adds_offset() const { return scales_offset() + columns() * 4; }
   int64_t biases_offset() const { return adds_offset() + columns() * 4; }
-  int64_t bytes() const { return biases_offset() + columns() * 4; }
+  int64_t terms_offset() const { return (biases_offset() + columns() * 4 + 63) / 64 * 64; }
+  int64_t bytes() const {
+    return terms ? terms_offset() + term_bytes : biases_offset() + columns() * 4;
+  }
 };
 
 /// How the integer sum of an output channel becomes a result: (sum + bias) * scale + add.
@@ -91,7 +99,8 @@ struct QuantConstants {
 
 /// Packs the weights of `q`. Not wide: bytes less `w_shift`, with sums per column and zero points
 /// of that form. Wide: i16 with the zero points taken off. Scales and addends are those of `q`'s
-/// result in units of the output's scale, where it is requantised. `form` names the micro-kernels
+/// result in units of the output's scale, where it is requantised. Terms: sums are those of weights
+/// less their zero points. `form` names the micro-kernels
 /// that read them.
 PackRequest MakeQuantPack(const QuantisedGroup& q, const QuantLayout& layout,
                           std::string_view form);

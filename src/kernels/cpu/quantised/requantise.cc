@@ -128,6 +128,7 @@ void RunSum(const RequantiseArgs& args) {
 Requantise RequantiseFor([[maybe_unused]] bool bounded) {
 #if defined(__x86_64__)
   if (bounded && RunsAvx512Vnni()) return RequantiseBytesAvx512;
+  if (bounded && RunsAvx2()) return RequantiseBytesAvx2;
 #endif
   return RunRequantise;
 }
@@ -136,6 +137,7 @@ Requantise SumFor([[maybe_unused]] const PairRowArgs& sum) {
 #if defined(__x86_64__)
   const double most = 255.0 * (double{sum.a_type.scale} + sum.b_type.scale) / sum.y_type.scale;
   if (RunsAvx512Vnni() && most < 0x1p30) return RunSumAvx512;
+  if (RunsAvx2() && most < 0x1p30) return RunSumAvx2;
 #endif
   return RunSum;
 }

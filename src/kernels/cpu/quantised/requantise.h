@@ -43,6 +43,8 @@ void RunRequantise(const RequantiseArgs& args);
 /// RunRequantise where sums become bytes and |result| stays below 2^31; four times as fast. Only
 /// where CpuInfo says avx512_vnni.
 void RequantiseBytesAvx512(const RequantiseArgs& args);
+/// The same by vectors of 256 bits. Only where CpuInfo says avx2.
+void RequantiseBytesAvx2(const RequantiseArgs& args);
 /// The quicker of the two that this machine runs and that fits results which are `bounded` so.
 Requantise RequantiseFor(bool bounded);
 
@@ -50,6 +52,7 @@ Requantise RequantiseFor(bool bounded);
 void RunSum(const RequantiseArgs& args);
 /// RunSum in registers, where quotients stay below 2^31.
 void RunSumAvx512(const RequantiseArgs& args);
+void RunSumAvx2(const RequantiseArgs& args);
 /// The quicker of the two for sums of these types.
 Requantise SumFor(const PairRowArgs& sum);
 

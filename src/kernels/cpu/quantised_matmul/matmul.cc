@@ -223,7 +223,8 @@ class QuantMatMul final : public PreparedKernel {
   void RunPanel(const Lane& lane, int64_t panel, int64_t all_rows, RequantiseArgs& out) const {
     alignas(64) int32_t sums[kMaxQuantSums];
     QuantTileArgs tile{.steps = Steps(), .b = lane.panels + panel * PanelBytes(), .c = sums};
-    tile.init = kernels_.wide ? nullptr : lane.init + panel * kernels_.nr;
+    if (!kernels_.wide)
+      (kernels_.finishes ? tile.init : out.init) = lane.init + panel * kernels_.nr;
     if (tiles_finish_) tile.results = &out;
     out.sums = sums;
     out.sums_stride = kernels_.nr;
