@@ -1,0 +1,86 @@
+"""Exports networks of the zoo with seeded weights: export.py EXPORTER CACHE NAME... EXPORTER is dynamo (torch's default) or
+script (the older one, by tracing). CACHE/EXPORTER/NAME gets model.onnx and an .npy for each input, named as the model's, or a
+file `failed` with the reason.
+
+NETWORKS: all networks, by name a function that gives a module and its inputs."""
+
+import os
+import pathlib
+import shutil
+import signal
+import sys
+import warnings
+
+import language
+import numpy
+import onnx
+import senses
+import torch
+import vision
+import written
+from tensors import settled
+
+NETWORKS = {**vision.NETWORKS, **language.NETWORKS, **senses.NETWORKS, **written.NETWORKS}
+LIMIT = 900  # seconds for one network
+
+
+def made(name):
+    """The network, ready to infer, and its inputs; the same at each call."""
+    torch.manual_seed(1)
+    torch.backends.mha.set_fastpath_enabled(False)  # fused operators of attention have no ONNX form
+    network, inputs = NETWORKS[name]()
+    return settled(network), inputs
+
+
+def export(name, exporter, folder):
+    network, inputs = made(name)
+    path = folder / "model.onnx"
+    with torch.no_grad():
+        if exporter == "dynamo":
+            torch.onnx.export(network, inputs, str(path), dynamo=True, external_data=False, verbose=False)
+        else:
+            torch.onnx.export(network, inputs, str(path), dynamo=False, opset_version=17)
+    graph = onnx.load(str(path), load_external_data=False).graph
+    constants = {one.name for one in graph.initializer}
+    given = [one.name for one in graph.input if one.name not in constants]
+    if len(given) != len(inputs):
+        raise RuntimeError(f"{len(inputs)} inputs became {len(given)}")
+    for one, value in zip(given, inputs):
+        numpy.save(folder / f"{one}.npy", value.numpy())
+
+
+def try_export(name, exporter, folder):
+    """Exports in a process that starts as a copy of this one, which has loaded all packages; FOLDER is there afterwards."""
+    part = folder.with_name(folder.name + ".part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(LIMIT)
+        try:
+            export(name, exporter, part)
+        except BaseException as error:  # whatever an exporter raises is its answer
+            (part / "failed").write_text(f"{type(error).__name__}: {' '.join(str(error).split())[:400]}\n")
+        os._exit(0)
+    if os.waitpid(child, 0)[1] != 0:
+        (part / "failed").write_text("it died, or took too long\n")
+    if (part / "failed").exists():
+        (part / "model.onnx").unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    part.rename(folder)
+
+
+def main(exporter, cache, *names):
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)  # threads do not outlive a copy of the process
+    for name in names:
+        folder = pathlib.Path(cache) / exporter / name
+        if (folder / "model.onnx").exists():
+            continue  # another run was faster
+        try_export(name, exporter, folder)
+        failed = folder / "failed"
+        print(name, exporter, "exported" if not failed.exists() else failed.read_text().strip()[:200], flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

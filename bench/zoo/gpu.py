@@ -1,0 +1,113 @@
+"""Fettle on an OpenCL device beside PyTorch's CUDA graphs, fp32 and fp16, network by network: compare(NAMES, OPTIONS)."""
+
+import json
+import statistics
+import subprocess
+import time
+
+import export
+import torch
+from run import FETTLE, geometric_mean, given
+
+#: PyTorch's type, and what Fettle calls a precision of that kind.
+KINDS = {"fp32": (torch.float32, "high"), "fp16": (torch.float16, "normal")}
+
+
+def graph_of(network, inputs):
+    """A CUDA graph of one run, and what it reads; raises where the network waits for the device in between."""
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            network(*inputs)
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        network(*inputs)
+    return graph.replay
+
+
+def torch_run(name, dtype):
+    """A function that runs the network on the device once, and whether it is a graph."""
+    network, inputs = export.made(name)
+    network = network.to("cuda", dtype)
+    inputs = [one.to("cuda", dtype) if one.is_floating_point() else one.cuda() for one in inputs]
+    try:
+        return graph_of(network, inputs), True
+    except RuntimeError:
+        torch.cuda.synchronize()
+        network(*inputs)
+        return lambda: network(*inputs), False
+
+
+def median_ms(run, seconds):
+    for _ in range(5):
+        run()
+    torch.cuda.synchronize()
+    times, end = [], time.monotonic() + seconds
+    while time.monotonic() < end:
+        start = time.perf_counter()
+        run()
+        torch.cuda.synchronize()
+        times.append(1e3 * (time.perf_counter() - start))
+    return statistics.median(times)
+
+
+def fettle(folder, options, precision, *more):
+    inputs = {path.stem: str(path) for path in sorted(folder.glob("*.npy"))}
+    command = [str(FETTLE), "bench", str(folder / "model.onnx"), "--json", "--device", options.device, "--precision", precision,
+               "--seconds", str(options.seconds), *given(inputs), *more]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    if result.returncode != 0:
+        raise RuntimeError((result.stderr.strip().splitlines() or ["it died"])[-1])
+    return json.loads(result.stdout)
+
+
+def measure(name, kind, folder, options):
+    """PyTorch's ms, whether by a graph, and Fettle's, medians of interleaved turns."""
+    dtype, precision = KINDS[kind]
+    run, is_graph = torch_run(name, dtype)
+    theirs, ours = [], []
+    for _ in range(options.rounds):
+        theirs.append(median_ms(run, options.seconds))
+        ours.append(fettle(folder, options, precision, "--bound")["latency_ms"]["median"])
+    return statistics.median(theirs), is_graph, statistics.median(ours)
+
+
+def steps(folder, options, precision):
+    """The three steps that take most, and the time of those that ran on the host."""
+    layers = fettle(folder, options, precision, "--profile")["ops"]
+    worst = sorted(layers, key=lambda layer: -(layer["ms"] or 0))[:3]
+    host = [layer for layer in layers if layer["device"] == "cpu"]
+    lines = [f"{layer['ms'] or 0:.3f} ms {layer['kernel']} {layer['op']}, bound {layer['bound_ms']:.3f} ms: {layer['node'][-60:]}"
+             for layer in worst]
+    return lines + [f"on the host: {len(host)} steps, {sum(layer['ms'] or 0 for layer in host):.3f} ms"]
+
+
+def row(name, kind, folder, options):
+    """Prints one network at one precision, and answers its ratio; None where PyTorch cannot run it."""
+    try:
+        with torch.inference_mode():
+            theirs, is_graph, ours = measure(name, kind, folder, options)
+    except (RuntimeError, subprocess.SubprocessError) as error:
+        print(f"{name:32} {kind}  {' '.join(str(error).split())[:160]}", flush=True)
+        return None
+    ratio = theirs / ours
+    print(f"{name:32} {kind}  ratio {ratio:.2f}  PyTorch{'' if is_graph else ' without a graph'} {theirs:.3f}, Fettle {ours:.3f}",
+          flush=True)
+    if ratio < 1:
+        print("\n".join(f"    {line}" for line in steps(folder, options, KINDS[kind][1])), flush=True)
+    return ratio
+
+
+def compare(names, options):
+    for kind in KINDS:
+        ratios = []
+        for name in names:
+            folder = options.cache / options.exporters[0] / name
+            if not (folder / "failed").exists():
+                ratios.append(row(name, kind, folder, options))
+                torch.cuda.empty_cache()
+        ratios = [ratio for ratio in ratios if ratio]
+        print(f"{kind}: {len(ratios)} compared, geometric mean {geometric_mean(ratios):.2f}, "
+              f"{sum(ratio < 1 for ratio in ratios)} below 1.0")
+    return 0
