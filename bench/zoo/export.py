@@ -60,7 +60,8 @@ def try_export(name, exporter, folder):
         try:
             export(name, exporter, part)
         except BaseException as error:  # whatever an exporter raises is its answer
-            (part / "failed").write_text(f"{type(error).__name__}: {' '.join(str(error).split())[:400]}\n")
+            cause = error.__cause__ or error
+            (part / "failed").write_text(f"{type(cause).__name__}: {' '.join(str(cause).split())[:400]}\n")
         os._exit(0)
     if os.waitpid(child, 0)[1] != 0:
         (part / "failed").write_text("it died, or took too long\n")

@@ -19,10 +19,10 @@ PICTURES = {
     "conditional_detr": ("conditional_detr", "AutoModelForObjectDetection", DETR, 224),
     "convnextv2": ("convnextv2", "AutoModelForImageClassification", {"depths": [2, 2, 2, 2], "hidden_sizes": [48, 96, 192, 384]},
                    224),
-    "cvt": ("cvt", "AutoModelForImageClassification", {"depth": [1, 2, 2]}, 224),
+    "cvt": ("cvt", "AutoModelForImageClassification", {}, 224),
     "data2vec-vision": ("data2vec-vision", "AutoModel", {**BERT, "image_size": 224}, 224),
     "deformable_detr": ("deformable_detr", "AutoModelForObjectDetection", {**DETR, "disable_custom_kernels": True}, 224),
-    "deit": ("deit", "AutoModelForImageClassification", BERT, 224),
+    "deit": ("deit", "DeiTForImageClassification", BERT, 224),
     "depth_anything": ("depth_anything", "AutoModelForDepthEstimation", {
         "backbone_config": {"model_type": "dinov2", "hidden_size": WIDTH, "num_hidden_layers": 4, "num_attention_heads": HEADS,
                             "image_size": 224, "patch_size": 14, "out_indices": [1, 2, 3, 4], "reshape_hidden_states": False,
@@ -37,8 +37,7 @@ PICTURES = {
     "glpn": ("glpn", "AutoModelForDepthEstimation", {"depths": FOUR}, 160),
     "hiera": ("hiera", "AutoModelForImageClassification", {"depths": [1, 1, 2, 1]}, 224),
     "ijepa": ("ijepa", "AutoModel", {**BERT, "image_size": 224}, 224),
-    "levit": ("levit", "AutoModelForImageClassification", {"depths": [2, 2, 2]}, 224),
-    "mask2former": ("mask2former", "Mask2FormerForUniversalSegmentation", {"decoder_layers": 3, "encoder_layers": 2}, 128),
+    "levit": ("levit", "LevitForImageClassification", {"depths": [2, 2, 2]}, 224),
     "mobilenet_v1": ("mobilenet_v1", "AutoModelForImageClassification", {}, 224),
     "mobilevit": ("mobilevit", "AutoModelForImageClassification", {}, 256),
     "mobilevitv2": ("mobilevitv2", "AutoModelForImageClassification", {}, 256),
@@ -76,7 +75,7 @@ def picture(name):
 #: Configuration, class, changes, name of the input, its shape.
 SIGNALS = {
     "audio/ast": ("audio-spectrogram-transformer", "AutoModel", {**BERT, "max_length": 256}, "input_values", (1, 256, 128)),
-    "audio/clap": ("clap_audio_model", "AutoModel", {"depths": [1, 1, 2, 1]}, "input_features", (1, 1, 1001, 64)),
+    "audio/clap": ("clap_audio_model", "ClapAudioModel", {"depths": [1, 1, 2, 1]}, "input_features", (1, 1, 1001, 64)),
     "audio/dac": ("dac", "AutoModel", {"encoder_hidden_size": 32, "decoder_hidden_size": 256, "n_codebooks": 2}, "input_values",
                   (1, 1, 8192)),
     "audio/encodec": ("encodec", "AutoModel", {"num_filters": 16}, "input_values", (1, 1, 9600)),
@@ -138,8 +137,10 @@ def vits():
 
 
 def hifigan():
-    return Tensors(configured("hifigan", "SpeechT5HifiGan", {"upsample_initial_channel": 128}), ("spectrogram",)), (
-        torch.randn(1, 50, 80),)
+    import transformers
+
+    configuration = transformers.SpeechT5HifiGanConfig(upsample_initial_channel=128)
+    return Tensors(transformers.SpeechT5HifiGan(configuration), ("spectrogram",)), (torch.randn(1, 50, 80),)
 
 
 def autoformer(kind):
