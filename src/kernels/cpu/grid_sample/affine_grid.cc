@@ -24,6 +24,8 @@ class AffineGrid final : public PreparedKernel {
   AffineGrid(const Problem& problem, const Facts& facts) : facts_(facts) {
     const ir::ValueId theta = problem.node().inputs[0];
     theta_ = VectorOperand(*problem.group, theta, problem.shape(theta), packs_);
+    const int64_t width = facts.y[facts.y.rank() - 2];
+    for (int64_t w = 0; w < width; ++w) columns_.push_back(Position(w, width));
   }
 
   std::vector<PackRequest> packs() const override { return packs_; }
@@ -67,7 +69,7 @@ class AffineGrid final : public PreparedKernel {
       }
     }
     for (int64_t w = 0; w < width; ++w) {
-      const double position = Position(w, width);
+      const double position = columns_[w];
       for (int a = 0; a < axes; ++a)
         y[w * axes + a] = static_cast<float>(base[a] + position * step[a]);
     }
@@ -76,6 +78,7 @@ class AffineGrid final : public PreparedKernel {
   Facts facts_;
   VectorOperand theta_;
   std::vector<PackRequest> packs_;
+  std::vector<double> columns_;  // the positions along a line
 };
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {

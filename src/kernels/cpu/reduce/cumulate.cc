@@ -10,7 +10,7 @@ namespace fettle::kernels {
 namespace {
 
 /// Sums side by side: those of a task.
-constexpr int64_t kColumns = 128;
+constexpr int64_t kColumns = 512;
 
 struct Facts {
   Shape x;

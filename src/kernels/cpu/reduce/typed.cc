@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/operands.h"
@@ -56,7 +57,7 @@ struct Facts {
 /// Steps through all coordinates of some spans.
 class Steps {
  public:
-  Steps(const std::vector<Span>& spans, int64_t begin) : spans_(spans) {
+  Steps(std::span<const Span> spans, int64_t begin) : spans_(spans) {
     for (size_t i = spans.size(); i-- > 0;) {
       at_[i] = begin % spans[i].extent;
       begin /= spans[i].extent;
@@ -74,7 +75,7 @@ class Steps {
   }
 
  private:
-  const std::vector<Span>& spans_;
+  std::span<const Span> spans_;
   int64_t at_[kMostSpans] = {};
   int64_t offset_ = 0;
 };
@@ -162,6 +163,35 @@ T FoldRuns(const Facts& facts, const T* x) {
   return Finished<T>(held[0], facts.row.finish, facts.count);
 }
 
+/// `columns` results of floats, or one of runs of neighbours: the innermost rows are folded in
+/// vectors, what they come to in double.
+template <FoldKind kFold>
+void FoldFloats(const Facts& facts, const float* x, int64_t columns, float* y) {
+  constexpr FoldKind kParts =
+      kFold == FoldKind::kSumAbs || kFold == FoldKind::kSumSquare ? FoldKind::kSum : kFold;
+  std::span<const Span> outer = facts.folded;
+  Span row{facts.run, 1};
+  if (columns > 1) {
+    row = outer.empty() ? Span{1, columns} : outer.back();
+    if (!outer.empty()) outer = outer.first(outer.size() - 1);
+  }
+  Held<float, kParts> held[kColumns];
+  std::fill_n(held, columns, Neutral<float, kParts>());
+  Steps steps(outer, 0);
+  float part[kColumns];
+  for (int64_t r = 0; r < facts.count / row.extent; ++r, steps.Next()) {
+    Fold({.kind = kFold,
+          .from = reinterpret_cast<const std::byte*>(x + steps.offset()),
+          .row = row.extent,
+          .inner = columns,
+          .inner_stride = row.stride},
+         part);
+    for (int64_t i = 0; i < columns; ++i) held[i] = Step<float, kParts>(held[i], part[i]);
+  }
+  for (int64_t i = 0; i < columns; ++i)
+    y[i] = Finished<float>(held[i], facts.row.finish, facts.count);
+}
+
 class ReduceTyped final : public PreparedKernel {
  public:
   ReduceTyped(const Problem& problem, const Facts& facts)
@@ -209,7 +239,10 @@ class ReduceTyped final : public PreparedKernel {
       for (int64_t u = begin; u < end; ++u) {
         const int64_t first = u % blocks * kColumns;
         T* to = y + u / blocks * columns + first;
-        if (columns > 1) {
+        if constexpr (std::is_same_v<T, float>) {
+          FoldFloats<kFold>(facts_, x + steps.offset() + first, std::min(kColumns, columns - first),
+                            to);
+        } else if (columns > 1) {
           FoldColumns<T, kFold>(facts_, x + steps.offset() + first,
                                 std::min(kColumns, columns - first), to);
         } else {

@@ -31,7 +31,10 @@ class Hardmax final : public PreparedKernel {
   void Columns(const float* x, int64_t columns, float* y) const {
     int64_t best[kColumns];
     ArgColumns({}, x, extents_.row, extents_.inner, columns, best);
-    for (int64_t r = 0; r < extents_.row; ++r) std::fill_n(y + r * extents_.inner, columns, 0.0f);
+    const bool is_whole = columns == extents_.inner;  // all of it lies together
+    const int64_t runs = is_whole ? 1 : extents_.row,
+                  run = is_whole ? extents_.row * columns : columns;
+    for (int64_t r = 0; r < runs; ++r) std::fill_n(y + r * extents_.inner, run, 0.0f);
     for (int64_t i = 0; i < columns; ++i) {
       const float most = x[best[i] * extents_.inner + i];
       const int64_t at = most == most ? best[i] : FirstNumber(x + i);
