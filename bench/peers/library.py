@@ -2,7 +2,8 @@
 
 import ctypes
 
-DTYPES = {"float32": 1, "int64": 7, "int32": 6}  # fettle_dtype counts as ONNX does
+DTYPES = {"float32": 1, "uint8": 2, "int8": 3, "int32": 6, "int64": 7, "bool": 9, "float16": 10, "float64": 11,
+          "uint32": 12}  # fettle_dtype counts as ONNX does
 
 
 class Options(ctypes.Structure):
@@ -23,6 +24,11 @@ class Library:
     def load(self, path):
         model = ctypes.c_void_p()
         self.call("fettle_model_load", str(path).encode(), ctypes.byref(model))
+        return model
+
+    def load_bytes(self, data):
+        model = ctypes.c_void_p()
+        self.call("fettle_model_load_bytes", data, ctypes.c_size_t(len(data)), b"model", ctypes.byref(model))
         return model
 
     def session(self, model, threads, feeds):
