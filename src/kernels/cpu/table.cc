@@ -6,6 +6,7 @@ namespace fettle::kernels {
 
 // keep-sorted start
 extern const KernelDesc kCpuAffineGrid;
+extern const KernelDesc kCpuAttentionCached;
 extern const KernelDesc kCpuBf16GemmAmx;
 extern const KernelDesc kCpuBf16GemmDot;
 extern const KernelDesc kCpuBf16WeightsGemm;
@@ -64,6 +65,7 @@ extern const KernelDesc kCpuQuantisedGemmAmx;
 extern const KernelDesc kCpuQuantisedGemmNchwc;
 extern const KernelDesc kCpuQuantisedGemmTerms;
 extern const KernelDesc kCpuQuantisedImage;
+extern const KernelDesc kCpuQuantisedInteger;
 extern const KernelDesc kCpuQuantisedMatMul;
 extern const KernelDesc kCpuQuantisedPair;
 extern const KernelDesc kCpuRecurrentGemm;
@@ -89,6 +91,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       // clang-format off
       // keep-sorted start
       &kCpuAffineGrid,
+      &kCpuAttentionCached,
       &kCpuBf16GemmAmx,
       &kCpuBf16GemmDot,
       &kCpuBf16WeightsGemm,
@@ -147,6 +150,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuQuantisedGemmNchwc,
       &kCpuQuantisedGemmTerms,
       &kCpuQuantisedImage,
+      &kCpuQuantisedInteger,
       &kCpuQuantisedMatMul,
       &kCpuQuantisedPair,
       &kCpuRecurrentGemm,

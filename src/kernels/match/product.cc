@@ -98,6 +98,15 @@ Result<Product> ReadProduct(const ir::Graph& group, const ir::Node& node, bool c
   return product;
 }
 
+Result<Product> ReadIntegerProduct(const ir::Graph& group, const ir::Node& node) {
+  if (node.op != "MatMulInteger"_op) return Unsupported("computes products of integers only");
+  Product product;
+  product.a = node.input(0);
+  product.b = node.input(1);
+  RETURN_IF_ERROR(ReadMatMulNode(group, node.output(0), product));
+  return product;
+}
+
 Result<Product> ReadRowsByConstant(const ir::Graph& group) {
   ASSIGN_OR_RETURN(const Product p, ReadProduct(group));
   if (!p.constant_b) return Unsupported("computed weights");

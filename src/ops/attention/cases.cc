@@ -20,11 +20,41 @@ std::span<const Case> AttentionCases() {
        "input %pk: f32[2x2x5x4]\ninput %pv: f32[2x2x5x4]\nconst %n: i32[2] = 6 4\n"
        "const %t: i32[] = 8\n%y, %nk, %nv = GroupQueryAttention(%q, %k, %v, %pk, %pv, %n, %t) "
        "{kv_num_heads=2, num_heads=6}\noutput %y\noutput %nk\noutput %nv\n"},
+      {"attention.group_query_blocks",
+       "input %q: f32[1x37x120]\ninput %k: f32[1x37x60]\ninput %v: f32[1x37x36]\n"
+       "const %n: i64[1] = 36\nconst %t: i32[] = 37\n%y, %nk = GroupQueryAttention(%q, %k, %v, _, "
+       "_, %n, %t) {kv_num_heads=3, num_heads=6}\noutput %y\noutput %nk\n"},
+      {"attention.group_query_chunk",
+       "input %q: f32[2x9x96]\ninput %k: f32[2x9x32]\ninput %v: f32[2x9x32]\n"
+       "input %pk: f32[2x2x71x16]\ninput %pv: f32[2x2x71x16]\nconst %n: i32[2] = 79 40\n"
+       "const %t: i32[] = 80\n%y, %nk, %nv = GroupQueryAttention(%q, %k, %v, %pk, %pv, %n, %t) "
+       "{kv_num_heads=2, local_window_size=20, num_heads=6}\noutput %y\noutput %nk\noutput %nv\n"},
+      {"attention.group_query_empty",
+       "input %q: f32[2x0x24]\ninput %k: f32[2x0x8]\ninput %v: f32[2x0x8]\n"
+       "input %pk: f32[2x2x5x4]\ninput %pv: f32[2x2x5x4]\nconst %n: i32[2] = 4 4\n"
+       "const %t: i32[] = 5\n%y, %nk, %nv = GroupQueryAttention(%q, %k, %v, %pk, %pv, %n, %t) "
+       "{kv_num_heads=2, num_heads=6}\noutput %y\noutput %nk\noutput %nv\n"},
+      {"attention.group_query_one",
+       "input %q: f32[1x1x1]\ninput %k: f32[1x1x1]\ninput %v: f32[1x1x1]\n"
+       "const %n: i32[1] = 0\nconst %t: i32[] = 1\n%y = GroupQueryAttention(%q, %k, %v, _, _, "
+       "%n, %t) {kv_num_heads=1, num_heads=1}\noutput %y\n"},
       {"attention.group_query_prompt_window",
        "input %q: f32[2x5x6]\ninput %k: f32[2x5x3]\ninput %v: f32[2x5x3]\n"
        "input %b: f32[1x2x5x5]\nconst %n: i32[2] = 4 2\nconst %t: i32[1] = 5\n"
        "%y = GroupQueryAttention(%q, %k, %v, _, _, %n, %t, %b) {kv_num_heads=1, "
        "local_window_size=1, num_heads=2, scale=0.4, softcap=1.5}\noutput %y\n"},
+      {"attention.group_query_shared_cache",
+       "input %q: f32[1x1x64]\ninput %k: f32[1x1x32]\ninput %v: f32[1x1x32]\n"
+       "input %pk: f32[1x2x12x16]\ninput %pv: f32[1x2x12x16]\ninput %b: f32[1x1x1x8]\n"
+       "input %n: i32[1] = noise(7, 7)\nconst %t: i32[] = 8\n%y, %nk, %nv = GroupQueryAttention("
+       "%q, %k, %v, %pk, %pv, %n, %t, %b) {kv_num_heads=2, num_heads=4, softcap=3.0}\n"
+       "output %y\noutput %nk\noutput %nv\n"},
+      {"attention.group_query_step_bench",
+       "input %q: f32[1x1x1024]\ninput %k: f32[1x1x256]\ninput %v: f32[1x1x256]\n"
+       "input %pk: f32[1x4x511x64]\ninput %pv: f32[1x4x511x64]\nconst %n: i32[1] = 511\n"
+       "const %t: i32[] = 512\n%y, %nk, %nv = GroupQueryAttention(%q, %k, %v, %pk, %pv, %n, %t) "
+       "{kv_num_heads=4, num_heads=16}\noutput %y\noutput %nk\noutput %nv\n",
+       true},
       {"attention.mask_ends",
        "const %m: i32[2] = 3 0\ninput %q: f32[2x3x4]\ninput %k: f32[2x5x4]\n"
        "%y = AttentionMask(%m, %q, %k)\noutput %y\n"},

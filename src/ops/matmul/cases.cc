@@ -78,10 +78,27 @@ std::span<const Case> MatMulCases() {
        "input %a: u8[128x768] = noise(0, 255)\nconst %b: i8[768x768] = noise(-128, 127)\n"
        "const %za: u8[] = 131\n%y = MatMulInteger(%a, %b, %za)\noutput %y\n",
        true},
+      {"matmul.integer_computed",
+       "input %a: i8[2x13x37] = noise(-128, 127)\ninput %b: u8[2x37x19] = noise(0, 255)\n"
+       "input %za: i8[] = noise(-3, 5)\ninput %zb: u8[19] = noise(100, 140)\n"
+       "%y = MatMulInteger(%a, %b, %za, %zb)\noutput %y\n"},
+      {"matmul.integer_computed_bench",
+       "input %a: u8[128x512] = noise(0, 255)\ninput %b: i8[512x512] = noise(-128, 127)\n"
+       "input %za: u8[] = noise(0, 255)\n%y = MatMulInteger(%a, %b, %za)\noutput %y\n",
+       true},
+      {"matmul.integer_empty",
+       "input %a: u8[3x0] = noise(0, 255)\ninput %b: i8[0x5] = noise(-128, 127)\n"
+       "%y = MatMulInteger(%a, %b)\noutput %y\n"},
+      {"matmul.integer_one",
+       "input %a: i8[1x1] = noise(-128, 127)\ninput %b: i8[1x1] = noise(-128, 127)\n"
+       "%y = MatMulInteger(%a, %b)\noutput %y\n"},
       {"matmul.integer_per_column",
        "input %a: u8[5x7] = noise(0, 255)\nconst %b: u8[7x3] = noise(0, 255)\n"
        "const %za: u8[1] = 12\nconst %zb: u8[3] = 120 128 131\n"
        "%y = MatMulInteger(%a, %b, %za, %zb)\noutput %y\n"},
+      {"matmul.integer_per_row",
+       "input %a: u8[3x17x70] = noise(0, 255)\ninput %b: i8[70x45] = noise(-128, 127)\n"
+       "input %za: u8[17] = noise(0, 255)\n%y = MatMulInteger(%a, %b, %za)\noutput %y\n"},
       {"matmul.matrix_vector",
        "input %a: f32[2x5x7]\ninput %b: f32[7]\n%y = MatMul(%a, %b)\noutput %y\n"},
       {"matmul.one", "input %a: f32[1x1]\ninput %b: f32[1x1]\n%y = MatMul(%a, %b)\noutput %y\n"},

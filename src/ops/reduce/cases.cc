@@ -8,6 +8,13 @@ std::span<const Case> ReduceCases() {
       {"reduce.argmax_classes_bench",
        "input %x: f32[1x21x256x256]\n%y = ArgMax(%x) {axis=1, keepdims=0}\noutput %y\n", true},
       {"reduce.argmax_channels", "input %x: f32[2x5x7x9]\n%y = ArgMax(%x) {axis=1}\noutput %y\n"},
+      {"reduce.argmax_f16", "input %x: f16[5x70x3]\n%y = ArgMax(%x) {axis=1}\noutput %y\n"},
+      {"reduce.argmax_i64_one", "input %x: i64[1x1]\n%y = ArgMax(%x) {axis=1}\noutput %y\n"},
+      {"reduce.argmax_i8_columns",
+       "input %x: i8[2x9x150] = noise(-20, 20)\n%y = ArgMax(%x) {axis=1, select_last_index=1}\n"
+       "output %y\n"},
+      {"reduce.argmin_u8_rows",
+       "input %x: u8[5x300] = noise(0, 40)\n%y = ArgMin(%x) {axis=1}\noutput %y\n"},
       {"reduce.argmax_infinities",
        "input %x: f32[3x21]\nconst %z: f32[] = 0\n%d = Div(%x, %z)\n%y = ArgMin(%d) {axis=1}\n"
        "output %y\n"},
@@ -125,6 +132,23 @@ std::span<const Case> ReduceCases() {
        true},
       {"reduce.huge_row",
        "input %x: f32[1x100003]\nconst %a: i64[1] = 1\n%y = ReduceSum(%x, %a)\noutput %y\n"},
+      {"reduce.bool_max",
+       "input %x: bool[3x37x5] = noise(0, 1)\nconst %a: i64[1] = 1\n%y = ReduceMax(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.bool_min_rows",
+       "input %x: bool[300x3] = noise(0, 1)\nconst %a: i64[1] = 1\n%y = ReduceMin(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.f64_sum",
+       "input %x: f64[3x1201]\nconst %a: i64[1] = 1\n%y = ReduceSum(%x, %a)\noutput %y\n"},
+      {"reduce.i32_max",
+       "input %x: i32[7x1000] = noise(-999, 999)\nconst %a: i64[1] = 1\n%y = ReduceMax(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.i32_prod_columns",
+       "input %x: i32[2x7x1500] = noise(-9, 9)\nconst %a: i64[1] = 1\n%y = ReduceProd(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.i64_min_one",
+       "input %x: i64[1x1] = noise(-9, 9)\nconst %a: i64[1] = 1\n%y = ReduceMin(%x, %a)\n"
+       "output %y\n"},
       {"reduce.i64_sum",
        "input %x: i64[3x37] = noise(-99, 99)\nconst %a: i64[1] = 0\n"
        "%y = ReduceSum(%x, %a)\noutput %y\n"},

@@ -1,8 +1,9 @@
-// cpu.reduce.arg: ArgMax and ArgMin of fp32 along any axis, row-major and, over the channels,
-// channels-last.
+// cpu.reduce.arg: ArgMax and ArgMin of fp32 and of integers along any axis, row-major and, over the
+// channels, channels-last.
 #include "kernels/cpu/reduce/arg.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/operands.h"
@@ -16,13 +17,52 @@ namespace {
 constexpr int64_t kElementsPerTask = 32768;
 constexpr int64_t kColumnsPerTask = 256;
 
+template <typename T>
+inline constexpr bool kIsArgInteger = std::is_same_v<T, int8_t> || std::is_same_v<T, uint8_t> ||
+                                      std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>;
+
+/// ArgColumns of integers, a few columns at a time.
+template <typename T>
+void ArgIntegers(const ArgRule& rule, const T* x, int64_t n, int64_t stride, int64_t columns,
+                 int64_t* to) {
+  constexpr int64_t kWidth = 64;
+  for (int64_t c = 0; c < columns; c += kWidth, x += kWidth, to += kWidth) {
+    const int64_t width = std::min(kWidth, columns - c);
+    T best[kWidth];
+    int32_t at[kWidth] = {};
+    std::copy_n(x, width, best);
+    for (int64_t r = 1; r < n; ++r) {
+      const T* row = x + r * stride;
+      for (int64_t i = 0; i < width; ++i) {
+        const bool beyond = rule.max ? row[i] > best[i] : row[i] < best[i];
+        const bool better = beyond || (rule.last && row[i] == best[i]);
+        best[i] = better ? row[i] : best[i];
+        at[i] = better ? static_cast<int32_t>(r) : at[i];
+      }
+    }
+    std::copy_n(at, width, to);
+  }
+}
+
+/// A row of neighbours: the extreme of it, then where that is.
+template <typename T>
+int64_t ArgIntegerRow(const ArgRule& rule, const T* x, int64_t n) {
+  T best = x[0];
+  for (int64_t i = 0; i < n; ++i) best = rule.max ? std::max(best, x[i]) : std::min(best, x[i]);
+  if (!rule.last) return std::find(x, x + n, best) - x;
+  while (x[--n] != best) {
+  }
+  return n;
+}
+
 class Arg final : public PreparedKernel {
  public:
-  Arg(const RowExtents& extents, const ArgRule& rule) : extents_(extents), rule_(rule) {}
+  Arg(const RowExtents& extents, const ArgRule& rule, DType dtype)
+      : extents_(extents), rule_(rule), dtype_(dtype) {}
 
   Status Launch(const LaunchArgs& args) const override {
     if (extents_.elements() == 0) return OkStatus();
-    const float* x = args.inputs[0].host<float>();
+    const auto* x = args.inputs[0].host<std::byte>();
     auto* y = args.outputs[0].host<int64_t>();
     const int64_t columns = (extents_.inner + kColumnsPerTask - 1) / kColumnsPerTask;
     const int64_t units = extents_.outer * columns;
@@ -33,21 +73,40 @@ class Arg final : public PreparedKernel {
       const int64_t end = std::min(units, (task + 1) * per_task);
       for (int64_t u = task * per_task; u < end; ++u) {
         const int64_t o = u / columns, column = u % columns * kColumnsPerTask;
-        ArgColumns(rule_, x + o * extents_.row * extents_.inner + column, extents_.row,
-                   extents_.inner, std::min(kColumnsPerTask, extents_.inner - column),
-                   y + o * extents_.inner + column);
+        Columns(x, o * extents_.row * extents_.inner + column,
+                std::min(kColumnsPerTask, extents_.inner - column),
+                y + o * extents_.inner + column);
       }
     });
     return OkStatus();
   }
 
  private:
+  /// `columns` of them, from element `at` on.
+  void Columns(const std::byte* x, int64_t at, int64_t columns, int64_t* to) const {
+    if (dtype_ == DType::kF32)
+      return ArgColumns(rule_, reinterpret_cast<const float*>(x) + at, extents_.row, extents_.inner,
+                        columns, to);
+    DispatchDType(dtype_, [&]<typename T>() {
+      if constexpr (kIsArgInteger<T>) {
+        const T* from = reinterpret_cast<const T*>(x) + at;
+        if (extents_.inner == 1) {
+          *to = ArgIntegerRow(rule_, from, extents_.row);
+        } else {
+          ArgIntegers(rule_, from, extents_.row, extents_.inner, columns, to);
+        }
+      }
+    });
+  }
+
   RowExtents extents_;
   ArgRule rule_;
+  DType dtype_;
 };
 
 struct Facts {
   Shape x;
+  DType dtype;  // in which it is computed
   int axis;
   ArgRule rule;
 
@@ -73,13 +132,15 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (node.op != "ArgMax"_op && node.op != "ArgMin"_op)
     return Unsupported("computes ArgMax and ArgMin only");
   const ir::Value& x = group.value(group.inputs[0]);
-  if (x.dtype != DType::kF32 && x.dtype != DType::kF16 && x.dtype != DType::kBF16)
-    return Unsupported("{} is not compared in fp32", DTypeName(x.dtype));
+  bool is_computed = x.dtype == DType::kF32 || x.dtype == DType::kF16 || x.dtype == DType::kBF16;
+  if (!is_computed && !IsSubByte(x.dtype))
+    DispatchDType(x.dtype, [&]<typename T>() { is_computed = kIsArgInteger<T>; });
+  if (!is_computed) return Unsupported("{} is not compared here", DTypeName(x.dtype));
   const auto axis = NormaliseAxis(node.attributes.Int("axis", 0), x.shape->rank());
   if (!axis || (*x.shape)[*axis] >= 1 << 24) return Unsupported("rows beyond 2^24 elements");
   const ArgRule rule{.max = node.op == "ArgMax"_op,
                      .last = node.attributes.Int("select_last_index", 0) != 0};
-  return Facts{*x.shape, *axis, rule};
+  return Facts{*x.shape, IsFloat(x.dtype) ? DType::kF32 : x.dtype, *axis, rule};
 }
 
 Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts& facts,
@@ -97,7 +158,7 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
                                                 const Params&, const Device&) {
   ASSIGN_OR_RETURN(const RowExtents extents, facts.In(problem.states.inputs[0].layout));
-  return std::unique_ptr<PreparedKernel>(new Arg(extents, facts.rule));
+  return std::unique_ptr<PreparedKernel>(new Arg(extents, facts.rule, facts.dtype));
 }
 
 constexpr Family<Facts> kFamily{.read = Read,

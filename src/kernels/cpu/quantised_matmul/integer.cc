@@ -1,0 +1,207 @@
+// cpu.quantised.integer: MatMulInteger of any operands and zero points, as sums of 32 bits. Bytes
+// are multiplied as they are (as u8 times i8); what zero points add follows from sums of rows and
+// columns: sum (a - za)(b - zb) = sum ab - za sum b - zb sum a + K za zb.
+#include <algorithm>
+#include <cstring>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/gemm/pack.h"
+#include "kernels/cpu/operands.h"
+#include "kernels/cpu/quantised/microkernel.h"
+#include "kernels/cpu/quantised/rows.h"
+#include "kernels/cpu/quantised_matmul/panel.h"
+#include "kernels/family.h"
+#include "kernels/match/product.h"
+#include "ops/op.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// Longest sum of products that i32 holds, rounded down.
+constexpr int64_t kMaxDepth = 33000;
+constexpr int kMaxColumns = 32;  // of a panel
+/// Rows that are copied by a task.
+constexpr int64_t kRows = 16;
+
+struct Side {
+  size_t operand = 0;  // of the node; its zero points are operand + 2
+  bool is_signed = false;
+  int64_t zeros = 0;  // how many there are
+};
+
+struct Facts {
+  Product p;
+  Side a, b;
+};
+
+class IntegerMatMul final : public PreparedKernel {
+ public:
+  IntegerMatMul(const Problem& problem, const Facts& facts)
+      : group_(problem.group),
+        operands_(*problem.group),
+        f_(facts),
+        kernels_(GetQuantKernels(facts.p.n)),
+        lanes_(problem.threads) {
+    for (const Product::Batch& batch : f_.p.batches)
+      a_matrices_ = std::max(a_matrices_, batch.a + 1);
+  }
+
+  std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
+
+  int64_t workspace_bytes() const override {
+    return RoundUp(AllRows() * (RowBytes() + 4), 64) + lanes_ * LaneBytes();
+  }
+
+  Status Launch(const LaunchArgs& args) const override {
+    auto& stream = static_cast<CpuStream&>(args.stream);
+    stream.ParallelFor(CeilDiv(AllRows(), kRows), [&](int64_t task, int) {
+      for (int64_t r = task * kRows; r < std::min(AllRows(), (task + 1) * kRows); ++r)
+        CopyRow(args, r);
+    });
+    const int64_t panels = CeilDiv(f_.p.n, kernels_.nr);
+    stream.ParallelFor(std::ssize(f_.p.batches) * panels, [&](int64_t task, int lane) {
+      RunPanel(args, task / panels, task % panels * kernels_.nr, lane);
+    });
+    return OkStatus();
+  }
+
+ private:
+  int64_t Steps() const { return CeilDiv(f_.p.k, kernels_.wide ? 2 : 4); }
+  int64_t RowBytes() const { return Steps() * 4; }  // of a copy, and of a row of ones
+  int64_t PanelBytes() const { return RoundUp(Steps() * kernels_.nr * 4, 64); }
+  int64_t AllRows() const { return a_matrices_ * f_.p.m; }
+  int64_t LaneBytes() const { return PanelBytes() + RoundUp(RowBytes(), 64); }
+  std::byte* Copies(const LaunchArgs& args) const { return args.workspace.host<std::byte>(); }
+  int32_t* RowSums(const LaunchArgs& args) const {
+    return reinterpret_cast<int32_t*>(Copies(args) + AllRows() * RowBytes());
+  }
+
+  /// What a byte of the model is more than the number that is multiplied in its place.
+  int32_t Shift(const Side& side) const {
+    if (kernels_.wide) return 0;
+    if (side.operand == 0) return side.is_signed ? -128 : 0;
+    return side.is_signed ? 0 : 128;
+  }
+  /// The zero point at `i`, of the numbers that are multiplied.
+  int32_t Zero(const LaunchArgs& args, const Side& side, int64_t i) const {
+    if (side.zeros == 0) return -Shift(side);
+    const std::byte at = operands_.input(args, side.operand + 2)[side.zeros == 1 ? 0 : i];
+    const auto byte = static_cast<uint8_t>(at);
+    return (side.is_signed ? static_cast<int8_t>(byte) : byte) - Shift(side);
+  }
+
+  void CopyRow(const LaunchArgs& args, int64_t row) const {
+    const auto* from = reinterpret_cast<const uint8_t*>(operands_.input(args, 0)) + row * f_.p.k;
+    auto* to = reinterpret_cast<uint8_t*>(Copies(args) + row * RowBytes());
+    int32_t sum = 0;
+    if (kernels_.wide) {
+      auto* wide = reinterpret_cast<int16_t*>(to);
+      WidenRows({.pointers = &from, .rows = 1, .taps = 1, .mr = 1, .is_signed = f_.a.is_signed},
+                f_.p.k, 0, RowBytes() / 2, wide);
+      for (int64_t k = 0; k < f_.p.k; ++k) sum += wide[k];
+    } else {
+      if (f_.a.is_signed) {
+        FlipBytes(from, f_.p.k, to);
+      } else {
+        std::memcpy(to, from, f_.p.k);
+      }
+      std::fill(to + f_.p.k, to + RowBytes(), uint8_t{0});
+      sum = SumOfBytes(to, f_.p.k);
+    }
+    RowSums(args)[row] = sum;
+  }
+
+  /// A panel of `columns` columns of B from `at` on, and the sums of its columns.
+  void PackPanel(const uint8_t* at, int64_t columns, std::byte* panel, int32_t* sums) const {
+    const ByteMatrix part{at, f_.p.k, columns, f_.p.n, 1};
+    std::byte* ones = panel + PanelBytes();
+    if (kernels_.wide) {
+      PackWideSteps(part, f_.b.is_signed, 0, kernels_.nr, reinterpret_cast<int16_t*>(panel));
+      std::fill_n(reinterpret_cast<int16_t*>(ones), RowBytes() / 2, int16_t{1});
+    } else {
+      PackByteSteps(part, f_.b.is_signed ? 0 : 0x80, kernels_.nr,
+                    reinterpret_cast<uint8_t*>(panel));
+      std::fill_n(ones, RowBytes(), std::byte{1});
+    }
+    const std::byte* row = ones;
+    kernels_.tile[1]({.a = &row, .steps = Steps(), .b = panel, .c = sums});
+  }
+
+  void RunPanel(const LaunchArgs& args, int64_t batch, int64_t column, int lane) const {
+    const int64_t columns = std::min<int64_t>(kernels_.nr, f_.p.n - column);
+    std::byte* panel = args.workspace.host<std::byte>() +
+                       RoundUp(AllRows() * (RowBytes() + 4), 64) + lane * LaneBytes();
+    const auto* b = reinterpret_cast<const uint8_t*>(operands_.input(args, 1)) +
+                    f_.p.batches[batch].b * f_.p.k * f_.p.n + column;
+    alignas(64) int32_t column_sums[kMaxColumns], sums[kMaxQuantSums];
+    PackPanel(b, columns, panel, column_sums);
+    int32_t zeros[kMaxColumns];
+    for (int64_t n = 0; n < columns; ++n) zeros[n] = Zero(args, f_.b, column + n);
+    auto* out =
+        reinterpret_cast<int32_t*>(operands_.output(args, 0)) + batch * f_.p.m * f_.p.n + column;
+    const int64_t tiles = CeilDiv(f_.p.m, kernels_.mr), height = CeilDiv(f_.p.m, tiles);
+    for (int64_t m = 0; m < f_.p.m; m += height) {
+      const int64_t rows = std::min(height, f_.p.m - m), first = f_.p.batches[batch].a * f_.p.m + m;
+      const std::byte* pointers[kMaxQuantRows];
+      for (int64_t r = 0; r < rows; ++r) pointers[r] = Copies(args) + (first + r) * RowBytes();
+      kernels_.tile[rows]({.a = pointers, .steps = Steps(), .b = panel, .c = sums});
+      for (int64_t r = 0; r < rows; ++r) {
+        Finish(args, first + r, sums + r * kernels_.nr, column_sums, zeros, columns,
+               out + (m + r) * f_.p.n);
+      }
+    }
+  }
+
+  /// Takes off what zero points add to the sums of a row.
+  void Finish(const LaunchArgs& args, int64_t row, const int32_t* sums, const int32_t* column_sums,
+              const int32_t* zeros, int64_t columns, int32_t* to) const {
+    // Zero points of rows are those of one matrix.
+    const int64_t index = row % std::max<int64_t>(1, f_.a.zeros);
+    const auto a_zero = static_cast<uint32_t>(Zero(args, f_.a, index));
+    const uint32_t less =
+        static_cast<uint32_t>(RowSums(args)[row]) - static_cast<uint32_t>(f_.p.k) * a_zero;
+    for (int64_t n = 0; n < columns; ++n) {
+      to[n] = static_cast<int32_t>(static_cast<uint32_t>(sums[n]) -
+                                   a_zero * static_cast<uint32_t>(column_sums[n]) -
+                                   static_cast<uint32_t>(zeros[n]) * less);
+    }
+  }
+
+  std::shared_ptr<const ir::Graph> group_;
+  NodeOperands operands_;
+  Facts f_;
+  const QuantKernels& kernels_;
+  int64_t lanes_;
+  int64_t a_matrices_ = 0;
+};
+
+Result<Facts> Read(const ir::Graph& group, const Device&) {
+  if (group.nodes().size() != 1) return Unsupported("not a single node");
+  const ir::Node& node = group.nodes()[0];
+  Facts facts;
+  ASSIGN_OR_RETURN(facts.p, ReadIntegerProduct(group, node));
+  const Product& p = facts.p;
+  if (p.k > kMaxDepth) return Unsupported("sums of over {} products", kMaxDepth);
+  if (p.m == 0 || p.n == 0 || p.k == 0 || p.batches.empty()) return Unsupported("an empty operand");
+  for (Side* side : {&facts.a, &facts.b}) {
+    side->operand = side == &facts.a ? 0 : 1;
+    side->is_signed = group.value(node.inputs[side->operand]).dtype == DType::kI8;
+    const ir::ValueId zeros = node.input(side->operand + 2);
+    if (zeros != ir::kAbsent) side->zeros = group.value(zeros).shape->elements();
+  }
+  return facts;
+}
+
+constexpr Family<Facts> kFamily{.read = Read,
+                                .states = RowMajorAlone,
+                                .prepare = Make<IntegerMatMul>,
+                                .taste = Always<9>,
+                                .reads_callers_memory = true};
+
+}  // namespace
+
+extern const KernelDesc kCpuQuantisedInteger;
+const KernelDesc kCpuQuantisedInteger = {.name = "cpu.quantised.integer",
+                                         .match = MatchAs<kFamily>};
+
+}  // namespace fettle::kernels
