@@ -51,6 +51,24 @@ std::span<const Case> GatherCases() {
        "%y = GatherElements(%x, %i) {axis=1}\n"
        "output %y\n",
        true},
+      {"gather.elements_middle",
+       "input %x: f32[3x5x4x7]\ninput %i: i64[2x9x4x7] = noise(-5, 4)\n"
+       "%y = GatherElements(%x, %i) {axis=1}\noutput %y\n"},
+      {"gather.elements_narrow",
+       "input %x: u8[3x5x4x7]\ninput %i: i32[3x1x2x6] = noise(-5, 4)\n"
+       "%y = GatherElements(%x, %i) {axis=1}\noutput %y\n"},
+      {"gather.elements_none",
+       "input %x: f32[3x5]\ninput %i: i64[3x0] = noise(0, 4)\n"
+       "%y = GatherElements(%x, %i) {axis=1}\noutput %y\n"},
+      {"gather.elements_one",
+       "input %x: i64[1] = noise(0, 9)\ninput %i: i64[1] = noise(0, 0)\n"
+       "%y = GatherElements(%x, %i)\noutput %y\n"},
+      {"gather.elements_parts",
+       "input %x: f32[2x40000]\ninput %i: i64[2x33000] = noise(-40000, 39999)\n"
+       "%y = GatherElements(%x, %i) {axis=1}\noutput %y\n"},
+      {"gather.nd_bytes",
+       "input %x: u8[5x7]\ninput %i: i32[300x2] = noise(-5, 4)\n%y = GatherND(%x, %i)\n"
+       "output %y\n"},
       {"gather.nd_elements",
        "input %x: f32[2x3x5]\n"
        "const %i: i64[2x3] = 0 1 4 -1 2 -5\n"
@@ -79,6 +97,31 @@ std::span<const Case> GatherCases() {
        "input %u: i32[4]\n"
        "%y = ScatterElements(%x, %i, %u) {reduction=\"max\"}\n"
        "output %y\n"},
+      {"gather.scatter_elements_middle",
+       "input %x: f16[3x5x4x7]\ninput %i: i64[2x9x4x7] = noise(-5, 4)\n"
+       "input %u: f16[2x9x4x7]\n%y = ScatterElements(%x, %i, %u) {axis=1}\noutput %y\n"},
+      {"gather.scatter_elements_mul_u8",
+       "input %x: u8[3x5x4]\ninput %i: i32[3x5x3] = noise(-3, 2)\ninput %u: u8[3x5x3]\n"
+       "%y = ScatterElements(%x, %i, %u) {reduction=\"mul\"}\noutput %y\n"},
+      {"gather.scatter_elements_none",
+       "input %x: f32[3x5]\ninput %i: i64[3x0] = noise(0, 4)\ninput %u: f32[3x0]\n"
+       "%y = ScatterElements(%x, %i, %u) {axis=1}\noutput %y\n"},
+      {"gather.scatter_nd_add_i8",
+       "input %x: i8[9x37]\ninput %i: i64[5x1] = noise(-9, 8)\ninput %u: i8[5x37]\n"
+       "%y = ScatterND(%x, %i, %u) {reduction=\"add\"}\noutput %y\n"},
+      {"gather.scatter_nd_max",
+       "input %x: f32[9x37]\ninput %i: i64[5x1] = noise(-9, 8)\ninput %u: f32[5x37]\n"
+       "%y = ScatterND(%x, %i, %u) {reduction=\"max\"}\noutput %y\n"},
+      {"gather.scatter_nd_min_i64",
+       "input %x: i64[9x37] = noise(-9, 9)\ninput %i: i32[5x1] = noise(-9, 8)\n"
+       "input %u: i64[5x37] = noise(-9, 9)\n%y = ScatterND(%x, %i, %u) {reduction=\"min\"}\n"
+       "output %y\n"},
+      {"gather.scatter_nd_none",
+       "input %x: f32[9x3]\ninput %i: i64[0x1] = noise(0, 8)\ninput %u: f32[0x3]\n"
+       "%y = ScatterND(%x, %i, %u) {reduction=\"add\"}\noutput %y\n"},
+      {"gather.scatter_nd_points_min",
+       "input %x: f16[9x3]\ninput %i: i64[40x2] = noise(-3, 2)\ninput %u: f16[40]\n"
+       "%y = ScatterND(%x, %i, %u) {reduction=\"min\"}\noutput %y\n"},
       {"gather.scatter_nd_rows",
        "input %x: f32[4x3x5]\n"
        "const %i: i64[2x1] = 2 -4\n"

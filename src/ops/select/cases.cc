@@ -16,6 +16,24 @@ std::span<const Case> SelectCases() {
        "%v, %i = TopK(%x, %k) {axis=0, largest=0}\n"
        "output %v\n"
        "output %i\n"},
+      {"select.top_k_bytes",
+       "input %x: i8[5x300] = noise(-9, 9)\nconst %k: i64[1] = 40\n%v, %i = TopK(%x, %k)\n"
+       "output %v\noutput %i\n"},
+      {"select.top_k_halves_last_of_many",
+       "input %x: f16[7x411x19]\nconst %k: i64[1] = 3\n%v, %i = TopK(%x, %k) {axis=1, "
+       "largest=0}\noutput %v\noutput %i\n"},
+      {"select.top_k_i64_ties",
+       "input %x: i64[3x500] = noise(-5, 5)\nconst %k: i64[1] = 130\n%v, %i = TopK(%x, %k)\n"
+       "output %v\noutput %i\n"},
+      {"select.top_k_nan",
+       "input %x: f32[4x777]\nconst %k: i64[1] = 300\n%s = Sqrt(%x)\n%v, %i = TopK(%s, %k)\n"
+       "output %v\noutput %i\n"},
+      {"select.top_k_one",
+       "input %x: f64[1x1]\nconst %k: i64[1] = 1\n%v, %i = TopK(%x, %k)\noutput %v\n"
+       "output %i\n"},
+      {"select.top_k_zeros",
+       "input %x: f32[2x90] = noise(-0.4, 0.4)\nconst %k: i64[1] = 7\n%r = Round(%x)\n"
+       "%v, %i = TopK(%r, %k) {largest=0}\noutput %v\noutput %i\n"},
       {"select.top_k_none",
        "input %x: f16[3x5]\n"
        "const %k: i64[1] = 0\n"

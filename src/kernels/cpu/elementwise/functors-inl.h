@@ -97,6 +97,50 @@ HWY_INLINE V Clip(V x, V least, V greatest) {
   const V low = hn::IfThenElse(hn::Lt(x, least), least, x);
   return hn::IfThenElse(hn::Lt(greatest, low), greatest, low);
 }
+/// What acos and asin share: the arc sine of s, which is |x| up to 1/2, otherwise the root of
+/// (1 - |x|) / 2; NaN beyond 1. The polynomial is (asin(s) - s) / s^3 in s^2, fitted for this
+/// range.
+template <class D, class V>
+HWY_INLINE V HalfArcSine(D d, V a, hn::Mask<D> is_small) {
+  constexpr float kQuotient[] = {0.166666731f, 0.0749876201f, 0.0450202115f, 0.0264333934f,
+                                 0.0383282453f};
+  const V half = hn::Set(d, 0.5f);
+  const V z = hn::IfThenElse(is_small, hn::Mul(a, a), hn::NegMulAdd(a, half, half));
+  const V s = hn::IfThenElse(is_small, a, hn::Sqrt(z));
+  return hn::MulAdd(hn::Mul(s, z), Horner(d, z, kQuotient), s);
+}
+template <class D, class V>
+HWY_INLINE V Asin(D d, V x) {
+  const V a = hn::Abs(x);
+  const auto is_small = hn::Le(a, hn::Set(d, 0.5f));
+  const V p = HalfArcSine(d, a, is_small);
+  const V rest = hn::NegMulAdd(p, hn::Set(d, 2.0f), hn::Set(d, 1.57079632679f));
+  return hn::CopySign(hn::IfThenElse(is_small, p, rest), x);
+}
+template <class D, class V>
+HWY_INLINE V Acos(D d, V x) {
+  const V a = hn::Abs(x);
+  const auto is_small = hn::Le(a, hn::Set(d, 0.5f));
+  const V p = HalfArcSine(d, a, is_small);
+  const V twice = hn::Add(p, p);
+  const V rest =
+      hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Sub(hn::Set(d, 3.14159265359f), twice), twice);
+  return hn::IfThenElse(is_small, hn::Sub(hn::Set(d, 1.57079632679f), hn::CopySign(p, x)), rest);
+}
+/// By the arc tangent of 1 / x beyond 1; the polynomial is (atan(t) - t) / t^3 in t^2, fitted for
+/// t <= 1.
+template <class D, class V>
+HWY_INLINE V Atan(D d, V x) {
+  constexpr float kQuotient[] = {-0.333333313f,  0.199997902f,   -0.142796159f,
+                                 0.110420354f,   -0.0868904442f, 0.0631822075f,
+                                 -0.0366702862f, 0.0139964838f,  -0.00250857649f};
+  const V a = hn::Abs(x), one = hn::Set(d, 1.0f);
+  const auto is_large = hn::Lt(one, a);
+  const V t = hn::IfThenElse(is_large, hn::Div(one, a), a);
+  const V z = hn::Mul(t, t);
+  const V p = hn::MulAdd(hn::Mul(t, z), Horner(d, z, kQuotient), t);
+  return hn::CopySign(hn::IfThenElse(is_large, hn::Sub(hn::Set(d, 1.57079632679f), p), p), x);
+}
 /// The remainder with the sign of the divisor.
 inline double Modulo(double a, double b) {
   const double r = std::fmod(a, b);
@@ -148,11 +192,11 @@ struct Functor;
 #define FETTLE_ABC V a, V b, V c
 
 FETTLE_FUNCTOR(Abs, A, hn::Abs(a))
-FETTLE_SCALAR(Acos, A, std::acos(a))
+FETTLE_FUNCTOR(Acos, A, Acos(d, a))
 FETTLE_SCALAR(Acosh, A, std::acosh(a))
-FETTLE_SCALAR(Asin, A, std::asin(a))
+FETTLE_FUNCTOR(Asin, A, Asin(d, a))
 FETTLE_SCALAR(Asinh, A, std::asinh(a))
-FETTLE_SCALAR(Atan, A, std::atan(a))
+FETTLE_FUNCTOR(Atan, A, Atan(d, a))
 FETTLE_SCALAR(Atanh, A, std::atanh(a))
 FETTLE_FUNCTOR(Ceil, A, hn::Ceil(a))
 FETTLE_FUNCTOR(Copy, A, a)
@@ -207,7 +251,7 @@ FETTLE_SCALAR(Modulo, AB, elementwise::HWY_NAMESPACE::Modulo(a, b))
 FETTLE_FUNCTOR(Mul, AB, hn::Mul(a, b))
 FETTLE_FUNCTOR(Or, AB, ZeroOne(d, hn::Or(NonZero(d, a), NonZero(d, b))))
 FETTLE_FUNCTOR(PRelu, AB, hn::IfThenElse(hn::Lt(a, hn::Zero(d)), hn::Mul(a, b), a))
-FETTLE_SCALAR(Pow, AB, std::pow(a, b))
+FETTLE_SCALAR(Pow, AB, std::pow(static_cast<float>(a), static_cast<float>(b)))
 FETTLE_FUNCTOR(Sub, AB, hn::Sub(a, b))
 FETTLE_FUNCTOR(Xor, AB, ZeroOne(d, hn::Xor(NonZero(d, a), NonZero(d, b))))
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "base/status.h"
@@ -29,9 +30,24 @@ struct Indices {
   }
 };
 
+/// Calls f(pointer) with the indices as their own type.
+template <typename F>
+auto WithTypedIndices(const Indices& indices, F&& f) {
+  if (indices.dtype == DType::kI32) return f(reinterpret_cast<const int32_t*>(indices.data));
+  return f(reinterpret_cast<const int64_t*>(indices.data));
+}
+
 /// kInvalidArgument for the first of `count` indices that is out of range.
 inline Status CheckIndices(const Indices& indices, int64_t count, int64_t extent) {
-  for (int64_t i = 0; i < count; ++i) {
+  const bool ok = WithTypedIndices(indices, [&](const auto* typed) {
+    bool all = true;
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t index = typed[i] + (typed[i] < 0 ? extent : 0);
+      all &= static_cast<uint64_t>(index) < static_cast<uint64_t>(extent);
+    }
+    return all;
+  });
+  for (int64_t i = 0; !ok && i < count; ++i) {
     if (ops::NormaliseIndex(indices[i], extent) < 0)
       return ops::IndexOutOfRange(indices[i], extent);
   }
@@ -46,13 +62,16 @@ struct IndexTuples {
   int64_t per_batch = 1;  // tuples that share a batch entry
   int64_t slice = 1;      // elements of a slice
 
-  /// The slice that tuple `t` names, counted in slices from the start of the data.
-  int64_t SliceOf(const Indices& indices, int64_t t) const {
-    int64_t at = t / per_batch;
+  /// The slice that tuple `t` names, counted in slices from the start of the data, or -1 where it
+  /// is out of range. `indices` are i32 or i64.
+  template <typename I>
+  int64_t SliceOf(const I* indices, int64_t t) const {
+    int64_t at = per_batch >= tuples ? 0 : t / per_batch;
     const auto depth = static_cast<int64_t>(extents.size());
     for (int64_t k = 0; k < depth; ++k) {
-      const int64_t extent = extents[k];
-      at = at * extent + indices.Normal(t * depth + k, extent);
+      const int64_t index = ops::NormaliseIndex(indices[t * depth + k], extents[k]);
+      if (index < 0) return -1;
+      at = at * extents[k] + index;
     }
     return at;
   }
@@ -68,6 +87,17 @@ struct IndexTuples {
     return OkStatus();
   }
 };
+
+/// Copies a slice; a call for an element alone would take longer than the copy.
+inline void CopySlice(std::byte* to, const std::byte* from, int64_t bytes) {
+  switch (bytes) {
+    case 1: *to = *from; return;
+    case 2: std::memcpy(to, from, 2); return;
+    case 4: std::memcpy(to, from, 4); return;
+    case 8: std::memcpy(to, from, 8); return;
+    default: std::memcpy(to, from, static_cast<size_t>(bytes));
+  }
+}
 
 /// Neighbouring tuples that name neighbouring slices of the data.
 struct SliceRun {
@@ -86,7 +116,8 @@ inline std::vector<SliceRun> FindSliceRuns(const IndexTuples& tuples, const Cons
   const Indices indices{values->data(), constant->dtype()};
   if (!tuples.Check(indices).ok()) return runs;
   for (int64_t t = 0; t < tuples.tuples; ++t) {
-    const int64_t slice = tuples.SliceOf(indices, t);
+    const int64_t slice =
+        WithTypedIndices(indices, [&](const auto* typed) { return tuples.SliceOf(typed, t); });
     if (!runs.empty() && runs.back().slice + runs.back().count == slice) {
       ++runs.back().count;
     } else {

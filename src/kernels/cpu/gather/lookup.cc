@@ -1,9 +1,10 @@
 // cpu.gather.elements and cpu.gather.tuples: GatherElements and GatherND over row-major tensors.
 #include <algorithm>
-#include <cstring>
+#include <atomic>
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/gather/indices.h"
+#include "kernels/cpu/gather/lines.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
 #include "ops/element_access.h"
@@ -35,77 +36,70 @@ struct TupleFacts {
   DType index_type;
 };
 
-/// Elements of data and indices fall into lines along the axis: [outer][axis][inner]. A line of the
-/// indices reads one line of the data.
+/// The parts [begin, end) of the lines; false where an index is out of range.
+template <typename U, typename I>
+bool GatherLines(const ElementLines& lines, int64_t begin, int64_t end, const I* indices,
+                 const U* src, U* dst) {
+  const int64_t extent = lines.extent(), step = lines.step(), along = lines.along();
+  bool ok = true;
+  lines.ForEach(begin, end, [&](int64_t first, int64_t count, int64_t base) {
+    const I* from = indices + first;
+    U* to = dst + first;
+    const auto at = [&](int64_t i) {
+      int64_t index = from[i];
+      index += index < 0 ? extent : 0;
+      const bool is_there = static_cast<uint64_t>(index) < static_cast<uint64_t>(extent);
+      ok = ok && is_there;
+      return is_there ? index : 0;
+    };
+    if (along == 0 && step == 1) {
+      for (int64_t i = 0; i < count; ++i) to[i] = src[base + at(i)];
+    } else {
+      for (int64_t i = 0; i < count; ++i) to[i] = src[base + i * along + at(i) * step];
+    }
+  });
+  return ok;
+}
+
 class GatherElements final : public PreparedKernel {
  public:
   GatherElements(const Problem& problem, const ElementFacts& facts)
       : group_(problem.group),
         operands_(*problem.group),
-        data_(facts.data),
-        indices_(facts.indices),
-        strides_(RowMajorStrides(facts.data)),
+        lines_(facts.data, facts.indices, facts.axis),
+        count_(facts.indices.elements()),
         dtype_(facts.dtype),
-        index_type_(facts.index_type),
-        axis_(facts.axis) {}
+        index_type_(facts.index_type) {}
 
   std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
 
   Status Launch(const LaunchArgs& args) const override {
     const Indices indices{operands_.input(args, 1), index_type_};
-    const int64_t count = indices_.elements();
-    RETURN_IF_ERROR(CheckIndices(indices, count, data_[axis_]));
+    if (lines_.extent() == 0 || count_ == 0) return CheckIndices(indices, count_, lines_.extent());
     const std::byte* src = operands_.input(args, 0);
     std::byte* dst = operands_.output(args, 0);
-    const int64_t inner = indices_.Count(axis_ + 1, indices_.rank());
-    const int64_t rows = inner == 0 ? 0 : count / inner;
-    const int64_t per_task = std::max<int64_t>(1, kTaskElements / std::max<int64_t>(inner, 1));
+    std::atomic<bool> ok = true;
+    const int64_t per_task = std::max<int64_t>(1, lines_.parts() * kTaskElements / count_);
     static_cast<CpuStream&>(args.stream)
-        .ParallelFor((rows + per_task - 1) / per_task, [&](int64_t task, int) {
-          ops::DispatchElementSize(dtype_, [&]<typename U>() {
-            CopyRows(indices, task * per_task, std::min(rows, (task + 1) * per_task), inner,
-                     reinterpret_cast<const U*>(src), reinterpret_cast<U*>(dst));
+        .ParallelFor((lines_.parts() + per_task - 1) / per_task, [&](int64_t task, int) {
+          const int64_t begin = task * per_task, end = std::min(lines_.parts(), begin + per_task);
+          WithTypedIndices(indices, [&](const auto* typed) {
+            ops::DispatchElementSize(dtype_, [&]<typename U>() {
+              if (!GatherLines(lines_, begin, end, typed, reinterpret_cast<const U*>(src),
+                               reinterpret_cast<U*>(dst)))
+                ok = false;
+            });
           });
         });
-    return OkStatus();
+    return ok ? OkStatus() : CheckIndices(indices, count_, lines_.extent());
   }
 
  private:
-  /// Rows [begin, end) of the indices, each `inner` elements behind the axis.
-  template <typename U>
-  void CopyRows(const Indices& indices, int64_t begin, int64_t end, int64_t inner, const U* src,
-                U* dst) const {
-    const int64_t step = strides_[axis_];
-    for (int64_t row = begin; row < end; ++row) {
-      // The data element that index 0 names at the row's first position.
-      int64_t base = 0, rest = row / indices_[axis_];
-      for (int axis = axis_ - 1; axis >= 0; --axis) {
-        base += rest % indices_[axis] * strides_[axis];
-        rest /= indices_[axis];
-      }
-      for (int64_t i = 0; i < inner; ++i) {
-        const int64_t index = indices.Normal(row * inner + i, data_[axis_]);
-        dst[row * inner + i] = src[base + index * step + InnerOffset(i)];
-      }
-    }
-  }
-
-  /// Where element `i` behind the axis lies in the data, whose extents may be larger.
-  int64_t InnerOffset(int64_t i) const {
-    int64_t offset = 0;
-    for (int axis = indices_.rank() - 1; axis > axis_; --axis) {
-      offset += i % indices_[axis] * strides_[axis];
-      i /= indices_[axis];
-    }
-    return offset;
-  }
-
   std::shared_ptr<const ir::Graph> group_;
   NodeOperands operands_;
-  Shape data_, indices_;
-  Dims strides_;
+  ElementLines lines_;
+  int64_t count_;
   DType dtype_, index_type_;
-  int axis_;
 };
 
 /// Each tuple of indices names a contiguous slice of the data.
@@ -118,21 +112,28 @@ class GatherTuples final : public PreparedKernel {
 
   Status Launch(const LaunchArgs& args) const override {
     const Indices indices{operands_.input(args, 1), facts_.index_type};
-    RETURN_IF_ERROR(facts_.tuples.Check(indices));
+    if (facts_.slice_bytes == 0) return OkStatus();
     const std::byte* src = operands_.input(args, 0);
     std::byte* dst = operands_.output(args, 0);
+    std::atomic<bool> ok = true;
     const int64_t per_task =
         std::max<int64_t>(1, kTaskElements * 4 / std::max<int64_t>(facts_.slice_bytes, 1));
     static_cast<CpuStream&>(args.stream)
         .ParallelFor((facts_.tuples.tuples + per_task - 1) / per_task, [&](int64_t task, int) {
           const int64_t end = std::min(facts_.tuples.tuples, (task + 1) * per_task);
           const int64_t bytes = facts_.slice_bytes;
-          for (int64_t t = task * per_task; t < end; ++t) {
-            std::memcpy(dst + t * bytes, src + facts_.tuples.SliceOf(indices, t) * bytes,
-                        static_cast<size_t>(bytes));
-          }
+          WithTypedIndices(indices, [&](const auto* typed) {
+            for (int64_t t = task * per_task; t < end; ++t) {
+              const int64_t slice = facts_.tuples.SliceOf(typed, t);
+              if (slice < 0) {
+                ok = false;
+              } else {
+                CopySlice(dst + t * bytes, src + slice * bytes, bytes);
+              }
+            }
+          });
         });
-    return OkStatus();
+    return ok ? OkStatus() : facts_.tuples.Check(indices);
   }
 
  private:

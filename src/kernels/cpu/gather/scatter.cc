@@ -4,9 +4,12 @@
 #include <cstring>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/elementwise/typed_rows.h"
 #include "kernels/cpu/gather/indices.h"
+#include "kernels/cpu/gather/lines.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
+#include "ops/element_access.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {
@@ -61,18 +64,16 @@ class Scatter : public PreparedKernel {
 
   Status Launch(const LaunchArgs& args) const override {
     const Indices indices{operands_.input(args, 1), index_type_};
-    RETURN_IF_ERROR(Check(indices));
     std::byte* dst = operands_.output(args, 0);
     CopyData(operands_.input(args, 0), dst, StorageBytes(dtype_, data_.elements()),
              static_cast<CpuStream&>(args.stream));
-    Update(indices, operands_.input(args, 2), dst);
-    return OkStatus();
+    return Update(indices, operands_.input(args, 2), dst);
   }
 
  protected:
-  virtual Status Check(const Indices& indices) const = 0;
-  /// Applies the updates in order, so that duplicates give what the reference gives.
-  virtual void Update(const Indices& indices, const std::byte* updates, std::byte* dst) const = 0;
+  /// Applies the updates in order, so that duplicates give what the reference gives. Fails where an
+  /// index is out of range; some updates may be there then.
+  virtual Status Update(const Indices& indices, const std::byte* updates, std::byte* dst) const = 0;
 
   std::shared_ptr<const ir::Graph> group_;
   NodeOperands operands_;
@@ -84,32 +85,47 @@ class Scatter : public PreparedKernel {
 class ScatterElements final : public Scatter {
  public:
   ScatterElements(const Problem& problem, const ElementFacts& facts)
-      : Scatter(problem, facts), axis_(facts.axis), strides_(RowMajorStrides(data_)) {}
+      : Scatter(problem, facts), lines_(data_, indices_, facts.axis) {}
 
  protected:
-  Status Check(const Indices& indices) const override {
-    return CheckIndices(indices, indices_.elements(), data_[axis_]);
+  Status Update(const Indices& indices, const std::byte* updates, std::byte* dst) const override {
+    const int64_t count = indices_.elements();
+    RETURN_IF_ERROR(CheckIndices(indices, count, lines_.extent()));
+    if (count == 0) return OkStatus();
+    if (reduction_ == ops::Reduction::kNone) {
+      ops::DispatchElementSize(dtype_, [&]<typename U>() {
+        WithTypedIndices(indices, [&](const auto* typed) {
+          Store(
+              reinterpret_cast<const U*>(updates), reinterpret_cast<U*>(dst),
+              [typed](int64_t i) -> int64_t { return typed[i]; }, [](U, U b) { return b; });
+        });
+      });
+      return OkStatus();
+    }
+    DispatchDType(dtype_, [&]<typename T>() {
+      Store(
+          reinterpret_cast<const T*>(updates), reinterpret_cast<T*>(dst),
+          [&](int64_t i) { return indices[i]; },
+          [this](T a, T b) { return ops::Reduce(reduction_, a, b); });
+    });
+    return OkStatus();
   }
 
-  void Update(const Indices& indices, const std::byte* updates, std::byte* dst) const override {
-    DispatchDType(dtype_, [&]<typename T>() {
-      const T* from = reinterpret_cast<const T*>(updates);
-      T* to = reinterpret_cast<T*>(dst);
-      for (int64_t i = 0; i < indices_.elements(); ++i) {
-        int64_t rest = i, offset = 0;
-        for (int axis = indices_.rank() - 1; axis >= 0; --axis) {
-          const int64_t at = axis == axis_ ? indices.Normal(i, data_[axis]) : rest % indices_[axis];
-          offset += at * strides_[axis];
-          rest /= indices_[axis];
-        }
-        to[offset] = ops::Reduce(reduction_, to[offset], from[i]);
+ private:
+  template <typename T, typename Index, typename Join>
+  void Store(const T* from, T* to, Index&& index, Join&& join) const {
+    const int64_t extent = lines_.extent(), step = lines_.step(), along = lines_.along();
+    lines_.ForEach(0, lines_.parts(), [&](int64_t first, int64_t count, int64_t base) {
+      for (int64_t i = 0; i < count; ++i) {
+        int64_t at = index(first + i);
+        at += at < 0 ? extent : 0;
+        T& held = to[base + i * along + at * step];
+        held = join(held, from[first + i]);
       }
     });
   }
 
- private:
-  int axis_;
-  Dims strides_;
+  ElementLines lines_;
 };
 
 class ScatterTuples final : public Scatter {
@@ -117,39 +133,72 @@ class ScatterTuples final : public Scatter {
   ScatterTuples(const Problem& problem, const TupleFacts& facts)
       : Scatter(problem, facts),
         tuples_(facts.tuples),
-        runs_(FindSliceRuns(facts.tuples, facts.constant.get())) {}
+        runs_(FindSliceRuns(facts.tuples, facts.constant.get())),
+        row_(IsInteger(dtype_) ? elementwise::FindNumericRow(dtype_, NameOf(reduction_))
+                               : nullptr) {}
 
  protected:
-  Status Check(const Indices& indices) const override {
-    return runs_.empty() ? tuples_.Check(indices) : OkStatus();
-  }
-
-  void Update(const Indices& indices, const std::byte* updates, std::byte* dst) const override {
+  Status Update(const Indices& indices, const std::byte* updates, std::byte* dst) const override {
     for (const SliceRun& run : runs_) UpdateRun(run, updates, dst);
-    if (!runs_.empty()) return;
-    for (int64_t t = 0; t < tuples_.tuples; ++t)
-      UpdateRun({t, tuples_.SliceOf(indices, t), 1}, updates, dst);
+    if (!runs_.empty() || tuples_.slice == 0) return OkStatus();
+    for (int64_t t = 0; t < tuples_.tuples; ++t) {
+      const int64_t slice =
+          WithTypedIndices(indices, [&](const auto* typed) { return tuples_.SliceOf(typed, t); });
+      if (slice < 0) return tuples_.Check(indices);
+      UpdateRun({t, slice, 1}, updates, dst);
+    }
+    return OkStatus();
   }
 
  private:
+  static std::string_view NameOf(ops::Reduction reduction) {
+    switch (reduction) {
+      case ops::Reduction::kAdd: return "Add";
+      case ops::Reduction::kMul: return "Mul";
+      case ops::Reduction::kMax: return "Max";
+      case ops::Reduction::kMin: return "Min";
+      default: return "";
+    }
+  }
+
   void UpdateRun(const SliceRun& run, const std::byte* updates, std::byte* dst) const {
-    const int64_t bytes = StorageBytes(dtype_, tuples_.slice);
+    const int64_t bytes = StorageBytes(dtype_, tuples_.slice), n = run.count * tuples_.slice;
     const std::byte* from = updates + run.tuple * bytes;
     std::byte* to = dst + run.slice * bytes;
-    if (reduction_ == ops::Reduction::kNone) {
-      std::memcpy(to, from, run.count * bytes);
-      return;
+    if (reduction_ == ops::Reduction::kNone) return CopySlice(to, from, run.count * bytes);
+    if (row_ != nullptr) {
+      const std::byte* in[elementwise::kMaxTypedOperands] = {to, from};
+      return row_(in, to, n);
     }
+    if (dtype_ == DType::kF32)
+      return ReduceFloats(reinterpret_cast<const float*>(from), n, reinterpret_cast<float*>(to));
     DispatchDType(dtype_, [&]<typename T>() {
       const T* update = reinterpret_cast<const T*>(from);
       T* old = reinterpret_cast<T*>(to);
-      for (int64_t i = 0; i < run.count * tuples_.slice; ++i)
-        old[i] = ops::Reduce(reduction_, old[i], update[i]);
+      for (int64_t i = 0; i < n; ++i) old[i] = ops::Reduce(reduction_, old[i], update[i]);
     });
+  }
+
+  /// A loop for each reduction: what is chosen for each element is no vector.
+  void ReduceFloats(const float* x, int64_t n, float* y) const {
+    switch (reduction_) {
+      case ops::Reduction::kAdd:
+        for (int64_t i = 0; i < n; ++i) y[i] += x[i];
+        return;
+      case ops::Reduction::kMul:
+        for (int64_t i = 0; i < n; ++i) y[i] *= x[i];
+        return;
+      case ops::Reduction::kMax:
+        for (int64_t i = 0; i < n; ++i) y[i] = y[i] < x[i] ? x[i] : y[i];
+        return;
+      default:
+        for (int64_t i = 0; i < n; ++i) y[i] = x[i] < y[i] ? x[i] : y[i];
+    }
   }
 
   IndexTuples tuples_;
   std::vector<SliceRun> runs_;  // of constant indices
+  elementwise::TypedRow row_;   // of the reduction; null: another way
 };
 
 Result<Facts> ReadNode(const ir::Graph& group, std::string_view op) {
