@@ -17,6 +17,7 @@
 #include "passes/quantise/fold_weights.h"
 #include "passes/quantise/implied_clamps.h"
 #include "passes/quantise/split_dequantize.h"
+#include "passes/rewrite/blocked_scales.h"
 #include "passes/rewrite/dead_taps.h"
 #include "passes/rewrite/fold_affine.h"
 #include "passes/rewrite/fold_pads.h"
@@ -44,6 +45,7 @@ constexpr Pass kPasses[] = {
     {"byte_moves", MoveBytes},
     {"byte_tables", MakeByteTables},
     {"sums", SumToAdd},
+    {"blocked_scales", SplitBlockedScales},
     {"attention", SpellAttention},
     {"einsum", SpellEinsum},
     {"rotary", SpellRotary},

@@ -587,9 +587,32 @@ def matmul_nbits():
                 bits=width, block_size=block, const=[1, 2, 3])
 
 
+def gather_quantised():
+    width, block, rows, blocks = pick(4, 8), 16, n(1, 9), n(1, 4)
+    columns = block * blocks * width // 8
+    zeros = pick(None, data((rows, (blocks * width + 7) // 8), "u1", 0, 255))
+    return Case("GatherBlockQuantized", [data((rows, columns), "u1", 0, 255), data(shape(n(0, 2)), "i8", 0, rows - 1),
+                                         data((rows, blocks), "f4", 0.01, 0.1), zeros], domain="com.microsoft",
+                bits=width, block_size=block, gather_axis=0, quantize_axis=1, const=[0, 2, 3])
+
+
+def quantised_lstm():
+    # One step from a state of zeros, of numbers that bytes hold: ONNX Runtime rounds nothing then.
+    ways, batch, size, hidden = n(1, 2), n(1, 3), n(1, 9), n(1, 9)
+    x = R.integers(0, 256, (1, batch, size)).astype(np.float32)
+    x[0, 0, 0] = 255
+    kind = pick("u1", "i1")
+    scales = [data((ways,) if R.random() < 0.5 else (ways, 4 * hidden), "f4", 0.0001, 0.0004) for _ in range(2)]
+    zeros = [np.full(s.shape, 128 if kind == "u1" else 0, kind) for s in scales]
+    return Case("DynamicQuantizeLSTM", [x, data((ways, size, 4 * hidden), kind, -99, 99), data((ways, hidden, 4 * hidden), kind),
+                                        data((ways, 8 * hidden)), None, None, None, None, scales[0], zeros[0], scales[1],
+                                        zeros[1]], outputs=3, domain="com.microsoft", hidden_size=hidden,
+                direction="forward" if ways == 1 else "bidirectional", const=[1, 2, 3, 8, 9, 10, 11])
+
+
 def group_query():
-    batch, kv, shared, size = n(1, 2), n(1, 2), n(1, 3), 16
-    heads, fresh, past = kv * shared, n(1, 4), pick(0, n(1, 5))
+    batch, kv, shared, size = n(1, 2), n(1, 2), n(1, 3), pick(16, 32)
+    heads, fresh, past = kv * shared, pick(n(1, 4), n(1, 90)), pick(0, n(1, 5), n(1, 90))
     if past:
         fresh = 1
     total = past + fresh
@@ -599,10 +622,10 @@ def group_query():
     k, v = (None, None) if packed else (data((batch, fresh, kv * size)), data((batch, fresh, kv * size)))
     cache = [data((batch, kv, past, size)), data((batch, kv, past, size))]
     lengths = np.full(batch, total - 1, np.int32)
-    angles = [data((12, size // 2)), data((12, size // 2))] if rotary else [None, None]
+    angles = [data((99, size // 2)), data((99, size // 2))] if rotary else [None, None]
     return Case("GroupQueryAttention", [q, k, v] + cache + [lengths, np.array(total, np.int32)] + angles, outputs=3,
                 domain="com.microsoft", num_heads=heads, kv_num_heads=kv, do_rotary=rotary,
-                rotary_interleaved=n(0, 1) if rotary else None, local_window_size=pick(None, n(1, 4)),
+                rotary_interleaved=n(0, 1) if rotary else None, local_window_size=pick(None, n(1, 4), n(1, 40)),
                 softcap=pick(None, 2.0), scale=pick(None, 0.3), const=[6, 7, 8])
 
 

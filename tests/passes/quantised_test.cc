@@ -7,6 +7,7 @@
 #include "passes/quantise/byte_tables.h"
 #include "passes/quantise/constants_in_floats.h"
 #include "passes/quantise/implied_clamps.h"
+#include "passes/rewrite/blocked_scales.h"
 
 namespace fettle::passes {
 namespace {
@@ -21,6 +22,36 @@ std::string Moved(std::string_view body, std::string_view head = kHead) {
   return Ops(Rewrite(MoveBytes,
                      fmt::format("{}{}%y = QuantizeLinear(%r, %s, %z)\noutput %y\n", head, body),
                      true, 0));
+}
+
+std::string Blocked(std::string_view tensors, std::string_view op, std::string_view attributes) {
+  return Ops(Rewrite(
+      SplitBlockedScales,
+      fmt::format("{}%y = {}(%x, %s, %z) {{{}}}\noutput %y\n", tensors, op, attributes), true, 0));
+}
+
+TEST(BlockedScales, BecomeAnAxis) {
+  constexpr std::string_view kLast =
+      "input %x: i8[3x5x48] = noise(-99, 99)\ninput %s: f32[3x5x3] = noise(0.1, 1)\n"
+      "const %z: i8[3x5x3] = noise(-5, 5)\n";
+  EXPECT_EQ(Blocked(kLast, "DequantizeLinear", "axis=-1, block_size=16"),
+            "Reshape Reshape Reshape DequantizeLinear Reshape");
+  constexpr std::string_view kFirst =
+      "input %x: f32[32x7]\nconst %s: f32[2x7] = noise(0.1, 1)\ninput %z: u8[2x7]\n";
+  EXPECT_EQ(Blocked(kFirst, "QuantizeLinear", "axis=0, block_size=16"),
+            "Reshape Reshape Reshape QuantizeLinear Reshape");
+}
+
+TEST(BlockedScales, StayWhereBlocksDiffer) {
+  constexpr std::string_view kRagged =
+      "input %x: i8[5x37] = noise(-99, 99)\nconst %s: f32[5x3]\nconst %z: i8[5x3]\n";
+  EXPECT_EQ(Blocked(kRagged, "DequantizeLinear", "axis=1, block_size=16"), "DequantizeLinear");
+  constexpr std::string_view kOne =
+      "input %x: i8[5x16] = noise(-99, 99)\nconst %s: f32[5x1]\nconst %z: i8[5x1]\n";
+  EXPECT_EQ(Blocked(kOne, "DequantizeLinear", "axis=1, block_size=16"), "DequantizeLinear");
+  constexpr std::string_view kConstant =
+      "const %x: i8[5x32] = noise(-99, 99)\nconst %s: f32[5x2]\ninput %z: i8[5x2]\n";
+  EXPECT_EQ(Blocked(kConstant, "DequantizeLinear", "axis=1, block_size=16"), "DequantizeLinear");
 }
 
 TEST(ByteMoves, RunOnBytes) {

@@ -174,9 +174,12 @@ class NodeLowering {
   /// A scale or a zero point.
   Result<Ref> Along(size_t i) {
     if (node_.input(i) == ir::kAbsent) return l_.Number(0);
-    if (node_.attributes.Int("block_size", 0) != 0) return Unsupported("blocks of scales");
     const Shape& x = l_.shape(node_.inputs[0]);
     const auto axis = NormaliseAxis(node_.attributes.Int("axis", 1), std::max(x.rank(), 1));
+    if (node_.attributes.Int("block_size", 0) != 0) {
+      if (l_.shape(node_.inputs[i])[*axis] != 1) return Unsupported("several blocks of an axis");
+      return in(i);
+    }
     return l_.ReadAlongAxis(node_.inputs[i], axis.value_or(-1), x);  // unused: there is one scale
   }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "ops/gather/onnx.h"
 #include "ops/host_ints.h"
+#include "ops/import.h"
 #include "ops/op.h"
 
 namespace fettle::ops {
@@ -123,11 +125,13 @@ Status ScatterNDReference(const RefContext& context, const Region& region);
 
 namespace {
 
-constexpr ImportRule kGather[] = {{.op_type = "Gather"}};
+constexpr ImportRule kGather[] = {
+    {.op_type = "Gather"},
+    {.op_type = "GatherBlockQuantized", .run = ImportGatherBlockQuantized, .domain = kMicrosoft}};
 constexpr ImportRule kGatherElements[] = {{.op_type = "GatherElements", .since = 11}};
 constexpr ImportRule kGatherND[] = {
     {.op_type = "GatherND", .since = 11},
-    {.op_type = "GatherND", .domain = "com.microsoft"},
+    {.op_type = "GatherND", .domain = kMicrosoft},
 };
 constexpr ImportRule kScatterElements[] = {
     {.op_type = "ScatterElements", .since = 11},

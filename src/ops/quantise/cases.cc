@@ -125,6 +125,14 @@ std::span<const Case> QuantiseCases() {
        "const %x: u4[5x37] = noise(0, 15)\nconst %s: f32[5x3] = noise(0.01, 0.1)\n"
        "const %z: u4[5x3] = noise(0, 15)\n"
        "%y = DequantizeLinear(%x, %s, %z) {axis=1, block_size=16}\noutput %y\n"},
+      {"quantise.dequantise_computed_blocks",
+       "input %x: i8[3x64x5] = noise(-128, 127)\ninput %s: f32[3x4x5] = noise(0.01, 0.1)\n"
+       "input %z: i8[3x4x5] = noise(-9, 9)\n"
+       "%y = DequantizeLinear(%x, %s, %z) {axis=1, block_size=16}\noutput %y\n"},
+      {"quantise.dequantise_one_block",
+       "input %x: u4[3x2x16x5] = noise(0, 15)\ninput %s: f16[3x2x1x5] = noise(0.01, 0.1)\n"
+       "input %z: u4[3x2x1x5] = noise(0, 15)\n"
+       "%y = DequantizeLinear(%x, %s, %z) {axis=2, block_size=16}\noutput %y\n"},
       {"quantise.dequantise_i32",
        "input %x: i32[3x37] = noise(-9999, 9999)\nconst %s: f32[] = 0.001\n"
        "%y = DequantizeLinear(%x, %s)\noutput %y\n"},
@@ -272,6 +280,10 @@ std::span<const Case> QuantiseCases() {
       {"quantise.to_i16",
        "input %x: f32[37]\nconst %s: f32[] = 0.0001\nconst %z: i16[] = 7\n"
        "%y = QuantizeLinear(%x, %s, %z)\noutput %y\n"},
+      {"quantise.to_i8_one_block",
+       "input %x: f32[3x2x16x5]\ninput %s: f32[3x2x1x5] = noise(0.01, 0.1)\n"
+       "const %z: i8[3x2x1x5] = noise(-9, 9)\n"
+       "%y = QuantizeLinear(%x, %s, %z) {axis=2, block_size=16}\noutput %y\n"},
       {"quantise.to_i4_blocked",
        "input %x: f32[5x37]\nconst %s: f32[5x3] = noise(0.05, 0.2)\n"
        "%y = QuantizeLinear(%x, %s) {axis=1, block_size=16, output_dtype=\"i4\"}\noutput %y\n"},

@@ -14,6 +14,7 @@ struct NBits {
   int64_t blocks() const { return (k + block - 1) / block; }
   int64_t per_byte() const { return 8 / bits; }
   DType dtype() const { return bits == 8 ? DType::kU8 : DType::kU4; }
+  int width() const { return static_cast<int>(bits); }
 };
 
 Result<NBits> ReadNBits(const ImportContext& context) {
@@ -30,21 +31,6 @@ Result<NBits> ReadNBits(const ImportContext& context) {
   return nbits;
 }
 
-/// Elements [row_elements, rows] of rows of `row_bytes` bytes, low bits first, unpacked when read.
-Result<Constant> Unpack(const Constant& packed, const NBits& nbits, int64_t row_bytes,
-                        int64_t row_elements) {
-  if (packed.dtype() != DType::kU8 || packed.elements() != nbits.n * row_bytes)
-    return InvalidModel("packed operand has {} elements of {}, expected {} bytes",
-                        packed.elements(), DTypeName(packed.dtype()), nbits.n * row_bytes);
-  Constant bytes = packed;
-  if (packed.is_splat() || packed.source() != nullptr) {
-    ASSIGN_OR_RETURN(const Tensor tensor, packed.ToTensor());
-    bytes = Constant::FromTensor(tensor);
-  }
-  const PackedRows layout = {nbits.n, row_elements, row_bytes, static_cast<int>(nbits.bits)};
-  return UnpackWhenRead(nbits.dtype(), bytes, layout, true);
-}
-
 /// Packed by columns, or the middle of the range where there are none.
 Result<Constant> ZeroPoints(const ImportContext& context, const NBits& nbits) {
   if (!context.has_input(3)) {
@@ -55,7 +41,8 @@ Result<Constant> ZeroPoints(const ImportContext& context, const NBits& nbits) {
   if (packed == nullptr || packed->dtype() != DType::kU8)
     return Unsupported("zero points must be a constant of packed integers");
   const int64_t row_bytes = (nbits.blocks() + nbits.per_byte() - 1) / nbits.per_byte();
-  return Unpack(*packed, nbits, row_bytes, nbits.blocks());
+  return UnpackBits(*packed, nbits.dtype(), {nbits.n, nbits.blocks(), row_bytes, nbits.width()},
+                    true);
 }
 
 /// Scales [blocks, n] of scales [n, blocks].
@@ -73,6 +60,20 @@ Result<Constant> Transposed(const Constant& scales, const NBits& nbits) {
 
 }  // namespace
 
+Result<Constant> UnpackBits(const Constant& packed, DType dtype, const PackedRows& layout,
+                            bool transposed) {
+  if (packed.dtype() != DType::kU8 || packed.elements() != layout.rows * layout.row_bytes)
+    return InvalidModel("packed operand has {} elements of {}, expected {} bytes",
+                        packed.elements(), DTypeName(packed.dtype()),
+                        layout.rows * layout.row_bytes);
+  Constant bytes = packed;
+  if (packed.is_splat() || packed.source() != nullptr) {
+    ASSIGN_OR_RETURN(const Tensor tensor, packed.ToTensor());
+    bytes = Constant::FromTensor(tensor);
+  }
+  return UnpackWhenRead(dtype, bytes, layout, transposed);
+}
+
 Status ImportMatMulNBits(ImportContext& context) {
   ASSIGN_OR_RETURN(const NBits nbits, ReadNBits(context));
   const Constant *packed = context.constant(1), *scales = context.constant(2);
@@ -84,7 +85,9 @@ Status ImportMatMulNBits(ImportContext& context) {
   const int64_t row_bytes = nbits.blocks() * (nbits.block * nbits.bits / 8);
   if (nbits.block * nbits.bits % 8 != 0)
     return InvalidModel("attribute 'block_size': {} elements do not fill bytes", nbits.block);
-  ASSIGN_OR_RETURN(Constant weights, Unpack(*packed, nbits, row_bytes, nbits.k));
+  ASSIGN_OR_RETURN(
+      Constant weights,
+      UnpackBits(*packed, nbits.dtype(), {nbits.n, nbits.k, row_bytes, nbits.width()}, true));
   ASSIGN_OR_RETURN(Constant zeros, ZeroPoints(context, nbits));
   ASSIGN_OR_RETURN(Constant by_blocks, Transposed(*scales, nbits));
   const ir::ValueId dequantised =

@@ -4,7 +4,9 @@
 #include <cctype>
 #include <cmath>
 
+#include "ops/import.h"
 #include "ops/op.h"
+#include "ops/recurrent/onnx.h"
 
 namespace fettle::ops {
 namespace {
@@ -125,7 +127,9 @@ int64_t RecurrentMacs(const ir::Node&, std::span<const Shape> inputs, std::span<
 
 constexpr ImportRule kRnnImports[] = {{.op_type = "RNN", .since = 7}};
 constexpr ImportRule kGruImports[] = {{.op_type = "GRU", .since = 7}};
-constexpr ImportRule kLstmImports[] = {{.op_type = "LSTM", .since = 7}};
+constexpr ImportRule kLstmImports[] = {
+    {.op_type = "LSTM", .since = 7},
+    {.op_type = "DynamicQuantizeLSTM", .run = ImportDynamicQuantizeLstm, .domain = kMicrosoft}};
 
 }  // namespace
 
