@@ -11,6 +11,7 @@ import sys
 import numpy as np
 import onnx
 import onnxruntime
+import random_quantised
 from onnx import helper, numpy_helper
 
 R = np.random.default_rng()
@@ -587,37 +588,13 @@ def matmul_nbits():
                 bits=width, block_size=block, const=[1, 2, 3])
 
 
-def gather_quantised():
-    width, block, rows, blocks = pick(4, 8), 16, n(1, 9), n(1, 4)
-    columns = block * blocks * width // 8
-    zeros = pick(None, data((rows, (blocks * width + 7) // 8), "u1", 0, 255))
-    return Case("GatherBlockQuantized", [data((rows, columns), "u1", 0, 255), data(shape(n(0, 2)), "i8", 0, rows - 1),
-                                         data((rows, blocks), "f4", 0.01, 0.1), zeros], domain="com.microsoft",
-                bits=width, block_size=block, gather_axis=0, quantize_axis=1, const=[0, 2, 3])
-
-
-def quantised_lstm():
-    # One step from a state of zeros, of numbers that bytes hold: ONNX Runtime rounds nothing then.
-    ways, batch, size, hidden = n(1, 2), n(1, 3), n(1, 9), n(1, 9)
-    x = R.integers(0, 256, (1, batch, size)).astype(np.float32)
-    x[0, 0, 0] = 255
-    kind = pick("u1", "i1")
-    scales = [data((ways,) if R.random() < 0.5 else (ways, 4 * hidden), "f4", 0.0001, 0.0004) for _ in range(2)]
-    zeros = [np.full(s.shape, 128 if kind == "u1" else 0, kind) for s in scales]
-    return Case("DynamicQuantizeLSTM", [x, data((ways, size, 4 * hidden), kind, -99, 99), data((ways, hidden, 4 * hidden), kind),
-                                        data((ways, 8 * hidden)), None, None, None, None, scales[0], zeros[0], scales[1],
-                                        zeros[1]], outputs=3, domain="com.microsoft", hidden_size=hidden,
-                direction="forward" if ways == 1 else "bidirectional", const=[1, 2, 3, 8, 9, 10, 11])
-
-
 def group_query():
     batch, kv, shared, size = n(1, 2), n(1, 2), n(1, 3), pick(16, 32)
     heads, fresh, past = kv * shared, pick(n(1, 4), n(1, 90)), pick(0, n(1, 5), n(1, 90))
     if past:
         fresh = 1
     total = past + fresh
-    rotary = n(0, 1)
-    packed = R.random() < 0.3
+    rotary, packed = n(0, 1), R.random() < 0.3
     q = data((batch, fresh, (heads + 2 * kv) * size if packed else heads * size))
     k, v = (None, None) if packed else (data((batch, fresh, kv * size)), data((batch, fresh, kv * size)))
     cache = [data((batch, kv, past, size)), data((batch, kv, past, size))]
@@ -748,9 +725,9 @@ def main():
         sys.exit(__doc__)
     root, count, seed = pathlib.Path(sys.argv[1]) / "node", int(sys.argv[2]), int(sys.argv[3])
     R = np.random.default_rng(seed)
-    refused = {}
+    makers, refused = MAKERS + random_quantised.makers(sys.modules[__name__]), {}
     for i in range(count):
-        make = MAKERS[i % len(MAKERS)]
+        make = makers[i % len(makers)]
         case = make()
         try:
             write(case, root / f"test_{make.__name__}_{i}")
