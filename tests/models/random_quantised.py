@@ -9,9 +9,9 @@ def gather_quantised():
     width, block, rows, blocks = base.pick(4, 8), 16, base.n(1, 9), base.n(1, 4)
     columns = block * blocks * width // 8
     zeros = base.pick(None, base.data((rows, (blocks * width + 7) // 8), "u1", 0, 255))
-    return base.Case("GatherBlockQuantized", [base.data((rows, columns), "u1", 0, 255), base.data(base.shape(base.n(0, 2)), "i8", 0, rows - 1),
-                                         base.data((rows, blocks), "f4", 0.01, 0.1), zeros], domain="com.microsoft",
-                bits=width, block_size=block, gather_axis=0, quantize_axis=1, const=[0, 2, 3])
+    table, indices = base.data((rows, columns), "u1", 0, 255), base.data(base.shape(base.n(0, 2)), "i8", 0, rows - 1)
+    return base.Case("GatherBlockQuantized", [table, indices, base.data((rows, blocks), "f4", 0.01, 0.1), zeros],
+                     domain="com.microsoft", bits=width, block_size=block, gather_axis=0, quantize_axis=1, const=[0, 2, 3])
 
 
 def quantised_lstm():
@@ -22,10 +22,12 @@ def quantised_lstm():
     kind = base.pick("u1", "i1")
     scales = [base.data((ways,) if base.R.random() < 0.5 else (ways, 4 * hidden), "f4", 0.0001, 0.0004) for _ in range(2)]
     zeros = [np.full(s.shape, 128 if kind == "u1" else 0, kind) for s in scales]
-    return base.Case("DynamicQuantizeLSTM", [x, base.data((ways, size, 4 * hidden), kind, -99, 99), base.data((ways, hidden, 4 * hidden), kind),
-                                        base.data((ways, 8 * hidden)), None, None, None, None, scales[0], zeros[0], scales[1],
-                                        zeros[1]], outputs=3, domain="com.microsoft", hidden_size=hidden,
-                direction="forward" if ways == 1 else "bidirectional", const=[1, 2, 3, 8, 9, 10, 11])
+    low = 0 if kind == "u1" else -99
+    weights = [base.data((ways, rows, 4 * hidden), kind, low, 99) for rows in (size, hidden)]
+    bias = base.data((ways, 8 * hidden))
+    return base.Case("DynamicQuantizeLSTM", [x, *weights, bias, None, None, None, None, scales[0], zeros[0], scales[1], zeros[1]],
+                     outputs=3, domain="com.microsoft", hidden_size=hidden, const=[1, 2, 3, 8, 9, 10, 11],
+                     direction="forward" if ways == 1 else "bidirectional")
 
 
 def makers(module):
