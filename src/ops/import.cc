@@ -39,6 +39,16 @@ Result<Entry> FindRule(std::string_view domain, std::string_view op_type, int op
 
 Constant ConstantOf(const Result<Tensor>& tensor) { return Constant::FromTensor(tensor.value()); }
 
+/// Whether a rule left out no operand that the operator of a node requires: passes read those.
+Status CheckOperands(const ir::Node& node) {
+  if (node.op->Has(Trait::kControl)) return OkStatus();
+  const int required =
+      node.op->max_inputs < 0 ? static_cast<int>(node.inputs.size()) : node.op->min_inputs;
+  for (int i = 0; i < required; ++i)
+    if (node.input(i) == ir::kAbsent) return InvalidModel("input {} is required", i);
+  return OkStatus();
+}
+
 }  // namespace
 
 const Constant* ImportContext::constant(size_t i) const {
@@ -109,8 +119,13 @@ Status CheckRule(std::string_view domain, std::string_view op_type, int opset) {
 Status Import(ImportContext& context) {
   const NeutralNode& node = context.node();
   ASSIGN_OR_RETURN(const Entry entry, FindRule(node.domain, node.op_type, node.opset));
-  if (entry.rule->run != nullptr) return entry.rule->run(context);
-  context.Copy(entry.op->name, node.attributes);
+  const size_t before = context.graph().nodes().size();
+  if (entry.rule->run != nullptr)
+    RETURN_IF_ERROR(entry.rule->run(context));
+  else
+    context.Copy(entry.op->name, node.attributes);
+  for (size_t i = before; i < context.graph().nodes().size(); ++i)
+    RETURN_IF_ERROR(CheckOperands(context.graph().nodes()[i]));
   return OkStatus();
 }
 

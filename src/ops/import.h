@@ -34,6 +34,7 @@ class ImportContext {
   ImportContext(const NeutralNode& node, ir::Graph& graph) : node_(node), graph_(graph) {}
 
   const NeutralNode& node() const { return node_; }
+  const ir::Graph& graph() const { return graph_; }
   const ir::Attributes& attributes() const { return node_.attributes; }
   int opset() const { return node_.opset; }
   size_t num_inputs() const { return node_.inputs.size(); }

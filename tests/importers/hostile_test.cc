@@ -95,6 +95,25 @@ TEST(Hostile, NamesThatComeTwiceAreRefused) {
   EXPECT_THAT(Failure(Import(parts)), HasSubstr("attribute 'k': is there twice"));
 }
 
+TEST(Hostile, RequiredInputsThatAreLeftOutAreRefused) {
+  struct Row {
+    std::string op;
+    std::vector<std::string> inputs;
+    int left_out;
+  };
+  for (const Row& row : {Row{"DequantizeLinear", {"", "w", "x"}, 0}, Row{"Add", {"x", ""}, 1},
+                         Row{"Conv", {"x", "", "w"}, 1}, Row{"Concat", {"x", "", "w"}, 1},
+                         Row{"MatMul", {"", "w"}, 0}, Row{"Relu", {""}, 0}}) {
+    GraphParts parts = Sound();
+    const bool joins = row.op == "Concat";
+    parts.nodes[0] = Node(row.op, row.inputs, {"y"},
+                          joins ? std::vector{IntAttribute("axis", 0)} : std::vector<Message>());
+    EXPECT_THAT(Failure(Import(parts)),
+                HasSubstr(fmt::format("input {} is required", row.left_out)))
+        << row.op;
+  }
+}
+
 TEST(Hostile, EmptyNamesAreRefused) {
   GraphParts parts = Sound();
   parts.initializers.push_back(FloatTensor("", {1}, {1}));

@@ -231,6 +231,10 @@ class GraphReader {
         (read.op->max_inputs >= 0 && inputs > read.op->max_inputs) || outputs < 1 ||
         (read.op->max_outputs >= 0 && outputs > read.op->max_outputs))
       return Corrupt("{}: has {} inputs and {} outputs", ir::Describe(read), inputs, outputs);
+    const auto required = read.op->max_inputs < 0 ? inputs : read.op->min_inputs;
+    for (ptrdiff_t i = 0; i < required && !read.op->Has(ir::Trait::kControl); ++i)
+      if (read.inputs[i] == ir::kAbsent)
+        return Corrupt("{}: input {} is required", ir::Describe(read), i);
     for (const index::Attribute* attribute : *node.attributes()) {
       RETURN_IF_ERROR(Take(sizeof(flatbuffers::uoffset_t)));
       ASSIGN_OR_RETURN(std::string name, Text(attribute->name()));
