@@ -21,6 +21,7 @@ std::span<const Case> NormCases();
 std::span<const Case> PadCases();
 std::span<const Case> PoolCases();
 std::span<const Case> QuantiseCases();
+std::span<const Case> QuantiseNothingCases();
 std::span<const Case> RecurrentCases();
 std::span<const Case> ReduceCases();
 std::span<const Case> ReshapeCases();
@@ -55,6 +56,7 @@ std::vector<Case> AllCases() {
       PadCases(),
       PoolCases(),
       QuantiseCases(),
+      QuantiseNothingCases(),
       RecurrentCases(),
       ReduceCases(),
       ReshapeCases(),

@@ -223,7 +223,9 @@ class Reader {
   std::optional<Requantise> ReadQuantiser(const ir::Node& node, double low, double high) const {
     const std::optional<double> scale = Scalar(node.input(1)), zero = Scalar(node.input(2));
     const DType dtype = group_.value(node.output(0)).dtype;
-    if (!scale || !zero || !IsByte(dtype)) return std::nullopt;
+    // By other scales, bounds change places or have none.
+    if (!scale || !zero || !IsByte(dtype) || !(*scale > 0) || std::isinf(*scale))
+      return std::nullopt;
     Requantise r;
     r.scale = *scale;
     r.zero = static_cast<int32_t>(*zero);

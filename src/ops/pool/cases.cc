@@ -105,6 +105,9 @@ std::span<const Case> PoolCases() {
        "input %x: f32[1x5x1x1]\n%y = GlobalAveragePool(%x)\noutput %y\n"},
       {"pool.global_average_1d", "input %x: f32[1x5x101]\n%y = GlobalAveragePool(%x)\noutput %y\n"},
       {"pool.global_max", "input %x: f32[1x19x5x9]\n%y = GlobalMaxPool(%x)\noutput %y\n"},
+      {"pool.global_max_of_nothing", "input %x: f32[2x3x0x4]\n%y = GlobalMaxPool(%x)\noutput %y\n"},
+      {"pool.global_average_of_nothing",
+       "input %x: f32[2x3x0x4]\n%y = GlobalAveragePool(%x)\noutput %y\n"},
       {"pool.global_lp", "input %x: f32[1x5x5x9]\n%y = GlobalLpPool(%x) {p=2}\noutput %y\n"},
       {"pool.max_unpool",
        "input %x: f32[1x1x2x2]\nconst %i: i64[1x1x2x2] = 0 3 9 14\n"

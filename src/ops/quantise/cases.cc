@@ -13,6 +13,13 @@ std::span<const Case> QuantiseCases() {
        "input %x: u8[2x37x7x9] = noise(0, 255)\nconst %s: f32[] = 0.02\nconst %z: u8[] = 120\n"
        "const %t: f32[] = 0.03\nconst %v: u8[] = 7\n%d = DequantizeLinear(%x, %s, %z)\n"
        "%r = GlobalAveragePool(%d)\n%y = QuantizeLinear(%r, %t, %v)\noutput %y\n"},
+      {"quantise.gemm_qdq_negative_scale",
+       "input %x: u8[9x37] = noise(0, 255)\nconst %w: i8[19x37] = noise(-127, 127)\n"
+       "const %sx: f32[] = -0.02\nconst %zx: u8[] = 121\nconst %sw: f32[19] = noise(-0.01, 0.01)\n"
+       "const %zw: i8[19] = splat 0\nconst %b: f32[19]\nconst %sy: f32[] = -0.05\n"
+       "const %zy: u8[] = 100\n%dx = DequantizeLinear(%x, %sx, %zx)\n"
+       "%dw = DequantizeLinear(%w, %sw, %zw) {axis=0}\n%c = Gemm(%dx, %dw, %b) {transB=1}\n"
+       "%r = Relu(%c)\n%y = QuantizeLinear(%r, %sy, %zy)\noutput %y\n"},
       {"quantise.max_pool_qdq",
        "input %x: u8[1x21x9x11] = noise(0, 255)\nconst %s: f32[] = 0.02\nconst %z: u8[] = 120\n"
        "const %t: f32[] = 0.03\nconst %v: u8[] = 7\n%d = DequantizeLinear(%x, %s, %z)\n"

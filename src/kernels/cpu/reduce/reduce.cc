@@ -160,6 +160,11 @@ Result<Reading> Read(const ir::Graph& group, const Device&) {
     return Unsupported("{} of integers needs their zero point", row->op);
   const int rank = group.value(affine.input).shape->rank();
   ASSIGN_OR_RETURN(ops::AxisMask mask, ReadMask(group, *affine.node, rank));
+  // Whose means and maxima are the reference's own, where ReduceMax and others have theirs by rule.
+  const bool makes_integers = affine.from.is_integer() || affine.to.is_integer();
+  if ((makes_integers || row->op.starts_with("Global")) &&
+      group.value(affine.input).shape->elements() == 0)
+    return Unsupported("planes of no elements");
   Reading reading{row, affine, std::move(mask)};
   reading.affine.node = nullptr;
   return reading;

@@ -68,6 +68,7 @@ Result<PixelPool> ReadPixelPool(const ir::Graph& group, const Device&) {
   if (!IsFloatValue(x.dtype) || !HasPixelRank(*x.shape) || x.is_constant())
     return Unsupported("expected a float tensor of rank 3 or 4");
   if (node.outputs.size() > 1) return Unsupported("indices are left to the reference");
+  if (x.shape->elements() == 0) return Unsupported("planes of no elements");
   if (node.op == "GlobalAveragePool"_op || node.op == "GlobalMaxPool"_op)
     return WholePlane(*x.shape, node.op == "GlobalMaxPool"_op);
   if (node.op == "ReduceMean"_op || node.op == "ReduceMax"_op) {

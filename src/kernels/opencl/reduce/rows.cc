@@ -48,6 +48,7 @@ Result<Reading> Read(const ir::Graph& group, const Device&) {
   if (!IsFloatValue(x.dtype) || x.is_constant()) return Unsupported("expected a float tensor");
   ops::AxisMask mask(x.shape->rank(), true);
   if (row->op.starts_with("Global")) {
+    if (x.shape->elements() == 0) return Unsupported("planes of no elements");
     mask[0] = mask[1] = false;
   } else {
     std::vector<int64_t> axes;
