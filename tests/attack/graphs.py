@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+"""Random operators and graphs: Fettle's kernels twice, over two fillings of fresh memory, its scalar reference, and ONNX Runtime.
+
+usage: tests/attack/graphs.py FETTLE [--seed N] [--seconds S] [--count N] [--out FOLDER] [--only N]
+
+The library beside the program is attacked (lib/libfettle.so). A crash, a hang, "CHECK failed", an output of another type, shape or
+value, and bytes that differ between the fillings are failures; a case that fails is kept below --out with the command that shows it
+again. What ONNX Runtime refuses is compared with the reference alone; what both refuse, what Fettle refuses, and results
+that a rounding of the inputs changes as much are counted as skips, with the reasons. The same seed makes the same cases.
+"""
+
+import argparse
+import collections
+import multiprocessing
+import os
+import pathlib
+import re
+import shlex
+import sys
+import time
+import zlib
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+import graph_cases
+from servers import Died, Server
+
+MOST_SECONDS = 60
+# How far values may be off, of the largest of a result, by the bits of its type.
+LEAST = {"float64": 1e-5, "float32": 2e-4, "float16": 2e-2, "bfloat16": 8e-2, "float8_e4m3fn": 0.3, "float8_e5m2": 0.5}
+NOISE = {"float64": 1e-6, "float32": 1e-6, "float16": 1e-3, "bfloat16": 8e-3}
+
+
+def difference(got, wanted, loose):
+    """What is wrong with a result; "" where nothing is. `loose`: the type that the network computes in, where that is narrower."""
+    wanted = np.asarray(wanted)
+    if got.dtype != wanted.dtype:
+        return f"type {got.dtype}, not {wanted.dtype}"
+    if got.shape != wanted.shape:
+        return f"shape {got.shape}, not {wanted.shape}"
+    if str(got.dtype) not in LEAST:
+        wrong = got != wanted
+    else:
+        a, b = got.astype(np.float64), wanted.astype(np.float64)
+        finite = np.abs(b[np.isfinite(b)])
+        most = max(LEAST[str(got.dtype)], loose) * max(0.5, finite.max(initial=0))
+        with np.errstate(invalid="ignore"):
+            wrong = ~((np.abs(a - b) <= most) | (a == b) | (np.isnan(a) & np.isnan(b)))
+    if not wrong.any():
+        return ""
+    at = tuple(int(i) for i in np.argwhere(wrong)[0])
+    return f"{int(wrong.sum())} of {got.size} values, first at {at}: {got[at]}, not {wanted[at]}"
+
+
+REDUCTIONS = re.compile("Reduce|Arg(Max|Min)$|.*Pool$|Mean$|TopK|Softmax|LogSoftmax|.*Normalization$")
+
+
+def quirk(model, inside):
+    """Where ONNX Runtime's results are its own: the reason, or "". `inside`: its values by name."""
+    for node in model.graph.node:
+        first = inside.get(node.input[0]) if node.input else None
+        if first is not None and first.size == 0 and REDUCTIONS.match(node.op_type):
+            return "no text says what is made of no elements"
+        beta = [a.f for a in node.attribute if a.name == "beta"]
+        if node.op_type == "Gemm" and beta and beta[0] != 1 and first is not None and first.size == 0:
+            return "ONNX Runtime leaves beta out where products have no terms"
+    return ""
+
+
+class Lane:
+    """One process's servers, and the cases that it makes."""
+
+    def __init__(self, library):
+        self.peer = Server("onnxruntime", library)
+        self.first, self.second = (Server("fettle", library, fill) for fill in (1, 2))
+
+    def stop(self):
+        for server in (self.peer, self.first, self.second):
+            server.stop()
+
+    def expected(self, request):
+        """(results, who computed them): of ONNX Runtime, or None where that refuses."""
+        try:
+            return self.peer.ask(request, MOST_SECONDS), ""
+        except (Died, RuntimeError) as error:
+            return None, str(error)
+
+    def attempt(self, seed):
+        """(verdict, what): "passed", "failed" or "skipped", and why."""
+        told, model, feed = graph_cases.make(zlib.crc32(seed.encode()))
+        request = {"model": model, "feed": feed, "outputs": [value.name for value in onnx.load_from_string(model).graph.output]}
+        ours = {**request, "threads": 1 + zlib.crc32(seed.encode()) % 3, "runs": 1 + zlib.crc32(seed.encode()) % 2}
+        results, refusals = {}, {}
+        for who, server, more in (("kernels", self.first, {}), ("kernels again", self.second, {}), ("reference", self.first, {"reference": True})):
+            try:
+                results[who] = server.ask({**ours, **more}, MOST_SECONDS)
+            except Died as died:
+                return "failed", f"{told}\n  {who}: {died}", model, feed
+            except RuntimeError as refusal:
+                refusals[who] = str(refusal)
+                if not str(refusal).startswith("Refused: ") or re.search(r"Refused: internal", str(refusal)):
+                    return "failed", f"{told}\n  {who}: {refusal}", model, feed
+        wanted, peer_says = self.expected(request)
+        if refusals:
+            if len(refusals) < 3 and not all("out of memory" in text for text in refusals.values()):
+                return "failed", f"{told}\n  refused by some alone: {refusals}", model, feed
+            both = "both refuse" if wanted is None else "Fettle refuses"
+            return "skipped", f"{both}: {refusals['kernels']}", model, feed
+        problem = self.judge(results, wanted, request)
+        if problem.startswith("skip "):
+            return "skipped", problem[5:], model, feed
+        if problem:
+            return "failed", f"{told}\n  {problem}", model, feed
+        return ("passed", "", model, feed) if wanted is not None else ("passed", f"reference alone: {peer_says}", model, feed)
+
+    def judge(self, results, wanted, request):
+        names = request["outputs"]
+        for name, a, b in zip(names, results["kernels"], results["kernels again"]):
+            if a.tobytes() != b.tobytes():
+                return f"output '{name}': other bytes over another filling of memory: {difference(a, b, 0)}"
+        loose, known = self.looseness(request), ""
+        pairs = [("kernels", "reference", results["reference"])]
+        if wanted is not None:
+            pairs = [("kernels", "ONNX Runtime", wanted), ("reference", "ONNX Runtime", wanted), *pairs]
+        for who, whom, against in pairs:
+            for at, name in enumerate(names):
+                problem = difference(results[who][at], against[at], loose)
+                if not problem or (known and whom != "reference"):
+                    continue
+                model = onnx.load_from_string(request["model"])
+                inside = request["feed"] if wanted is None else self.inside(request, model)
+                if any(v.dtype.kind == "f" and np.isnan(v).any() for v in inside.values()):
+                    return "skip NaN inside"
+                if self.is_unstable(request, at, against[at], loose, wanted is None):
+                    return "skip a rounding of the inputs changes the results as much"
+                # NaN, the mean of nothing, has no byte.
+                makes_bytes = any(node.op_type.startswith("Q") for node in model.graph.node)
+                if whom != "reference" or makes_bytes:
+                    known = quirk(model, inside)
+                if not known or (whom == "reference" and not makes_bytes):
+                    return f"output '{name}', {who} against {whom}: {problem}"
+        return f"skip {known}" if known else ""
+
+    def inside(self, request, model):
+        """All values of a model that ONNX Runtime takes, by name, as far as they can be had."""
+        shown = {value.name for value in model.graph.output}
+        made = [name for node in model.graph.node for name in node.output if name]
+        model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in made if name not in shown)
+        try:
+            results = self.peer.ask({**request, "model": model.SerializeToString(), "outputs": made}, MOST_SECONDS)
+        except (Died, RuntimeError):
+            results = []
+        constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+        return {**constants, **request["feed"], **{name: np.asarray(value) for name, value in zip(made, results)}}
+
+    @staticmethod
+    def looseness(request):
+        """The coarsest float type that the model computes in, as a share of results."""
+        model = onnx.load_from_string(request["model"])
+        kinds = [str(value.dtype) for value in request["feed"].values()]
+        kinds += [str(numpy_helper.to_array(tensor).dtype) for tensor in model.graph.initializer]
+        for node in model.graph.node:
+            kinds += ["float16" for a in node.attribute if a.name in ("to", "dtype") and a.i == 10]
+            kinds += ["bfloat16" for a in node.attribute if a.name in ("to", "dtype") and a.i == 16]
+        return max([LEAST[kind] for kind in kinds if kind in LEAST and LEAST[kind] < 0.1], default=0)
+
+    def is_unstable(self, request, at, wanted, loose, by_reference):
+        """Whether inputs and weights that are off by a rounding give results that are off as much."""
+        for attempt in range(4):
+            chance = np.random.default_rng(attempt)
+
+            def shaken(value):
+                noise = NOISE.get(str(value.dtype))
+                if noise is None or not value.size:
+                    return value
+                factor = 1 + noise * 4 ** attempt * chance.standard_normal(value.shape)
+                return np.asarray((value.astype(np.float64) * factor).astype(value.dtype))
+
+            model = onnx.load_from_string(request["model"])
+            for tensor in model.graph.initializer:
+                tensor.CopyFrom(numpy_helper.from_array(shaken(numpy_helper.to_array(tensor)), tensor.name))
+            changed = {**request, "model": model.SerializeToString(), "feed": {name: shaken(v) for name, v in request["feed"].items()}}
+            try:
+                server = self.first if by_reference else self.peer
+                again = server.ask({**changed, "reference": True} if by_reference else changed, MOST_SECONDS)[at]
+            except (Died, RuntimeError):
+                continue
+            if difference(np.asarray(again), wanted, loose):
+                return True
+        return False
+
+
+def lane(library, seed, first, step, most, ends, verdicts):
+    """Every `step`-th case from `first` on."""
+    made, number = Lane(library), first
+    try:
+        while number < most and time.monotonic() < ends:
+            try:
+                verdicts.put((number, *made.attempt(f"{seed}-{number}")))
+            except Exception as error:  # a fault of the attack itself
+                verdicts.put((number, "failed", f"the attack itself: {type(error).__name__}: {error}", b"", {}))
+            number += step
+    finally:
+        made.stop()
+        verdicts.put(None)
+
+
+def keep(folder, number, what, model, feed, command):
+    folder = folder / f"graph{number}"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "model.onnx").write_bytes(model)
+    np.savez(folder / "feed.npz", **{name: v if v.dtype.kind != "V" else v.astype(np.float32) for name, v in feed.items()})
+    (folder / "what.txt").write_text(f"{what}\nagain: {command}\n")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("fettle", type=pathlib.Path)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--count", type=int)
+    parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("--only", type=int)
+    parser.add_argument("--lanes", type=int, default=os.cpu_count())
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    library = options.fettle.resolve().parent.parent / "lib/libfettle.so"
+    ends, most = time.monotonic() + options.seconds, options.count or 1 << 30
+    lanes = options.lanes
+    if options.only is not None:
+        lanes, most, options.count = 1, options.only + 1, None
+    verdicts, counts, reasons = multiprocessing.Queue(), collections.Counter(), collections.Counter()
+    processes = [multiprocessing.Process(target=lane, args=(library, options.seed, options.only or i, lanes, most, ends, verdicts))
+                 for i in range(lanes)]
+    for process in processes:
+        process.start()
+    open_lanes = lanes
+    while open_lanes:
+        verdict = verdicts.get()
+        if verdict is None:
+            open_lanes -= 1
+            continue
+        number, judged, what, model, feed = verdict
+        counts[judged] += 1
+        if judged == "failed":
+            command = f"{shlex.join([sys.executable, *sys.argv[:2]])} --seed {options.seed} --only {number}"
+            print(f"{number}: {what}\n  again: {command}", flush=True)
+            if options.out:
+                keep(options.out, number, what, model, feed, command)
+        elif what:
+            reasons[re.sub(r"'[^']*'|#?\d+", "*", what.splitlines()[0])[:110]] += 1
+    for process in processes:
+        process.join()
+    for reason, count in reasons.most_common(25 if options.only is None else None):
+        print(f"  {count:6d} {reason}")
+    print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
+    return 1 if counts["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
