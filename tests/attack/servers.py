@@ -27,6 +27,8 @@ class Server:
         self.environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
         if fill:
             self.environment["GLIBC_TUNABLES"] = f"glibc.malloc.perturb={FILLS[fill]}"
+            # Of builds that mark memory: all that nobody has written, before each step.
+            self.environment["FETTLE_MEMORY_FILL"] = {1: "ff", 2: "7f"}[fill]
         self.process, self.said = None, None
 
     def start(self):
