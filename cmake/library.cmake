@@ -34,14 +34,14 @@ function(fettle_library name)
   endif()
 endfunction()
 
-# fettle_oracle(NAME SOURCES... [LINK ...]): the same for reference code, small in releases, elsewhere at -O2 and without
-# instrumentation, so that oracles are fast in Debug too.
+# fettle_oracle(NAME SOURCES... [LINK ...]): the same for reference code, small in releases, elsewhere at -O2, so that oracles
+# are fast in Debug too. Sanitizers look at them as at the rest; what finds ways for fuzz targets does not.
 function(fettle_oracle name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   add_library(fettle_${name} STATIC ${arg_SOURCES})
-  target_link_libraries(fettle_${name} PUBLIC ${arg_LINK} fettle_flags)
-  target_link_libraries(fettle_${name} PRIVATE $<BUILD_INTERFACE:fettle_small_flags>)
-  target_compile_options(fettle_${name} PRIVATE $<$<NOT:$<CONFIG:Release>>:-O2> -fno-sanitize=all)
+  target_link_libraries(fettle_${name} PUBLIC ${arg_LINK} fettle_flags fettle_sanitize)
+  target_link_libraries(fettle_${name} PRIVATE $<BUILD_INTERFACE:fettle_small_flags> $<BUILD_INTERFACE:fettle_uncounted_flags>)
+  target_compile_options(fettle_${name} PRIVATE $<$<NOT:$<CONFIG:Release>>:-O2>)
   fettle_precompile(fettle_${name})
 endfunction()
 

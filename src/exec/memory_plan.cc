@@ -153,6 +153,10 @@ class Placer {
       place_of_[tensors[i]] = {Placement::Kind::kBytes, 0, arena.offsets[i], index};
     for (size_t i = 0; i < steps.size(); ++i)
       memory_.workspaces[steps[i]] = arena.offsets[tensors.size() + i];
+    for (size_t i = 0; marks::On() && device == DeviceKind::kCpu && i < intervals.size(); ++i)
+      if (intervals[i].bytes > 0)
+        memory_.blocks.push_back(
+            {arena.offsets[i], intervals[i].bytes, intervals[i].first, intervals[i].last});
   }
 
   int64_t LiveBytes(DeviceKind device, std::span<const int64_t> workspace_bytes) const {
@@ -199,14 +203,13 @@ ArenaPlan PlanArena(std::span<const Interval> intervals) {
   std::vector<size_t> placed;  // by offset
   for (size_t i : order) {
     if (intervals[i].bytes == 0) continue;
-    const int64_t size = AlignUp(intervals[i].bytes + static_cast<int64_t>(kTensorSlack));
+    const int64_t size = AlignUp(intervals[i].bytes + BlockGap());
     int64_t at = 0;
     for (size_t other : placed) {
       if (intervals[other].last < intervals[i].first || intervals[i].last < intervals[other].first)
         continue;
       if (at + size <= plan.offsets[other]) break;
-      at = std::max(at, plan.offsets[other] +
-                            AlignUp(intervals[other].bytes + static_cast<int64_t>(kTensorSlack)));
+      at = std::max(at, plan.offsets[other] + AlignUp(intervals[other].bytes + BlockGap()));
     }
     plan.offsets[i] = at;
     plan.bytes = std::max(plan.bytes, at + size);

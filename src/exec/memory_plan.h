@@ -5,7 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "base/memory_marks.h"
+#include "exec/arena_marks.h"
 #include "exec/plan.h"
+#include "tensor/tensor.h"
 
 namespace fettle::exec {
 
@@ -18,12 +21,16 @@ struct Interval {
 
 struct ArenaPlan {
   std::vector<int64_t> offsets;  // one per interval, 64-byte aligned
-  int64_t bytes = 0;             // kTensorSlack behind the last included
+  int64_t bytes = 0;             // BlockGap() behind the last included
 };
 
-/// Places intervals so that those alive together never overlap, each followed by kTensorSlack bytes
-/// that may be read. Largest first into the lowest gap that fits ("greedy by size", Pisarchyk and
-/// Lee, arXiv:2001.03288).
+/// Bytes behind each block of an arena: those that may be read, and a red zone where memory is
+/// marked.
+inline int64_t BlockGap() { return static_cast<int64_t>(kTensorSlack) + marks::RedZone(); }
+
+/// Places intervals so that those alive together never overlap, each followed by BlockGap().
+/// Largest first into the lowest gap that fits ("greedy by size", Pisarchyk and Lee,
+/// arXiv:2001.03288).
 ArenaPlan PlanArena(std::span<const Interval> intervals);
 
 /// Where a tensor's bytes are.
@@ -50,6 +57,8 @@ struct MemoryPlan {
   /// output).
   std::vector<int> copied_outputs;
   std::vector<DeviceNeeds> devices;  // as DeviceSet::all()
+  /// What lies in the CPU's arena, where memory is marked.
+  std::vector<ArenaBlock> blocks;
 };
 
 /// `devices`: the kinds of DeviceSet::all(), the CPU first, and of all tensors.

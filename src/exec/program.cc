@@ -275,12 +275,16 @@ std::shared_ptr<const LaunchForm> Program::FormOf(size_t index, const RunArgs& a
 }
 
 Status Program::RunSteps(const RunArgs& args) const {
+  ArenaMarks marks(memory_.blocks, args.memory.bytes(0, 0).host<std::byte>(),
+                   memory_.devices[0].bytes);
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (IsSet(&args.cancelled) || IsSet(args.cancelled_by_caller)) return Cancelled();
+    marks.Begin(i);
     if (args.chains != nullptr && !plan_.chains.empty()) {
       ASSIGN_OR_RETURN(const size_t end, RunChain(i, args));
       if (end > i) {
-        i = end - 1;
+        while (++i < end) marks.Begin(i);
+        --i;
         continue;
       }
     }

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory_marks.h"
 
 namespace fettle::runtime {
 
@@ -85,6 +86,7 @@ Result<std::vector<Tensor>> Stage::ProgramOutputs(const Bindings& bindings) {
       ASSIGN_OR_RETURN(last, NewOutput(program_output_types_[i].first,
                                        program_output_types_[i].second, devices_));
     }
+    marks::Fresh(last.data(), StorageBytes(last.dtype(), last.elements()));
     outputs.push_back(last);
   }
   return outputs;

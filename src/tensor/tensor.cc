@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/hash.h"
+#include "base/memory_marks.h"
 
 namespace fettle {
 namespace {
@@ -47,6 +48,7 @@ Result<std::shared_ptr<std::byte>> AllocateHost(int64_t bytes) {
   // A hint: what the system makes of it is its own.
   if (size >= kLarge) ::madvise(memory, size / kHugePage * kHugePage, MADV_HUGEPAGE);
   std::memset(memory + bytes, 0, kTensorSlack);
+  marks::Fresh(memory, bytes);
   return std::shared_ptr<std::byte>(memory, AlignedDelete{alignment});
 }
 

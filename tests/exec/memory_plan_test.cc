@@ -109,7 +109,7 @@ TEST(PlanMemoryTest, ChainNeedsTwoTensorsAndWritesItsOutputDirectly) {
   const std::vector<std::vector<kernels::Alias>> aliases(6);
   const std::vector<int64_t> workspaces(6, 0);
   const MemoryPlan memory = PlanMemory(plan, kDevices, aliases, workspaces);
-  EXPECT_EQ(memory.devices[0].bytes, 2 * (4096 + static_cast<int64_t>(kTensorSlack)));
+  EXPECT_EQ(memory.devices[0].bytes, 2 * (4096 + BlockGap()));
   EXPECT_EQ(memory.tensors.front().kind, Placement::Kind::kInput);
   EXPECT_EQ(memory.tensors.back().kind, Placement::Kind::kOutput);
   EXPECT_TRUE(memory.copied_outputs.empty());
@@ -121,7 +121,7 @@ TEST(PlanMemoryTest, RunsInPlaceWhereTheInputDies) {
   aliases[0].clear();  // the conversion of the caller's tensor
   const std::vector<int64_t> workspaces(6, 0);
   const MemoryPlan memory = PlanMemory(plan, kDevices, aliases, workspaces);
-  EXPECT_EQ(memory.devices[0].bytes, 4096 + static_cast<int64_t>(kTensorSlack));
+  EXPECT_EQ(memory.devices[0].bytes, 4096 + BlockGap());
   for (size_t t = 1; t + 1 < memory.tensors.size(); ++t) EXPECT_EQ(memory.tensors[t].offset, 0);
 }
 

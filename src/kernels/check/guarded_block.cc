@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/memory_marks.h"
+
 namespace fettle::kernels {
 namespace {
 
@@ -24,6 +26,10 @@ Status GuardedBlock::Resize(int64_t bytes, int64_t shift) {
   }
   data_ = owner_.get() + kFront + shift;
   bytes_ = bytes;
+  // What an earlier, larger operand held is nobody's.
+  std::byte* const end = owner_.get() + capacity_ + kBack;
+  marks::Alive(owner_.get(), end - owner_.get());
+  marks::Dead(data_ + bytes + kBack, end - data_ - bytes - kBack);
   std::memset(data_ - kFront, static_cast<int>(kFrontCanary), kFront);
   std::memset(data_ + bytes, static_cast<int>(kPoison), kBack);
   return OkStatus();
