@@ -56,6 +56,8 @@ class Search {
     std::vector<bool> quantised(variant_->layers.size(), true);
     if (!Holds(variant_->loss)) RETURN_IF_ERROR(Bisect(quantised, result));
     Describe(quantised, result);
+    result.budget_bytes = result.bytes.size();
+    if (options_.race && result.quantised_layers() > 0) RETURN_IF_ERROR(KeepFast(result));
     return result;
   }
 
@@ -199,6 +201,57 @@ class Search {
     return OkStatus();
   }
 
+  /// Leaves those layers of `result` in fp32 without which the network is faster.
+  Status KeepFast(QuantiseResult& result) {
+    ASSIGN_OR_RETURN(result.race, options_.race(result.bytes));
+    ASSIGN_OR_RETURN(const auto times,
+                     TimesOfLayers(network_, variant_->layers, result.bytes, *result.race));
+    Timed all{.ratio = result.race->ratio, .sure = true};
+    for (size_t i = 0; i < times.size(); ++i) {
+      result.layers[i].times = times[i];
+      all.quantised.push_back(result.layers[i].quantised);
+    }
+    const auto race = [&](const std::vector<bool>& quantised, double share) -> Result<double> {
+      if (runs_.report) runs_.report("speed", share);
+      ASSIGN_OR_RETURN(const std::string bytes, variant_->writer->Write({.quantised = quantised}));
+      ASSIGN_OR_RETURN(const RaceTimes raced, options_.race(bytes));
+      return raced.ratio;
+    };
+    ASSIGN_OR_RETURN(std::vector<Timed> tried, RaceFewer(all, times, race));
+    while (true) {
+      const size_t best = FastEnough(tried);
+      if (best == 0) return OkStatus();
+      if (!tried[best].sure) {
+        ASSIGN_OR_RETURN(const double again, race(tried[best].quantised, 1));
+        tried[best].ratio = std::max(tried[best].ratio, again);
+        tried[best].sure = true;
+        continue;
+      }
+      ASSIGN_OR_RETURN(const bool taken, Take(tried[best].quantised, result));
+      if (taken) return OkStatus();
+      tried.erase(tried.begin() + static_cast<std::ptrdiff_t>(best));
+    }
+  }
+
+  /// False where these layers, though fewer, do not hold the budget.
+  Result<bool> Take(const std::vector<bool>& quantised, QuantiseResult& result) {
+    std::string bytes(source_.bytes);
+    Loss loss{.sqnr_db = std::numeric_limits<double>::infinity(), .top1 = result.loss.top1};
+    if (loss.top1) loss.top1 = 1;
+    if (std::ranges::count(quantised, true) > 0)
+      RETURN_IF_ERROR(Evaluate(*variant_->writer, {.quantised = quantised}, wanted_.size(), runs_,
+                               "speed", bytes, loss));
+    if (!Holds(loss)) return false;
+    result.bytes = std::move(bytes);
+    result.loss = loss;
+    for (size_t i = 0; i < quantised.size(); ++i) {
+      LayerReport& layer = result.layers[i];
+      if (layer.quantised && !quantised[i]) layer.kept = Kept::kSpeed;
+      layer.quantised = quantised[i];
+    }
+    return true;
+  }
+
   void Describe(const std::vector<bool>& quantised, QuantiseResult& result) const {
     for (size_t i = 0; i < quantised.size(); ++i) {
       const Layer& layer = variant_->layers[i];
@@ -206,6 +259,7 @@ class Search {
         return variant_->writer->usable().contains(input);
       });
       LayerReport report{.name = layer.name, .op = layer.op, .quantised = quantised[i] && usable};
+      if (!report.quantised) report.kept = usable ? Kept::kBudget : Kept::kValues;
       const auto error = variant_->writer->weight_error(i);
       if (layer.has_weights() && error) report.weight_sqnr_db = ToDecibels(*error);
       if (!sensitivity_.empty()) report.sqnr_db = sensitivity_[i];
@@ -229,6 +283,10 @@ size_t QuantiseResult::quantised_layers() const {
   return static_cast<size_t>(std::ranges::count(layers, true, &LayerReport::quantised));
 }
 
+size_t QuantiseResult::layers_kept(Kept why) const {
+  return static_cast<size_t>(std::ranges::count(layers, why, &LayerReport::kept));
+}
+
 Result<QuantiseResult> Quantise(const Source& source, const Runs& runs,
                                 const QuantiseOptions& options) {
   ASSIGN_OR_RETURN(const Network given, Network::Read(source.bytes, source.model));
@@ -237,7 +295,9 @@ Result<QuantiseResult> Quantise(const Source& source, const Runs& runs,
   ASSIGN_OR_RETURN(const auto model, Load(folded));
   ASSIGN_OR_RETURN(const Network network, Network::Read(folded, model));
   const Source normalised{folded, model};
-  return Search(network, normalised, runs, options).Run();
+  ASSIGN_OR_RETURN(QuantiseResult result, Search(network, normalised, runs, options).Run());
+  if (result.quantised_layers() == 0 && !result.bytes.empty()) result.bytes = source.bytes;
+  return result;
 }
 
 }  // namespace fettle::quantise

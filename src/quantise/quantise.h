@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "quantise/samples.h"
+#include "quantise/speed.h"
 #include "quantise/writer.h"
 
 namespace fettle::quantise {
@@ -24,12 +25,25 @@ struct QuantiseOptions {
   /// Samples that the sensitivity of each layer is measured on; 0: it is measured only where the
   /// budget asks for it, on 4.
   size_t sensitivity_samples = 4;
+  /// Layers stay in fp32 where the network is faster so; null: speed does not matter.
+  Race race;
+};
+
+/// Why a layer stays in fp32; kNone where it does not.
+enum class Kept {
+  kNone,
+  kValues,  // what it reads was not finite, or is no fp32
+  kBudget,  // integers would lose too much
+  kSpeed,   // integers would be slower
 };
 
 /// What became of a layer.
 struct LayerReport {
   std::string name, op;
   bool quantised = false;
+  Kept kept = Kept::kNone;
+  /// What it takes in the race of all layers that hold the budget; nothing without a race.
+  LayerTimes times;
   /// Signal to noise of its weights in integers; nothing where it has none.
   std::optional<double> weight_sqnr_db;
   /// Of the outputs, where nothing but this layer's operands is quantised.
@@ -43,8 +57,13 @@ struct QuantiseResult {
   Loss full_loss;  // with all layers quantised
   size_t equalised_pairs = 0;
   bool bias_corrected = false;
+  /// Of the network with all layers in integers that hold the budget: its size, and its race.
+  size_t budget_bytes = 0;
+  std::optional<RaceTimes> race;
 
   size_t quantised_layers() const;
+  /// How many layers stay in fp32 for this reason.
+  size_t layers_kept(Kept why) const;
 };
 
 /// A ModelProto that keeps no data in other files, and what Fettle loaded from it.
@@ -54,8 +73,10 @@ struct Source {
 };
 
 /// Calibrates on all samples, measures how much each layer loses, and keeps the worst ones in fp32
-/// until the budget holds: as few as a bisection over them, most sensitive first, finds. The result
-/// depends on the source, the samples and the options alone. Where even one layer is too much,
+/// until the budget holds: as few as a bisection over them, most sensitive first, finds. With
+/// options.race those stay in fp32, too, without which the network is faster; where it is fastest
+/// with none in integers, `bytes` are the source's. Without one the result depends on the source,
+/// the samples and the options alone. Where even one layer is too much for the budget,
 /// `quantised_layers()` is 0 and `bytes` is empty.
 /// Fails with kInvalidArgument where the model is quantised already or has nothing to quantise,
 /// kUnsupported where its opset cannot be raised, kCancelled.

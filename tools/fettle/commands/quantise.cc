@@ -6,7 +6,7 @@
 
 #include "commands/command.h"
 #include "jobs/interrupt.h"
-#include "jobs/quantisation.h"
+#include "quantisation/quantisation.h"
 #include "options/checks.h"
 #include "report/report.h"
 #include "report/table.h"
@@ -30,6 +30,18 @@ Json LossJson(const Loss& loss) {
           {"top1", loss.top1 ? Json(*loss.top1) : Json(nullptr)}};
 }
 
+Json TimeJson(const std::optional<double>& ms) { return ms ? Json(*ms) : Json(nullptr); }
+
+Json KeptJson(quantise::Kept kept) {
+  switch (kept) {
+    case quantise::Kept::kNone: return nullptr;
+    case quantise::Kept::kValues: return "values";
+    case quantise::Kept::kBudget: return "budget";
+    case quantise::Kept::kSpeed: return "speed";
+  }
+  return nullptr;
+}
+
 Json FiguresJson(const ModelFigures& figures) {
   return {{"bytes", figures.bytes}, {"ms", figures.ms}};
 }
@@ -42,12 +54,17 @@ Json Document(const QuantisationOptions& options, const Quantisation& done) {
                       {"op", layer.op},
                       {"quantised", layer.quantised},
                       {"weight_sqnr_db", DecibelJson(layer.weight_sqnr_db)},
-                      {"sqnr_db", DecibelJson(layer.sqnr_db)}});
+                      {"sqnr_db", DecibelJson(layer.sqnr_db)},
+                      {"kept_by", KeptJson(layer.kept)},
+                      {"fp32_ms", TimeJson(layer.times.plain)},
+                      {"int8_ms", TimeJson(layer.times.quantised)}});
   return {{"model", options.model},
           {"output", options.output},
           {"samples", done.samples},
           {"before", FiguresJson(done.before)},
           {"after", FiguresJson(done.after)},
+          {"within_budget", FiguresJson(done.within_budget)},
+          {"for_size", options.for_size},
           {"loss", LossJson(result.loss)},
           {"full_loss", LossJson(result.full_loss)},
           {"budget", {{"min_sqnr_db", options.min_sqnr_db}, {"min_top1", options.min_top1}}},
@@ -68,6 +85,20 @@ std::string DecibelText(const std::optional<double>& decibels) {
   return std::isfinite(*decibels) ? fmt::format("{:.1f}", *decibels) : "exact";
 }
 
+std::string TimeText(const std::optional<double>& ms) {
+  return ms ? fmt::format("{:.3f}", *ms) : "-";
+}
+
+std::string BecomesText(quantise::Kept kept) {
+  switch (kept) {
+    case quantise::Kept::kNone: return "int8";
+    case quantise::Kept::kValues: return "fp32";
+    case quantise::Kept::kBudget: return "fp32: loss";
+    case quantise::Kept::kSpeed: return "fp32: speed";
+  }
+  return "";
+}
+
 /// The most sensitive layers first.
 std::string LayerTable(const std::vector<LayerReport>& all) {
   std::vector<LayerReport> layers = all;
@@ -79,10 +110,13 @@ std::string LayerTable(const std::vector<LayerReport>& all) {
                {.title = "operator", .leaves = 1},
                {"weights dB", kRight},
                {"outputs dB", kRight},
+               {"fp32 ms", kRight},
+               {"int8 ms", kRight},
                {"becomes"}});
   for (const LayerReport& layer : layers)
     table.Row({layer.name, layer.op, DecibelText(layer.weight_sqnr_db), DecibelText(layer.sqnr_db),
-               layer.quantised ? "int8" : "fp32"});
+               TimeText(layer.times.plain), TimeText(layer.times.quantised),
+               BecomesText(layer.kept)});
   return table.ToString();
 }
 
@@ -102,11 +136,13 @@ void PrintTables(const QuantisationOptions& options, const Quantisation& done) {
                top1 ? fmt::format("{:.1f} %", 100 * *top1) : "-"});
   };
   row("before", done.before, "-", {});
+  if (result.layers_kept(quantise::Kept::kSpeed) > 0)
+    row("all in int8", done.within_budget, "-", {});
   row("after", done.after, DecibelText(result.loss.sqnr_db), result.loss.top1);
   const double smaller =
       static_cast<double>(done.before.bytes) / static_cast<double>(done.after.bytes);
-  table.Row({"ratio", fmt::format("{:.2f}", smaller),
-             fmt::format("{:.2f}", done.before.ms / done.after.ms), "", ""});
+  table.Row(
+      {"ratio", fmt::format("{:.2f}", smaller), fmt::format("{:.2f}", 1 / done.ratio), "", ""});
   fmt::print("\n{}\n", table.ToString());
   PrintParts(
       {fmt::format("{} of {} in int8", result.quantised_layers(),
@@ -135,7 +171,7 @@ int Quantise(const QuantisationOptions& options) {
   const auto done = QuantiseFile(options);
   if (!done.ok()) return Fail(done.status());
   PrintWarnings(done->warnings);
-  if (done->result.quantised_layers() == 0) return Fail(OverBudget(options, *done), kExitDiffers);
+  if (done->result.bytes.empty()) return Fail(OverBudget(options, *done), kExitDiffers);
   if (options.common.json) {
     PrintJson(Document(options, *done));
   } else {
@@ -165,6 +201,9 @@ void AddMethods(CLI::App& sub, QuantisationOptions& options) {
 }
 
 void AddBudget(CLI::App& sub, QuantisationOptions& options) {
+  sub.add_flag("--for-size", options.for_size,
+               "int8 also where that is slower here; the file depends on model, data and options "
+               "alone then");
   sub.add_option("--min-sqnr", options.min_sqnr_db,
                  "dB of signal to noise that outputs must keep; layers stay in fp32 until they do")
       ->check(Between(0.0, 1000.0));

@@ -1,4 +1,4 @@
-#include "jobs/quantisation.h"
+#include "quantisation/quantisation.h"
 
 #include <fmt/core.h>
 
@@ -13,15 +13,15 @@
 #include "jobs/interrupt.h"
 #include "jobs/job.h"
 #include "jobs/model_file.h"
+#include "quantisation/racer.h"
 #include "report/progress.h"
-#include "report/statistics.h"
 #include "runtime/device_choice.h"
 
 namespace fettle::tools {
 namespace {
 
-/// Inferences of either model that are timed.
-constexpr int kTimedRuns = 9;
+/// From here on networks are called slower, and files larger.
+constexpr double kTold = 1.03;
 
 quantise::Switch SwitchFrom(const std::string& text) {
   if (text == "on") return quantise::Switch::kOn;
@@ -60,38 +60,61 @@ class StageProgress {
   std::unique_ptr<Progress> progress_;
 };
 
-Result<double> TimedRun(runtime::Session& session, const runtime::TensorMap& inputs) {
-  runtime::TensorMap outputs;
-  const int64_t start = NowNs();
-  RETURN_IF_ERROR(session.Run(inputs, &outputs));
-  return static_cast<double>(NowNs() - start) * 1e-6;
+/// The times of what was written, and of what the budget alone would have written.
+Status MeasureTimes(Racer& racer, Quantisation& done) {
+  const quantise::QuantiseResult& result = done.result;
+  done.within_budget.bytes = static_cast<int64_t>(result.budget_bytes);
+  if (result.race) {
+    done.before.ms = result.race->plain.ms;
+    done.within_budget.ms = done.after.ms = result.race->quantised.ms;
+    done.ratio = result.race->ratio;
+    if (result.layers_kept(quantise::Kept::kSpeed) == 0) return OkStatus();
+    if (result.quantised_layers() == 0) {
+      done.after.ms = done.before.ms;
+      done.ratio = 1;
+      return OkStatus();
+    }
+  }
+  ASSIGN_OR_RETURN(const quantise::RaceTimes last, racer.Run(result.bytes));
+  done.before.ms = last.plain.ms;
+  done.after.ms = last.quantised.ms;
+  done.ratio = last.ratio;
+  if (!result.race) done.within_budget = done.after;
+  return OkStatus();
 }
 
-/// In turns, so that both meet the same machine.
-Status MeasureTimes(const std::shared_ptr<const runtime::Model>& before, const std::string& after,
-                    const quantise::Runs& runs, Quantisation& done) {
-  ASSIGN_OR_RETURN(const auto model,
-                   runtime::Model::LoadBytes(std::as_bytes(std::span(after)), "quantised model"));
-  ASSIGN_OR_RETURN(const auto plain, runtime::Session::Create(before, runs.session));
-  ASSIGN_OR_RETURN(const auto quantised, runtime::Session::Create(model, runs.session));
-  std::vector<double> plain_ms, quantised_ms;
-  for (int i = -2; i < kTimedRuns; ++i) {
-    ASSIGN_OR_RETURN(const double a, TimedRun(*plain, runs.samples[0]));
-    ASSIGN_OR_RETURN(const double b, TimedRun(*quantised, runs.samples[0]));
-    if (i < 0) continue;
-    plain_ms.push_back(a);
-    quantised_ms.push_back(b);
+std::string Slower(double ratio, double before, double after) {
+  return fmt::format("{:.2f} times the time of fp32, {:.3f} to {:.3f} ms", ratio, before, after);
+}
+
+/// Warns where integers gain nothing.
+void Tell(const QuantisationOptions& options, Quantisation& done) {
+  const quantise::QuantiseResult& result = done.result;
+  const size_t kept = result.layers_kept(quantise::Kept::kSpeed);
+  if (kept > 0) {
+    const std::string all =
+        Slower(result.race->ratio, result.race->plain.ms, result.race->quantised.ms);
+    done.warnings.push_back(
+        result.quantised_layers() == 0
+            ? fmt::format("no layer gains by int8 on this device ({}): {} is the network in fp32 "
+                          "as it was; --for-size writes it in int8",
+                          all, options.output)
+            : fmt::format("{} of {} layers stay in fp32, where int8 is slower on this device (in "
+                          "int8 too: {}); --for-size writes them in int8",
+                          kept, result.layers.size(), all));
   }
-  done.threads = plain->threads();
-  done.before.ms = Summarise(plain_ms).median;
-  done.after.ms = Summarise(quantised_ms).median;
-  return OkStatus();
+  if (done.ratio > kTold)
+    done.warnings.push_back(fmt::format("int8 is slower on this device: {}",
+                                        Slower(done.ratio, done.before.ms, done.after.ms)));
+  if (done.after.bytes > done.before.bytes)
+    done.warnings.push_back(fmt::format("{} is larger than the model: {} to {} bytes",
+                                        options.output, done.before.bytes, done.after.bytes));
 }
 
 /// Reads, quantises, measures and writes; fails as QuantiseFile does.
 Status Perform(const QuantisationOptions& options, runtime::SessionOptions session,
                Quantisation& done) {
-  ASSIGN_OR_RETURN(const quantise::QuantiseOptions wanted, OptionsFrom(options));
+  ASSIGN_OR_RETURN(quantise::QuantiseOptions wanted, OptionsFrom(options));
   SampleOptions reading{
       .limit = options.samples, .seed = options.common.seed, .cancelled = session.cancelled};
   ASSIGN_OR_RETURN(reading.preprocess, ParsePreprocess(options.preprocess));
@@ -104,14 +127,18 @@ Status Perform(const QuantisationOptions& options, runtime::SessionOptions sessi
   StageProgress progress;
   const quantise::Runs runs{samples, std::move(session),
                             [&](std::string_view stage, double share) { progress(stage, share); }};
+  Racer racer(source.model, runs.session, samples[0]);
+  if (!options.for_size) wanted.race = [&](const std::string& bytes) { return racer.Run(bytes); };
   auto result = quantise::Quantise({source.bytes(), source.model}, runs, wanted);
   if (!result.ok()) return result.status().WithContext(options.model);
   done.result = *std::move(result);
   done.samples = samples.size();
   done.before.bytes = std::ssize(source.bytes());
   done.after.bytes = std::ssize(done.result.bytes);
-  if (done.result.quantised_layers() == 0) return OkStatus();
-  RETURN_IF_ERROR(MeasureTimes(source.model, done.result.bytes, runs, done));
+  if (done.result.bytes.empty()) return OkStatus();
+  RETURN_IF_ERROR(MeasureTimes(racer, done));
+  done.threads = racer.threads();
+  Tell(options, done);
   return AsWriteFailure(WriteTextFile(options.output, done.result.bytes));
 }
 

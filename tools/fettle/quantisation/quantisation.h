@@ -23,6 +23,8 @@ struct QuantisationOptions {
   double min_sqnr_db = 20;
   double min_top1 = 0;
   size_t sensitivity = 4;
+  /// Keeps layers in integers that are slower so.
+  bool for_size = false;
 };
 
 /// Size and time of a model; the time is the median of inferences of the first sample, taken in
@@ -35,6 +37,9 @@ struct ModelFigures {
 struct Quantisation {
   quantise::QuantiseResult result;
   ModelFigures before, after;
+  /// With all layers in integers that hold the budget; `after` where speed keeps none in fp32.
+  ModelFigures within_budget;
+  double ratio = 1;  // of after over before, the median of neighbouring runs
   size_t samples = 0;
   int threads = 1;
   double seconds = 0;
