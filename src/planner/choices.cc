@@ -126,17 +126,20 @@ std::string Limits::RefusalOf(kernels::Arithmetic arithmetic) const {
     return "computes in TF32: --precision high allows f32 alone";
   if (arithmetic == kF16 && precision != Precision::kLow)
     return fmt::format("computes in f16: --precision {} does not allow it",
-                       kPrecisions[static_cast<int>(precision)]);
+                       PrecisionName(precision));
   return {};
+}
+
+std::string_view PrecisionName(Precision precision) {
+  return kPrecisions[static_cast<int>(precision)];
 }
 
 std::string Limits::policy(const DeviceSet& devices) const {
   if (devices.beside_cpu().empty())
-    return precision == Precision::kHigh
-               ? std::string()
-               : fmt::format("cpu|{}", kPrecisions[static_cast<int>(precision)]);
+    return precision == Precision::kHigh ? std::string()
+                                         : fmt::format("cpu|{}", PrecisionName(precision));
   return fmt::format("{}{}|{}|{}", DeviceKindName(preferred), accelerator_only ? " alone" : "",
-                     kPrecisions[static_cast<int>(precision)],
+                     PrecisionName(precision),
                      memory == MemoryKind::kHost     ? "auto"
                      : memory == MemoryKind::kBuffer ? "buffer"
                                                      : "image");

@@ -14,6 +14,8 @@ namespace fettle::planner {
 /// How f32 values may be stored and computed: as f32; beside the CPU stored as f16 too, and factors
 /// of products rounded to bf16; computed in f16 too, where the device can.
 enum class Precision : uint8_t { kHigh, kNormal, kLow };
+/// "high", "normal" or "low".
+std::string_view PrecisionName(Precision precision);
 
 /// What may be chosen from.
 struct Limits {

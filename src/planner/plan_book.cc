@@ -25,6 +25,50 @@ uint64_t StructureOf(const ir::Graph& graph) {
   return HashText(text);
 }
 
+std::string DeviceText(const DeviceSet& devices, const Limits& limits) {
+  std::string device = devices.fingerprint();
+  const std::string policy = limits.policy(devices);
+  if (!policy.empty()) device += "|" + policy;
+  return device;
+}
+
+/// What `made` has otherwise than `asked`.
+std::string Difference(const Limits& made, const Limits& asked) {
+  std::string text;
+  const auto add = [&](std::string_view part) {
+    fmt::format_to(std::back_inserter(text), "{}{}", text.empty() ? "" : ", ", part);
+  };
+  if (made.precision != asked.precision)
+    add(fmt::format("precision {}", PrecisionName(made.precision)));
+  if (made.threads != asked.threads)
+    add(fmt::format("{} thread{}", made.threads, made.threads == 1 ? "" : "s"));
+  if (made.memory != asked.memory)
+    add(made.memory == MemoryKind::kHost     ? "memory auto"
+        : made.memory == MemoryKind::kBuffer ? "memory buffer"
+                                             : "memory image");
+  if (made.accelerator_only != asked.accelerator_only)
+    add(made.accelerator_only ? "the device alone" : "the CPU beside the device");
+  return text;
+}
+
+/// `limits` as keys tell them apart.
+std::vector<Limits> Variants(const Limits& limits) {
+  std::vector<Limits> variants;
+  for (const Precision precision :
+       {limits.precision, Precision::kHigh, Precision::kNormal, Precision::kLow}) {
+    for (const MemoryKind memory :
+         {limits.memory, MemoryKind::kHost, MemoryKind::kBuffer, MemoryKind::kImage2d}) {
+      for (const bool alone : {limits.accelerator_only, !limits.accelerator_only}) {
+        Limits& variant = variants.emplace_back(limits);
+        variant.precision = precision;
+        variant.memory = memory;
+        variant.accelerator_only = alone;
+      }
+    }
+  }
+  return variants;
+}
+
 bool ReadHex(std::string_view text, uint64_t& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
   return error == std::errc() && end == text.data() + text.size();
@@ -33,10 +77,8 @@ bool ReadHex(std::string_view text, uint64_t& value) {
 }  // namespace
 
 DecisionKey KeyOf(const ir::Graph& graph, const DeviceSet& devices, const Limits& limits) {
-  std::string device = devices.fingerprint();
-  const std::string policy = limits.policy(devices);
-  if (!policy.empty()) device += "|" + policy;
-  return {StructureOf(graph), HashText(ir::Print(graph)), std::move(device), limits.threads};
+  return {StructureOf(graph), HashText(ir::Print(graph)), DeviceText(devices, limits),
+          limits.threads};
 }
 
 DecisionKey KeyIn(const PlanBook& book, const ir::Graph& graph, const DeviceSet& devices,
@@ -48,6 +90,22 @@ DecisionKey KeyIn(const PlanBook& book, const ir::Graph& graph, const DeviceSet&
   alone.accelerator_only = true;
   DecisionKey other = KeyOf(graph, devices, alone);
   return book.FindSimilar(other).empty() ? key : other;
+}
+
+std::string MissedSettings(const PlanBook& book, const ir::Graph& graph, const DeviceSet& devices,
+                           const Limits& limits) {
+  if (!book.FindSimilar(KeyIn(book, graph, devices, limits)).empty()) return {};
+  const uint64_t structure = StructureOf(graph);
+  const std::vector<BookEntry> entries = book.entries();
+  for (Limits& variant : Variants(limits)) {
+    const std::string device = DeviceText(devices, variant);
+    for (const BookEntry& entry : entries) {
+      if (entry.key.structure != structure || entry.key.device != device) continue;
+      variant.threads = entry.key.threads;
+      return Difference(variant, limits);
+    }
+  }
+  return {};
 }
 
 std::string PrintKey(const DecisionKey& key) {

@@ -42,6 +42,12 @@ class PlanBook;
 DecisionKey KeyIn(const PlanBook& book, const ir::Graph& graph, const DeviceSet& devices,
                   const Limits& limits);
 
+/// What a session has to be made with to take a plan that `book` has for a graph of this structure
+/// on these devices: "precision normal, 2 threads", with what of it differs from `limits`. Empty
+/// where it takes one, or where the book has none for the graph and devices.
+std::string MissedSettings(const PlanBook& book, const ir::Graph& graph, const DeviceSet& devices,
+                           const Limits& limits);
+
 /// Thread-safe.
 class PlanBook {
  public:

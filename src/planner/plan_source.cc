@@ -1,5 +1,7 @@
 #include "planner/plan_source.h"
 
+#include <atomic>
+
 #include "base/log.h"
 #include "planner/planner.h"
 
@@ -34,7 +36,10 @@ class Book final : public PlanSource {
     std::string text = book_->Find(key);
     const bool similar = text.empty();
     if (similar) text = book_->FindSimilar(key);
-    if (text.empty()) return MakePlan(segment, devices, limits);
+    if (text.empty()) {
+      WarnOfSettings(segment, devices, limits);
+      return MakePlan(segment, devices, limits);
+    }
     Result<exec::Plan> plan = Try(segment, text, similar, devices, limits);
     if (!plan.ok()) {
       Log(LogLevel::kWarn, "the kept plan does not fit ({}): planned anew",
@@ -48,6 +53,13 @@ class Book final : public PlanSource {
   }
 
  private:
+  void WarnOfSettings(const ir::Graph& segment, const DeviceSet& devices, const Limits& limits) {
+    if (warned_) return;
+    const std::string missed = MissedSettings(*book_, segment, devices, limits);
+    if (missed.empty() || warned_.exchange(true)) return;
+    Log(LogLevel::kWarn, "{}", MissedText(missed));
+  }
+
   /// `similar`: chains were measured at other extents.
   static Result<exec::Plan> Try(const ir::Graph& segment, const std::string& text, bool similar,
                                 const DeviceSet& devices, const Limits& limits) {
@@ -57,6 +69,7 @@ class Book final : public PlanSource {
   }
 
   std::shared_ptr<const PlanBook> book_;
+  std::atomic<bool> warned_ = false;
 };
 
 }  // namespace
@@ -64,6 +77,14 @@ class Book final : public PlanSource {
 std::shared_ptr<PlanSource> PreferredPlans() {
   static const auto plans = std::make_shared<Preferred>();
   return plans;
+}
+
+std::string MissedText(std::string_view settings) {
+  return fmt::format(
+      "tuned with {}, which this session does not have: its plans are made anew (ask for {} to "
+      "take "
+      "the tuned ones)",
+      settings, settings);
 }
 
 std::shared_ptr<PlanSource> PlansOf(std::shared_ptr<const PlanBook> book) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "device/device.h"
 #include "exec/plan.h"
@@ -23,7 +25,11 @@ class PlanSource {
 std::shared_ptr<PlanSource> PreferredPlans();
 
 /// The decisions of `book`. A graph of other extents starts on the plan of a similar one, with one
-/// warning through the log; where there is none, or it does not fit this build, PreferredPlans.
+/// warning through the log; where there is none, or it does not fit this build, PreferredPlans. One
+/// more warning names the settings (MissedSettings) with which there would be one.
 std::shared_ptr<PlanSource> PlansOf(std::shared_ptr<const PlanBook> book);
+
+/// The warning of PlansOf for what MissedSettings says.
+std::string MissedText(std::string_view settings);
 
 }  // namespace fettle::planner

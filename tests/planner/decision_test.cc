@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/log.h"
 #include "device/cpu/cpu_device.h"
 #include "ir/text.h"
 #include "ops/op.h"
 #include "planner/plan_book.h"
+#include "planner/plan_source.h"
 #include "planner/planner.h"
 #include "tests/annex/annex_device.h"
 
@@ -130,6 +132,33 @@ TEST_F(DecisionTest, APlanOfTheAcceleratorAloneServesWhereTheCpuMayHelpAndNotThe
   PlanBook strict;
   strict.Put({KeyOf(graph_, both, alone), "alone"});
   EXPECT_EQ(strict.Find(KeyIn(strict, graph_, both, open)), "alone");
+}
+
+TEST_F(DecisionTest, BookSaysWithWhichSettingsItHasAPlan) {
+  const Limits made{.threads = 2, .precision = Precision::kNormal};
+  PlanBook book;
+  EXPECT_EQ(MissedSettings(book, graph_, device_, made), "");
+  book.Put({KeyOf(graph_, device_, made), "text"});
+  EXPECT_EQ(MissedSettings(book, graph_, device_, made), "");
+  EXPECT_EQ(MissedSettings(book, graph_, device_, {.threads = 2}), "precision normal");
+  EXPECT_EQ(MissedSettings(book, graph_, device_, {.threads = 1}), "precision normal, 2 threads");
+  EXPECT_EQ(MissedSettings(book, graph_, device_, {.threads = 1, .precision = Precision::kNormal}),
+            "2 threads");
+  const ir::Graph another = MakeGraph("input %x: f32[1x4x6x6]\n%y = Relu(%x)\noutput %y\n");
+  EXPECT_EQ(MissedSettings(book, another, device_, {.threads = 1}), "");
+}
+
+TEST_F(DecisionTest, ABookThatIsMissedIsSaidOnce) {
+  auto book = std::make_shared<PlanBook>();
+  book->Put({KeyOf(graph_, device_, {.threads = 2, .precision = Precision::kNormal}), "text"});
+  std::vector<std::string> said;
+  SetLogSink([&](LogLevel, std::string_view message) { said.emplace_back(message); },
+             LogLevel::kWarn);
+  const auto plans = PlansOf(book);
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(plans->PlanFor(graph_, device_, {.threads = 2}).ok());
+  SetLogSink(nullptr, LogLevel::kWarn);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_NE(said[0].find("tuned with precision normal"), std::string::npos) << said[0];
 }
 
 TEST_F(DecisionTest, BookFindsTheSameGraphAndOneOfOtherExtents) {

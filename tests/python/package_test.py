@@ -100,6 +100,16 @@ class Sessions(unittest.TestCase):
                                     [small_models.value("y", [])])
         self.assertEqual(fettle.Session(scalar)(x=numpy.float32(3)), -3)
 
+    def test_a_package_of_other_settings_is_said(self):
+        with tempfile.TemporaryDirectory() as folder:
+            package = os.path.join(folder, "p.fettle")
+            inputs = {"x": numpy.ones((1, 8), numpy.float32)}
+            fettle.Session(small_models.product(8), threads=2).tune(inputs, level="none", package=package)
+            code = "import fettle, numpy, sys; fettle.Session(sys.argv[1], threads=int(sys.argv[2]))(x=numpy.ones((1, 8), numpy.float32))"
+            for threads in (1, 2):
+                said = subprocess.run([sys.executable, "-c", code, package, str(threads)], stderr=subprocess.PIPE, text=True, check=True).stderr
+                self.assertEqual("tuned with 2 threads" in said, threads == 1, said)
+
     def test_log_lines_reach_python(self):
         lines = []
         fettle.set_log(lambda level, line: lines.append((level, line)), "debug")

@@ -112,6 +112,7 @@ class Pages(unittest.TestCase):
         data = self.read("tuned.html")
         self.assertEqual(data["plan"], "tuned")
         self.assertIsNone(data["accuracy"])
+        self.assertNotIn(" ms", data["tuning"], "the page has one time of either plan")
         if "the default plan stays" in " ".join(data["tuning"].split()):
             self.assertIsNone(data["comparison"])
         else:
@@ -131,6 +132,13 @@ class Pages(unittest.TestCase):
         data = self.read("package.html")
         self.assertEqual(data["plan"], "package")
         self.assertTrue(data["comparison"]["pairs"] > 0)
+
+    def test_one_latency_and_one_gain(self):
+        run("tune", MODEL, *SMALL, "--level", "none", "-o", "one.fettle")
+        made = run("report", "one.fettle", *SMALL, "--seconds", "0.05", "-o", "one.html", "--no-accuracy", "--no-advice", "--json")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        document, data = json.loads(made.stdout), self.read("one.html")
+        self.assertAlmostEqual(document["default_ms"] * data["comparison"]["ratio"], document["latency_ms"], 9)
 
     def test_names_of_models_are_text(self):
         name = "a<script>b<!--&.onnx"

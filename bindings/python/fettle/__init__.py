@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import atexit as _atexit
+import logging as _logging
 import os as _os
 from typing import Callable as _Callable
 
@@ -41,10 +42,17 @@ _LEVELS = ("error", "warn", "info", "debug")
 def set_log(function: _Callable[[str, str], object] | None, level: str = "warn") -> None:
     """Sends lines of `level` (error|warn|info|debug) and above to `function(level, line)`, None: nowhere.
 
-    For the whole process. Called from any thread, one line at a time; it must not call Fettle.
+    Until it is called, warnings go to logging.getLogger("fettle"). For the whole process. Called from any thread, one line at a time; it must not call Fettle.
     """
     wanted = _LEVELS.index(level)
     _native.set_log(None if function is None else lambda number, line: function(_LEVELS[number], line), wanted)
 
 
 _atexit.register(_native.set_log, None, 0)
+
+
+def _warn(level: str, line: str) -> None:
+    _logging.getLogger("fettle").log(_logging.ERROR if level == "error" else _logging.WARNING, "%s", line)
+
+
+set_log(_warn)

@@ -76,7 +76,7 @@ std::vector<Ranked> TopOf(const Tensor& tensor, const RunResult& result, int cou
   return top;
 }
 
-Status Execute(const RunOptions& options, const Job& job, const OutputPlan& plan,
+Status Execute(const RunOptions& options, const OutputPlan& plan, Job& job,
                const ChosenPlans& plans, RunResult& result) {
   runtime::SessionOptions wanted = job.session;
   wanted.extra_outputs = plan.extra;
@@ -96,6 +96,7 @@ Status Execute(const RunOptions& options, const Job& job, const OutputPlan& plan
   std::sort(times.begin(), times.end());
   result.ms = times[times.size() / 2];
   result.profile = session->profile();
+  job.warnings = WarningsOf(job, plans);
   return OkStatus();
 }
 
@@ -244,7 +245,7 @@ int Run(const RunOptions& options) {
   const auto plans = ChoosePlans(*job, options.job, options.load_and_run);
   if (!plans.ok()) return Fail(plans.status());
   if (!options.job.common.json && !WritesToStandardOutput(*plan)) fmt::print("{}", plans->tuning);
-  const Status status = Execute(options, *job, *plan, *plans, result);
+  const Status status = Execute(options, *plan, *job, *plans, result);
   if (!status.ok()) return Fail(status);
   auto files = WriteOutputs(*plan, result.outputs, *ParsePreprocess(options.job.preprocess),
                             job->bound.picture);

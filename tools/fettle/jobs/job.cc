@@ -99,16 +99,6 @@ Status LoadModelOf(const JobOptions& options, Job& job) {
   return OkStatus();
 }
 
-void AddModelWarnings(const std::string& path, Job& job) {
-  job.warnings.insert(job.warnings.end(), job.model->warnings().begin(),
-                      job.model->warnings().end());
-  const runtime::Package* const package = job.model->package();
-  if (package != nullptr && job.model->plans() != nullptr && package->info().threads != job.threads)
-    job.warnings.push_back(
-        fmt::format("{}: the package was tuned for {} threads, {} are used; plans are made anew",
-                    path, package->info().threads, job.threads));
-}
-
 }  // namespace
 
 Result<Job> MakeJob(const JobOptions& options) {
@@ -120,7 +110,8 @@ Result<Job> MakeJob(const JobOptions& options) {
   ASSIGN_OR_RETURN(auto shapes, ParseShapes(options.common.shapes));
   job.threads = ResolveThreads(options.common.threads);
   RETURN_IF_ERROR(LoadModelOf(options, job));
-  AddModelWarnings(options.model, job);
+  job.warnings.insert(job.warnings.end(), job.model->warnings().begin(),
+                      job.model->warnings().end());
   ASSIGN_OR_RETURN(const auto arguments, MatchInputs(job.model->graph(), options.inputs));
   const auto complete = [&](std::map<std::string, Shape> given) {
     return runtime::DefaultShapes(*job.model, given, &job.warnings);

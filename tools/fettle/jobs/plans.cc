@@ -31,7 +31,18 @@ Result<exec::Plan> PackagePlans::PlanFor(const ir::Graph& segment, const DeviceS
                                          const planner::Limits& limits) {
   const planner::DecisionKey key = planner::KeyIn(*book_, segment, devices, limits);
   if (book_->Find(key).empty()) ++(book_->FindSimilar(key).empty() ? unknown_ : similar_);
+  if (const std::string missed = planner::MissedSettings(*book_, segment, devices, limits);
+      !missed.empty()) {
+    const std::lock_guard lock(mutex_);
+    missed_ = planner::MissedText(missed);
+  }
   return plans_->PlanFor(segment, devices, limits);
+}
+
+std::vector<std::string> PackagePlans::warnings() const {
+  const std::lock_guard lock(mutex_);
+  if (missed_.empty()) return {};
+  return {missed_};
 }
 
 std::string PackagePlans::origin() const {
@@ -94,6 +105,13 @@ Prediction Predict(const Job& job, const ChosenPlans& plans, const runtime::Reco
   return prediction;
 }
 
+std::vector<std::string> WarningsOf(const Job& job, const ChosenPlans& plans) {
+  std::vector<std::string> warnings = job.warnings;
+  if (plans.package != nullptr)
+    for (std::string& warning : plans.package->warnings()) warnings.push_back(std::move(warning));
+  return warnings;
+}
+
 std::string OriginOf(const ChosenPlans& plans) {
   if (!plans.tuning.empty()) return "tuned";
   if (plans.package != nullptr) return plans.package->origin();
@@ -114,6 +132,7 @@ void AddPlanFields(const Job& job, const ChosenPlans& plans, const Prediction& p
   document["predicted_ms"] = predicted > 0 ? Json(predicted) : Json(nullptr);
   document["measurements"] = plans.measurements;
   document["plan"] = origin;
+  document["warnings"] = WarningsOf(job, plans);
 }
 
 }  // namespace fettle::tools

@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "jobs/tuning.h"
 #include "planner/plan_source.h"
@@ -22,11 +24,16 @@ class PackagePlans final : public planner::PlanSource {
   /// "package" where every plan so far was made for its very shapes, device and threads, "similar"
   /// where one was made for other shapes, "preferences" where one was not there at all.
   std::string origin() const;
+  /// What `warnings[]` of a document says of settings that the package was not tuned for: one text,
+  /// or none. The log has said it.
+  std::vector<std::string> warnings() const;
 
  private:
   std::shared_ptr<const planner::PlanBook> book_;
   std::shared_ptr<planner::PlanSource> plans_;
   std::atomic<int> similar_{0}, unknown_{0};
+  mutable std::mutex mutex_;
+  std::string missed_;  // guarded by mutex_
 };
 
 struct ChosenPlans {
@@ -59,12 +66,15 @@ struct Prediction {
 Prediction Predict(const Job& job, const ChosenPlans& plans, const runtime::RecordedPlans& recorded,
                    const std::vector<exec::StepProfile>& run);
 
+/// The warnings of the job and those of its package's plans.
+std::vector<std::string> WarningsOf(const Job& job, const ChosenPlans& plans);
+
 /// Where the plans came from, once they were made: package|similar|tuned|database|preferences.
 std::string OriginOf(const ChosenPlans& plans);
 
 /// "predicted_ms", "alone_ms", "measurements" and "plan"
-/// (package|similar|tuned|database|preferences) of the JSON. Nothing is predicted for shapes that a
-/// package was not tuned for.
+/// (package|similar|tuned|database|preferences) and "warnings" of the JSON. Nothing is predicted
+/// for shapes that a package was not tuned for.
 void AddPlanFields(const Job& job, const ChosenPlans& plans, const Prediction& prediction,
                    Json& document);
 

@@ -158,11 +158,14 @@ std::string LeftText(const runtime::TuneModelResult& result) {
   return text + "\n";
 }
 
+std::string_view VerdictOf(const runtime::TuneModelResult& result) {
+  return result.gate.accepted ? "the tuned plan is used" : "the default plan stays";
+}
+
 /// Both times and what was compared of them: nothing is claimed of pairs that were not run.
 std::string GateText(const runtime::TuneModelResult& result) {
   const tuner::GateResult& gate = result.gate;
-  const std::string_view verdict =
-      gate.accepted ? "the tuned plan is used" : "the default plan stays";
+  const std::string_view verdict = VerdictOf(result);
   const std::string predicted =
       result.predicted_us > 0 ? fmt::format("predicted {:.3f} ms ({:.3f} ms alone)",
                                             result.predicted_us * 1e-3, result.alone_us * 1e-3)
@@ -222,7 +225,7 @@ Json TuningJson(const runtime::TuneModelResult& result, const runtime::SessionOp
 }
 
 std::string TuningText(const runtime::TuneModelResult& result,
-                       const runtime::SessionOptions& session) {
+                       const runtime::SessionOptions& session, bool times) {
   std::string text = fmt::format("{} made, {} known before; {} ({}), {} in {:.2f} s\n",
                                  Count(result.report.measured, "measurement"), result.report.reused,
                                  Count(result.report.entries, "kind") + " of steps",
@@ -238,7 +241,7 @@ std::string TuningText(const runtime::TuneModelResult& result,
                         one.trade.error, one.trade.saved_us);
   for (const tuner::Rejected& one : result.report.rejected)
     text += fmt::format("rejected {}: {}\n", one.kernel, one.reason);
-  text += GateText(result) + "\n";
+  text += times ? GateText(result) + "\n" : std::string(VerdictOf(result)) + "\n";
   if (!result.gate.reason.empty()) text += result.gate.reason + "\n";
   for (const runtime::TriedChain& tried : result.chains) text += runtime::ChainText(tried) + "\n";
   if (!result.no_chains.empty()) text += result.no_chains + "\n";

@@ -50,7 +50,8 @@ std::vector<exec::StepProfile> StepsOfTuning(const runtime::TuneModelResult& res
 /// The fields of docs/cli.md's row `tune`; `session` as the tuning had it.
 Json TuningJson(const runtime::TuneModelResult& result, const runtime::SessionOptions& session);
 /// One paragraph for people.
+/// `times`: with what either plan took, else just which one is used.
 std::string TuningText(const runtime::TuneModelResult& result,
-                       const runtime::SessionOptions& session);
+                       const runtime::SessionOptions& session, bool times = true);
 
 }  // namespace fettle::tools

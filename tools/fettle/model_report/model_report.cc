@@ -36,7 +36,8 @@ Result<ChosenPlans> TuneOrChoose(const ModelReportOptions& options, const Job& j
                    TuneJob(job, options.job.common, options.tuning, *chosen.store));
   chosen.source = planner::PlansOf(tuned.book);
   chosen.measurements = tuned.report.measured;
-  chosen.tuning = TuningText(tuned, job.session);
+  // The page has one time of either plan: what the report itself measures.
+  chosen.tuning = TuningText(tuned, job.session, false);
   chosen.default_kept = !tuned.gate.accepted;
   return chosen;
 }
@@ -223,6 +224,7 @@ Json InputsJson(const Job& job) {
 
 Result<ModelReport> MakeModelReport(const ModelReportOptions& options, Job& job) {
   ASSIGN_OR_RETURN(TimedPlan bench, RunBench(options, job));
+  job.warnings = WarningsOf(job, bench.plans);
   const BenchResult& result = bench.result;
   Json origin = Json::object();
   AddPlanFields(job, bench.plans, {}, origin);

@@ -9,7 +9,7 @@ function gainCard() {
   if (!compared) return ["Gain over default", "1.00×", "this is the default plan"];
   const gain = 1 / compared.ratio;
   return ["Gain over default", `${gain.toFixed(2)}×`,
-    `${msText(compared.default_ms)} → ${msText(compared.ms)} ms in turns, 99 %: ${(1 / compared.high).toFixed(2)} to ${(1 / compared.low).toFixed(2)}`];
+    `both plans in turns, 99 %: ${(1 / compared.high).toFixed(2)} to ${(1 / compared.low).toFixed(2)}`];
 }
 
 function accuracyCard() {
