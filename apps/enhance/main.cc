@@ -204,8 +204,8 @@ std::optional<std::string> Misspelling(const CLI::App& app, int argc, char** arg
     if (word == "--") break;
     const std::string name = word.substr(0, word.find('='));
     if (!name.starts_with("--") || std::ranges::find(known, name) != known.end()) continue;
-    return fmt::format("enhance: there is no option '{}', did you mean '{}'?", name,
-                       NearestOf(name, known));
+    return fmt::format("enhance: there is no option '{}'{} (fettle enhance --help lists them)",
+                       name, Suggestion(name, known));
   }
   return std::nullopt;
 }

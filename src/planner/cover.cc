@@ -14,16 +14,24 @@ bool IsOfOtherOperators(std::string_view reason) {
   return reason.starts_with("computes ") && reason.find(" only") != std::string_view::npos;
 }
 
+/// Whether the device or the precision keeps a kernel out, whatever the node is.
+bool IsOfTheDevice(std::string_view reason) {
+  return reason.starts_with("the device is not known to have") ||
+         reason.starts_with("computes in ");
+}
+
 /// "kernel: reason; ..." of the kernels, or of a device's alone, that compute such a node, and how
 /// many there are of other operators.
 std::string Reasons(const GroupChoices& choices, std::optional<DeviceKind> device = {}) {
   constexpr size_t kMostShown = 1;
   std::string reasons;
-  size_t near = 0, others = 0;
+  size_t near = 0, others = 0, of_device = 0;
   for (const Rejection& rejection : choices.rejected) {
     if (device && FindKernel(rejection.kernel)->device() != *device) continue;
     if (IsOfOtherOperators(rejection.reason)) {
       ++others;
+    } else if (IsOfTheDevice(rejection.reason)) {
+      ++of_device;
     } else if (++near <= kMostShown) {
       reasons +=
           fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", rejection.kernel, rejection.reason);
@@ -31,7 +39,10 @@ std::string Reasons(const GroupChoices& choices, std::optional<DeviceKind> devic
   }
   if (near > kMostShown) reasons += fmt::format("; and {} more kernels", near - kMostShown);
   if (near > 0) return reasons;
-  return others == 0 ? "there is none" : fmt::format("all {} compute other operators", others);
+  if (others + of_device == 0) return "there is none";
+  if (of_device == 0) return fmt::format("all {} compute other operators", others);
+  return fmt::format("{} compute other operators, {} want what the device or --precision lacks",
+                     others, of_device);
 }
 
 }  // namespace

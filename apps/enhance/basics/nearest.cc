@@ -1,5 +1,7 @@
 #include "basics/nearest.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -24,9 +26,17 @@ size_t Distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string NearestOf(std::string_view word, const std::vector<std::string>& names) {
-  return *std::ranges::min_element(names, {},
-                                   [&](const std::string& name) { return Distance(word, name); });
+std::string Suggestion(std::string_view word, const std::vector<std::string>& names) {
+  const std::vector<std::string> nearest = NearestFirst(word, names);
+  const size_t most = std::max<size_t>(2, word.size() / 3);
+  if (nearest.empty() || Distance(word, nearest.front()) > most) return "";
+  return fmt::format(", did you mean '{}'?", nearest.front());
+}
+
+std::vector<std::string> NearestFirst(std::string_view word, std::vector<std::string> names) {
+  std::ranges::stable_sort(names, {},
+                           [&](const std::string& name) { return Distance(word, name); });
+  return names;
 }
 
 }  // namespace fettle::enhance

@@ -7,7 +7,11 @@
 
 namespace fettle::enhance {
 
-/// The name with the fewest letters to change, add or leave out; names must not be empty.
-std::string NearestOf(std::string_view word, const std::vector<std::string>& names);
+/// ", did you mean 'X'?" of the name with the fewest letters to change, add or leave out; "" where
+/// that are too many to have been meant.
+std::string Suggestion(std::string_view word, const std::vector<std::string>& names);
+
+/// `names`, those with the fewest letters to change first; equally near ones keep their order.
+std::vector<std::string> NearestFirst(std::string_view word, std::vector<std::string> names);
 
 }  // namespace fettle::enhance

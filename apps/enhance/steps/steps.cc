@@ -40,8 +40,10 @@ const StepRow& RowOf(std::string_view name) {
   if (found != kRows.end()) return *found;
   std::vector<std::string> names;
   for (const StepRow& row : kRows) names.emplace_back(row.name);
-  throw Failure(kExitUsage, fmt::format("--steps: there is no step '{}', did you mean '{}'? ({})",
-                                        name, NearestOf(name, names), fmt::join(names, ", ")));
+  const std::string meant = Suggestion(name, names);
+  throw Failure(kExitUsage, fmt::format("--steps: there is no step '{}'{}: {}", name,
+                                        meant.empty() ? "; there are" : meant + " There are",
+                                        fmt::join(NearestFirst(name, names), ", ")));
 }
 
 ChainLink ReadLink(std::string_view text) {

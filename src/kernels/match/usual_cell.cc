@@ -21,7 +21,7 @@ bool HasUsualActivations(const RecurrentAttributes& cell) {
 }  // namespace
 
 Result<RecurrentAttributes> ReadUsualCell(const ir::Graph& group) {
-  if (group.nodes().size() != 1) return Unsupported("takes one operator");
+  if (group.nodes().size() != 1) return Unsupported("computes recurrent operators only");
   const ir::Node& node = group.nodes()[0];
   if (node.op != "LSTM"_op && node.op != "GRU"_op && node.op != "RNN"_op)
     return Unsupported("computes recurrent operators only");

@@ -13,7 +13,8 @@ bool IsConstantOrAbsent(const ir::Graph& graph, ir::ValueId id) {
 }
 
 Status CheckProduct(const ir::Graph& graph, const ir::Node& dequantiser, const ir::Node& product) {
-  if (product.op != "MatMul"_op && product.op != "Gemm"_op) return Unsupported("no matrix product");
+  if (product.op != "MatMul"_op && product.op != "Gemm"_op)
+    return Unsupported("computes products of dequantised weights only");
   const ir::ValueId a = product.input(0), b = product.input(1);
   if (dequantiser.op != "DequantizeLinear"_op || b != dequantiser.output(0) || a == b)
     return Unsupported("the right operand is not dequantised");

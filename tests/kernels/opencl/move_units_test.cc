@@ -68,7 +68,7 @@ TEST_F(OpenClMoveUnits, AgreesWithTheOracle) {
 
 TEST_F(OpenClMoveUnits, RefusesWhatItCannotMove) {
   EXPECT_EQ(RefusalOf("input %x: f32[4x8]\n%y = Transpose(%x)\noutput %y\n"),
-            "no row of operators from one tensor to one");
+            "computes rows of operators from one tensor to one only");
   EXPECT_EQ(RefusalOf("input %x: f32[4x8x16]\n%a = Transpose(%x)\n"
                       "%y = Transpose(%a) {perm=[1,0,2]}\noutput %y\n"),
             "rows of the last axis do not stay together");

@@ -82,7 +82,8 @@ TEST_F(OpenClNormed, RefusesWhatItCannotCompute) {
         .message();
   };
   const std::string product = "input %x: f32[32x16]\nconst %w: f32[16x24]\n%p = MatMul(%x, %w)\n";
-  EXPECT_EQ(refusal(product + "output %p\n"), "no normalisation of rows at the end");
+  EXPECT_EQ(refusal(product + "output %p\n"),
+            "computes groups that end in a normalisation of rows only");
   EXPECT_EQ(refusal(product + "const %s: f32[32x24]\n%y = LayerNormalization(%p, %s) {axis=0}\n"
                               "output %y\n"),
             "rows of 768 are normalised, the product has 24");

@@ -30,7 +30,7 @@ std::string_view LoopOf(const ir::Node& node) {
 }
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
-  if (group.nodes().size() != 1) return Unsupported("not a single node");
+  if (group.nodes().size() != 1) return Unsupported("computes one operator only, alone");
   const ir::Node& node = group.nodes()[0];
   if (group.outputs.size() != 1 || node.inputs.empty() ||
       node.inputs.size() > elementwise::kMaxTypedOperands) {

@@ -189,7 +189,8 @@ void AppendExternal(const ir::Graph& group, DType dtype, size_t plain, Plans& al
 }
 
 Result<Plans> Read(const ir::Graph& group, const Device&) {
-  if (group.nodes().size() != 1) return Unsupported("moves one operator at a time");
+  if (group.nodes().size() != 1)
+    return Unsupported("computes moves of elements only, one at a time");
   const DType dtype =
       group.outputs.empty() ? DType::kUndefined : group.value(group.outputs[0]).dtype;
   if (!IsStored(dtype) || RowOf(dtype).bits > 64)

@@ -43,7 +43,7 @@ const float* VectorOperand::At(const LaunchArgs& args) const {
 }
 
 Status CheckNormNode(const ir::Graph& group) {
-  if (group.nodes().size() != 1) return Unsupported("not a single node");
+  if (group.nodes().size() != 1) return Unsupported("computes normalisations only, alone");
   const ir::Node& node = group.nodes()[0];
   if (group.outputs.size() != 1 || group.outputs[0] != node.output(0))
     return Unsupported("statistics as outputs are left to the reference");

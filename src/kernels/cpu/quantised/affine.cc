@@ -61,7 +61,8 @@ Result<AffineGroup> ReadAffineGroup(const ir::Graph& group, bool (*selects)(cons
     ASSIGN_OR_RETURN(result.from, ReadType(group, nodes[0], group.value(result.input).dtype));
     ASSIGN_OR_RETURN(result.to, ReadType(group, nodes[2], group.value(result.output).dtype));
   } else {
-    return Unsupported("not one operator, alone or between DequantizeLinear and QuantizeLinear");
+    return Unsupported(
+        "computes one operator only, alone or between DequantizeLinear and QuantizeLinear");
   }
   const bool one_input = std::count(group.inputs.begin(), group.inputs.end(), result.input) == 1 &&
                          group.inputs.size() == 1;

@@ -85,7 +85,7 @@ struct Facts {
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || group.inputs.size() != 1 || group.outputs.size() != 1)
-    return Unsupported("not a single node with one operand");
+    return Unsupported("computes Softmax only, alone");
   const ir::Node& node = group.nodes()[0];
   if (node.op != "Softmax"_op && node.op != "LogSoftmax"_op)
     return Unsupported("computes Softmax only");

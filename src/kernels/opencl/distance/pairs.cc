@@ -15,7 +15,7 @@ struct Pairs {
 
 Result<Pairs> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
-  if (group.nodes().size() != 1 || node.op != "CDist"_op) return Unsupported("not a CDist");
+  if (group.nodes().size() != 1 || node.op != "CDist"_op) return Unsupported("computes CDist only");
   const ir::Value &a = group.value(node.inputs[0]), &b = group.value(node.inputs[1]);
   if (!IsFloatValue(a.dtype)) return Unsupported("{} is not computed", DTypeName(a.dtype));
   return Pairs{(*a.shape)[0], (*b.shape)[0], (*a.shape)[1],

@@ -17,7 +17,8 @@ struct Slices {
 
 Result<Slices> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
-  if (group.nodes().size() != 1 || node.op != "Gather"_op) return Unsupported("not a Gather");
+  if (group.nodes().size() != 1 || node.op != "Gather"_op)
+    return Unsupported("computes Gather only");
   const ir::Value &x = group.value(node.inputs[0]), &indices = group.value(node.inputs[1]);
   if (!IsStored(x.dtype) || RowOf(x.dtype).bits > 64)
     return Unsupported("elements of type {} are not moved", DTypeName(x.dtype));

@@ -17,7 +17,7 @@ void MapAxis(bool align_corners, int64_t extent, double& scale, double& shift) {
 
 Result<PointMap> ReadPointMap(const ir::Graph& group) {
   if (group.nodes().size() != 1 || group.nodes()[0].op != "GridSample"_op)
-    return Unsupported("not GridSample");
+    return Unsupported("computes GridSample only");
   const ir::Node& node = group.nodes()[0];
   if (group.inputs.size() != 2 || group.inputs[0] != node.inputs[0] ||
       group.inputs[1] != node.inputs[1]) {

@@ -116,7 +116,8 @@ std::vector<StateAssignment> ListForms(const ir::Graph& group, const Device& dev
 }
 
 Result<Plans> Read(const ir::Graph& group, const Device& device) {
-  if (group.nodes().size() != 1) return Unsupported("moves one operator at a time");
+  if (group.nodes().size() != 1)
+    return Unsupported("computes moves of elements only, one at a time");
   if (group.outputs.empty()) return Unsupported("no output");
   const ir::Value& out = group.value(group.outputs[0]);
   if (!IsStored(out.dtype) || RowOf(out.dtype).bits > 64)

@@ -134,7 +134,8 @@ StateAssignment AllBeside(const ir::Graph& group, const State& form) {
 using Plans = PlannedStates<std::vector<RowPiece>>;
 
 Result<Plans> Read(const ir::Graph& group, const Device& device) {
-  if (group.nodes().size() != 1) return Unsupported("moves one operator at a time");
+  if (group.nodes().size() != 1)
+    return Unsupported("computes moves of elements only, one at a time");
   if (group.outputs.empty()) return Unsupported("no output");
   Plans plans;
   for (const State& form : PixelStates(device)) {

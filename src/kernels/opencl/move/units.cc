@@ -113,7 +113,7 @@ void CopyRuns(const Piece& piece, int64_t run, const Runs* from, Runs& to) {
 
 Result<RunTable> Read(const ir::Graph& group, const Device&) {
   if (group.inputs.size() != 1 || group.outputs.size() != 1 || group.nodes().size() < 2)
-    return Unsupported("no row of operators from one tensor to one");
+    return Unsupported("computes rows of operators from one tensor to one only");
   const ir::Value &x = group.value(group.inputs[0]), &y = group.value(group.outputs[0]);
   if (!IsFloatValue(x.dtype) || x.dtype != y.dtype) return Unsupported("not a float type");
   for (const ir::Value& value : group.values()) {

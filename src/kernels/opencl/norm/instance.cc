@@ -10,7 +10,8 @@ namespace {
 /// Scale and bias.
 Result<std::vector<PackRequest>> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
-  if (node.op != "InstanceNormalization"_op) return Unsupported("not an instance normalisation");
+  if (node.op != "InstanceNormalization"_op)
+    return Unsupported("computes InstanceNormalization only");
   RETURN_IF_ERROR(CheckNormalisation(group));
   const Shape& x = *group.value(node.inputs[0]).shape;
   if (x.rank() != 4) return Unsupported("expected a tensor of rank 4");

@@ -13,7 +13,7 @@ namespace {
 /// The length of the rows that `node` normalises, which are whole rows of the innermost axes.
 Result<int64_t> LengthOfRows(const ir::Graph& group, const ir::Node& node) {
   if (node.op != "LayerNormalization"_op && node.op != "RMSNormalization"_op)
-    return Unsupported("no normalisation of rows at the end");
+    return Unsupported("computes groups that end in a normalisation of rows only");
   if (std::any_of(node.outputs.begin() + 1, node.outputs.end(),
                   [](ir::ValueId id) { return id != ir::kAbsent; }))
     return Unsupported("statistics as outputs");

@@ -23,11 +23,11 @@ struct NormPlan {
 
 Result<NormPlan> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
-  if (group.nodes().size() != 1) return Unsupported("not a single node");
+  if (group.nodes().size() != 1) return Unsupported("computes normalisations only, alone");
   const bool is_layer = node.op == "LayerNormalization"_op || node.op == "RMSNormalization"_op;
   const bool is_instance = node.op == "InstanceNormalization"_op;
   if (!is_layer && !is_instance && node.op != "GroupNormalization"_op)
-    return Unsupported("not a normalisation");
+    return Unsupported("computes normalisations only");
   RETURN_IF_ERROR(CheckNormalisation(group));
   const Shape& x = *group.value(node.inputs[0]).shape;
   NormPlan plan;

@@ -14,7 +14,8 @@ namespace {
 
 Result<ops::Window> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
-  if (group.nodes().size() != 1 || node.op != "MaxPool"_op) return Unsupported("not a MaxPool");
+  if (group.nodes().size() != 1 || node.op != "MaxPool"_op)
+    return Unsupported("computes MaxPool only");
   const ir::Value& x = group.value(node.inputs[0]);
   if (x.dtype != DType::kU8 && x.dtype != DType::kI8) return Unsupported("expected bytes");
   if (x.shape->rank() != 4 || x.is_constant()) return Unsupported("expected a tensor of rank 4");

@@ -17,7 +17,7 @@ struct Facts {
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
   if (group.nodes().size() != 1 || node.op != "TableLookup"_op)
-    return Unsupported("not a TableLookup");
+    return Unsupported("computes TableLookup only");
   if (group.inputs.size() != 1 || !group.value(node.inputs[1]).is_constant())
     return Unsupported("a constant, or a computed table");
   return Facts{*group.value(node.inputs[0]).shape};
