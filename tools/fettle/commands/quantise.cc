@@ -6,8 +6,8 @@
 
 #include "commands/command.h"
 #include "jobs/interrupt.h"
-#include "quantisation/quantisation.h"
 #include "options/checks.h"
+#include "quantisation/quantisation.h"
 #include "report/report.h"
 #include "report/table.h"
 #include "report/terminal.h"
