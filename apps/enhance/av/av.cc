@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <cstring>
+
 extern "C" {
 #include <libavutil/imgutils.h>
 #include <libavutil/log.h>
@@ -33,6 +36,13 @@ FramePtr NewFrame(AVPixelFormat format, int width, int height) {
   frame->width = width;
   frame->height = height;
   CheckAv(av_frame_get_buffer(frame.get(), 0), fmt::format("a frame of {}x{}", width, height));
+  return frame;
+}
+
+FramePtr ZeroFrame(AVPixelFormat format, int width, int height) {
+  FramePtr frame = NewFrame(format, width, height);
+  for (int i = 0; i < AV_NUM_DATA_POINTERS && frame->buf[i] != nullptr; ++i)
+    std::memset(frame->buf[i]->data, 0, frame->buf[i]->size);
   return frame;
 }
 
@@ -90,6 +100,9 @@ void Options::CheckAllTaken(const std::string& by) const {
     throw Failure(kExitUsage, fmt::format("{} has no option '{}'", by, left->key));
 }
 
-void SilenceAv() { av_log_set_level(AV_LOG_QUIET); }
+void SilenceAv() {
+  av_log_set_level(AV_LOG_QUIET);
+  setenv("SVT_LOG", "-1", 0);  // SVT-AV1 has no other way
+}
 
 }  // namespace fettle::enhance

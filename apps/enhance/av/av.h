@@ -54,7 +54,9 @@ int CheckAv(int result, const std::string& what, ExitCode code = kExitFailed);
 PacketPtr NewPacket();
 /// A frame with memory of its own. Throws Failure.
 FramePtr NewFrame(AVPixelFormat format, int width, int height);
-/// The same with the properties (times, colour, side data) of `like`.
+/// The same, all of it 0.
+FramePtr ZeroFrame(AVPixelFormat format, int width, int height);
+/// A new one with the properties (times, colour, side data) of `like`.
 FramePtr NewFrameLike(const AVFrame& like, int width, int height);
 size_t FrameBytes(const AVFrame& frame);
 bool IsKey(const AVFrame& frame);
@@ -76,7 +78,7 @@ class Options {
   AVDictionary* values_ = nullptr;
 };
 
-/// Sends FFmpeg's own messages nowhere.
+/// Sends the messages of FFmpeg and of its encoders nowhere. Before threads are begun.
 void SilenceAv();
 
 }  // namespace fettle::enhance

@@ -21,24 +21,22 @@ namespace {
 struct ContainerRow {
   std::string_view names;  // as AVOutputFormat has them
   bool chapters, rotation;
-  int clock;  // ticks a second at most; 0: any
 };
 // Rotation in Matroska came with libavformat 61.
 constexpr bool kMatroskaTurns = LIBAVFORMAT_VERSION_MAJOR >= 61;
 constexpr std::array kContainers = {
-    ContainerRow{"mp4", true, true, 0},
-    ContainerRow{"mov", true, true, 0},
-    ContainerRow{"ipod", true, true, 0},
-    ContainerRow{"matroska", true, kMatroskaTurns, 1000},
-    ContainerRow{"webm", true, kMatroskaTurns, 1000},
-    ContainerRow{"nut", true, false, 0},
-    ContainerRow{"mpegts", false, false, 90000},
+    ContainerRow{"mp4", true, true},
+    ContainerRow{"mov", true, true},
+    ContainerRow{"ipod", true, true},
+    ContainerRow{"matroska", true, kMatroskaTurns},
+    ContainerRow{"webm", true, kMatroskaTurns},
+    ContainerRow{"nut", true, false},
 };
 
 ContainerRow RowOf(const AVOutputFormat& container) {
   for (const ContainerRow& row : kContainers)
     if (row.names == container.name) return row;
-  return {container.name, false, false, 0};
+  return {container.name, false, false};
 }
 
 /// Degrees counterclockwise; 0 where nothing is said, or nothing that makes sense.
@@ -151,16 +149,13 @@ std::vector<StreamFate> FatesOf(const Input& input, const AVOutputFormat& contai
   return fates;
 }
 
-std::vector<std::string> LossesOf(const Input& input, const AVOutputFormat& container,
-                                  AVRational tick) {
+std::vector<std::string> LossesOf(const Input& input, const AVOutputFormat& container) {
   const ContainerRow row = RowOf(container);
   std::vector<std::string> losses;
   if (input.format().nb_chapters > 0 && !row.chapters)
     losses.push_back(fmt::format("{} has no chapters", container.name));
   if (RotationOf(input.video()) != 0 && !row.rotation)
     losses.push_back(fmt::format("{} does not carry the rotation", container.name));
-  if (row.clock != 0 && static_cast<int64_t>(row.clock) * tick.num % tick.den != 0)
-    losses.push_back(fmt::format("{} rounds times to 1/{} s", container.name, row.clock));
   return losses;
 }
 

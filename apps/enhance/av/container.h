@@ -18,7 +18,7 @@ struct StreamFate {
   int index = 0;
   std::string type, codec;
   bool carried = true;
-  bool made_anew = false;  // from the chapters: is in the output all the same
+  bool made_anew = false;  // from chapters or a tag: is in the output all the same
   std::string reason;      // of what is not carried
 };
 
@@ -27,10 +27,9 @@ const AVOutputFormat& ContainerOf(const std::filesystem::path& path);
 
 /// Of every stream of the input.
 std::vector<StreamFate> FatesOf(const Input& input, const AVOutputFormat& container);
-/// One sentence for each thing beside streams that the container has no place for: chapters,
-/// rotation, times finer than its clock, where frames have times in units of `tick`.
-std::vector<std::string> LossesOf(const Input& input, const AVOutputFormat& container,
-                                  AVRational tick);
+/// One sentence for each thing beside streams that the container has no place for: chapters and
+/// rotation.
+std::vector<std::string> LossesOf(const Input& input, const AVOutputFormat& container);
 
 /// Light of the master and of the brightest frame (HDR10), which some files have in frames alone.
 using LightData = std::vector<std::pair<AVPacketSideDataType, std::string>>;

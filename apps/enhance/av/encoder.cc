@@ -1,93 +1,21 @@
 #include "av/encoder.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 
 #include "av/alpha.h"
-#include "av/pixel_loss.h"
 
 namespace fettle::enhance {
 namespace {
 
-constexpr std::string_view kX264Presets =
-    "ultrafast superfast veryfast faster fast medium slow slower veryslow placebo";
-
-const std::array<EncoderRow, 9>& EncoderRows() {
-  static const std::array<EncoderRow, 9> rows = {
-      EncoderRow{"libx264", AV_CODEC_ID_H264, "crf", 18, "preset", "veryfast", kX264Presets, {}},
-      EncoderRow{"libx265",
-                 AV_CODEC_ID_HEVC,
-                 "crf",
-                 20,
-                 "preset",
-                 "superfast",
-                 kX264Presets,
-                 {{"x265-params", "log-level=none"}}},
-      EncoderRow{"libvpx-vp9",
-                 AV_CODEC_ID_VP9,
-                 "crf",
-                 24,
-                 "cpu-used",
-                 "6",
-                 "",
-                 {{"b", "0"}, {"deadline", "good"}, {"row-mt", "1"}}},
-      EncoderRow{"libsvtav1", AV_CODEC_ID_AV1, "crf", 28, "preset", "10", "", {}},
-      EncoderRow{"mpeg4", AV_CODEC_ID_MPEG4, "qmin", 3, "qmax", "5", "", {}},
-      EncoderRow{"prores_ks", AV_CODEC_ID_PRORES, "", 0, "", "", "", {}},
-      EncoderRow{"ffv1", AV_CODEC_ID_FFV1, "", 0, "", "", "", {{"level", "3"}}},
-      EncoderRow{"qtrle", AV_CODEC_ID_QTRLE, "", 0, "", "", "", {}},
-      EncoderRow{"png", AV_CODEC_ID_PNG, "", 0, "", "", "", {}},
-  };
-  return rows;
-}
-
-/// Containers of one codec do not list it, but refuse to begin with another.
-constexpr std::array kOfOneCodec = {std::string_view("gif"), std::string_view("apng"),
-                                    std::string_view("webp")};
-
-bool Takes(const AVOutputFormat& container, AVCodecID codec) {
-  if (std::ranges::find(kOfOneCodec, container.name) != kOfOneCodec.end()) return false;
-  // Some containers do not know.
-  return container.video_codec != AV_CODEC_ID_NONE &&
-         avformat_query_codec(&container, codec, FF_COMPLIANCE_NORMAL) != 0;
-}
+constexpr int kMostMpeg4Ticks = 65535;  // a second
 
 const AVCodec& CodecOf(const std::string& name) {
   const AVCodec* codec = avcodec_find_encoder_by_name(name.c_str());
   if (codec == nullptr)
     throw Failure(kExitUnsupported, fmt::format("this FFmpeg has no encoder {}", name));
   return *codec;
-}
-
-bool IsPresent(const EncoderRow& row) {
-  return avcodec_find_encoder_by_name(std::string(row.name).c_str()) != nullptr;
-}
-
-/// The first that is chosen for opaque frames: the rest makes large files.
-const EncoderRow& First(const AVOutputFormat& container) {
-  for (const EncoderRow& row : EncoderRows())
-    if (!row.preset_option.empty() && IsPresent(row) && Takes(container, row.codec)) return row;
-  throw Failure(kExitUnsupported,
-                fmt::format("{} carries no video of any encoder here", container.name));
-}
-
-/// The first of those that keep alpha and lose least of the pixels; the usual one where none does.
-const EncoderRow& BestWithAlpha(const AVOutputFormat& container, AVPixelFormat format) {
-  const EncoderRow* best = nullptr;
-  int least = 0;
-  for (const EncoderRow& row : EncoderRows()) {
-    if (!CarriesAlpha(container, row.name) || !IsPresent(row) || !Takes(container, row.codec))
-      continue;
-    const AVPixelFormat given = EncoderFormat(std::string(row.name), format, true);
-    const int losses = PixelLossCount(format, given, true);
-    if (best != nullptr && losses >= least) continue;
-    best = &row;
-    least = losses;
-  }
-  return best == nullptr ? First(container) : *best;
 }
 
 /// Results are YUV: RGB, which rounds once more, is for encoders that have no other colour.
@@ -103,39 +31,6 @@ void LeaveOutRgb(AVPixelFormat wanted, std::vector<AVPixelFormat>& formats) {
 }
 
 }  // namespace
-
-const EncoderRow& ChooseEncoder(const std::string& name, const AVOutputFormat& container,
-                                AVPixelFormat format) {
-  if (name == "auto") return HasAlpha(format) ? BestWithAlpha(container, format) : First(container);
-  const auto row = std::ranges::find(EncoderRows(), name, &EncoderRow::name);
-  if (row == EncoderRows().end())
-    throw Failure(kExitUsage, fmt::format("--encoder: there is no '{}'; there are auto, {}", name,
-                                          fmt::join(EncoderNames(), ", ")));
-  CodecOf(name);
-  if (!Takes(container, row->codec))
-    throw Failure(kExitUnsupported, fmt::format("{} carries no video of {}", container.name, name));
-  return *row;
-}
-
-std::vector<std::string_view> EncoderNames() {
-  std::vector<std::string_view> names;
-  for (const EncoderRow& row : EncoderRows()) names.push_back(row.name);
-  return names;
-}
-
-bool TakesVideo(const AVOutputFormat& container) {
-  return std::ranges::any_of(EncoderRows(),
-                             [&](const EncoderRow& row) { return Takes(container, row.codec); });
-}
-
-void CheckPreset(const EncoderRow& row, const std::string& preset) {
-  if (row.preset_option.empty() && !preset.empty())
-    throw Failure(kExitUsage, fmt::format("--preset: {} has no presets", row.name));
-  const std::string padded = fmt::format(" {} ", row.presets);
-  if (!row.presets.empty() && padded.find(fmt::format(" {} ", preset)) == std::string::npos)
-    throw Failure(kExitUsage,
-                  fmt::format("--preset: {} has no '{}': {}", row.name, preset, row.presets));
-}
 
 AVPixelFormat EncoderFormat(const std::string& encoder, AVPixelFormat format, bool alpha) {
   const AVPixelFormat wanted = alpha ? format : WithoutAlpha(format);
@@ -153,6 +48,12 @@ AVPixelFormat EncoderFormat(const std::string& encoder, AVPixelFormat format, bo
 
 Encoder::Encoder(const EncoderSetup& setup) {
   const AVCodec& codec = CodecOf(setup.name);
+  const auto row = std::ranges::find(EncoderRows(), setup.name, &EncoderRow::name);
+  if (row != EncoderRows().end() && std::min(setup.width, setup.height) < row->least_side)
+    throw Failure(
+        kExitUnsupported,
+        fmt::format("{} takes pictures of {}x{} and more, and these are {}x{}", setup.name,
+                    row->least_side, row->least_side, setup.width, setup.height));
   codec_.reset(avcodec_alloc_context3(&codec));
   if (codec_ == nullptr) throw std::bad_alloc();
   codec_->width = setup.width;
@@ -168,19 +69,43 @@ Encoder::Encoder(const EncoderSetup& setup) {
   codec_->chroma_sample_location = setup.colour.siting;
   codec_->thread_count = setup.threads;
   codec_->flags |= AV_CODEC_FLAG_GLOBAL_HEADER | AV_CODEC_FLAG_BITEXACT;
+  OpenWith(setup);
+}
+
+void Encoder::OpenWith(const EncoderSetup& setup) {
+  // MPEG-4 has no finer times within it; those of its container are as fine as ever.
+  counts_ = codec_->codec_id == AV_CODEC_ID_MPEG4 && setup.time_base.den > kMostMpeg4Ticks;
+  if (counts_) {
+    const AVRational rate = setup.frame_rate.num > 0 ? setup.frame_rate : AVRational{25, 1};
+    av_reduce(&codec_->time_base.num, &codec_->time_base.den, rate.den, rate.num, kMostMpeg4Ticks);
+  }
   Options options(setup.options);
-  const int opened = avcodec_open2(codec_.get(), &codec, options.get());
+  const int opened = avcodec_open2(codec_.get(), codec_->codec, options.get());
   if (opened == AVERROR(EINVAL) || opened == AVERROR_EXTERNAL)
-    throw Failure(kExitUnsupported,
-                  fmt::format("{} does not take {}x{} of {} with these options", setup.name,
-                              setup.width, setup.height, NameOf(setup.format)));
+    throw Failure(kExitUnsupported, fmt::format("{} does not take {}x{} of {}", setup.name,
+                                                setup.width, setup.height, NameOf(setup.format)));
   CheckAv(opened, setup.name, kExitUnsupported);
   options.CheckAllTaken(setup.name);
 }
 
+Encoder::~Encoder() {
+  // SVT-AV1 waits for ever where it is closed before its end, or without a frame.
+  if (codec_ == nullptr || codec_->codec_id != AV_CODEC_ID_AV1 || ended_) return;
+  try {
+    if (frames_ == 0)
+      Encode(ZeroFrame(codec_->pix_fmt, codec_->width, codec_->height), [](AVPacket&) {});
+    Encode(nullptr, [](AVPacket&) {});
+  } catch (...) {  // nobody wants its packets
+  }
+}
+
 void Encoder::Encode(FramePtr frame, const std::function<void(AVPacket&)>& take) {
+  ended_ = frame == nullptr;
   if (frame != nullptr) {
-    durations_[frame->pts] = DurationOf(*frame);
+    const int64_t told = counts_ ? frames_ : frame->pts;
+    on_their_way_[told] = {frame->pts, DurationOf(*frame)};
+    frame->pts = told;
+    ++frames_;
     // The encoder alone decides which frames are key frames.
     frame->pict_type = AV_PICTURE_TYPE_NONE;
   }
@@ -190,10 +115,11 @@ void Encoder::Encode(FramePtr frame, const std::function<void(AVPacket&)>& take)
     const int got = avcodec_receive_packet(codec_.get(), packet.get());
     if (got == AVERROR(EAGAIN) || got == AVERROR_EOF) return;
     CheckAv(got, codec_->codec->name);
-    const auto known = durations_.find(packet->pts);
-    if (known != durations_.end()) {
-      packet->duration = known->second;
-      durations_.erase(known);
+    const auto known = on_their_way_.find(packet->pts);
+    if (known != on_their_way_.end()) {
+      packet->pts = known->second.time;
+      packet->duration = known->second.duration;
+      on_their_way_.erase(known);
     }
     take(*packet);
   }

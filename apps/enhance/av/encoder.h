@@ -7,34 +7,10 @@
 #include <vector>
 
 #include "av/av.h"
+#include "av/encoder_row.h"
 #include "av/pixels.h"
 
 namespace fettle::enhance {
-
-/// One row for each encoder that is chosen by itself, best first.
-struct EncoderRow {
-  std::string_view name;
-  AVCodecID codec;
-  std::string_view quality;  // the option of --crf; empty: it has none
-  int usual_quality;
-  std::string_view preset_option, usual_preset;
-  std::string_view presets;  // all of them, where the encoder itself would print what is wrong
-  /// Gives the same bytes for the same frames at a fixed number of threads by these options.
-  std::map<std::string, std::string> fixed;
-};
-
-/// The row of `name`; of "auto" the first that this FFmpeg has and `container` takes; where
-/// `format` has alpha, of those that keep it the one that loses least of the pixels. Throws Failure
-/// (kExitUnsupported).
-const EncoderRow& ChooseEncoder(const std::string& name, const AVOutputFormat& container,
-                                AVPixelFormat format);
-std::vector<std::string_view> EncoderNames();
-
-/// Whether `container` carries video of any row.
-bool TakesVideo(const AVOutputFormat& container);
-
-/// Throws Failure (kExitUsage) where the row lists its presets and not this one.
-void CheckPreset(const EncoderRow& row, const std::string& preset);
 
 /// All that an encoder is opened with.
 struct EncoderSetup {
@@ -56,16 +32,25 @@ class Encoder {
  public:
   /// Throws Failure.
   explicit Encoder(const EncoderSetup& setup);
+  ~Encoder();
+  Encoder(const Encoder&) = delete;
+  Encoder& operator=(const Encoder&) = delete;
   /// A null frame ends it: the rest comes out.
   void Encode(FramePtr frame, const std::function<void(AVPacket&)>& take);
-  /// For a muxer; `delay` is how many frames stand between decoding and showing at most.
+  /// For a muxer.
   ParametersPtr Parameters() const;
-  int delay() const { return codec_->has_b_frames; }
-  AVRational time_base() const { return codec_->time_base; }
 
  private:
+  struct OnItsWay {
+    int64_t time, duration;
+  };
+  void OpenWith(const EncoderSetup& setup);
+
   CodecPtr codec_;
-  std::map<int64_t, int64_t> durations_;  // of frames on their way, by time
+  bool counts_ = false;  // the codec is told numbers of frames instead of times
+  bool ended_ = false;
+  int64_t frames_ = 0;
+  std::map<int64_t, OnItsWay> on_their_way_;  // by what the codec is told
 };
 
 }  // namespace fettle::enhance

@@ -147,4 +147,21 @@ void Decoder::Decode(const AVPacket* packet, const std::function<void(FramePtr)>
   }
 }
 
+bool DecodesFrame(AVFormatContext& file, const AVStream& stream, int width, int height) {
+  Decoder decoder(*stream.codecpar, 0);
+  bool decoded = false, right = true;
+  const auto take = [&](FramePtr frame) {
+    decoded = true;
+    right = right && frame->width == width && frame->height == height;
+  };
+  while (!decoded) {
+    const PacketPtr packet = NewPacket();
+    const bool ends = av_read_frame(&file, packet.get()) < 0;
+    if (!ends && packet->stream_index != stream.index) continue;
+    decoder.Decode(ends ? nullptr : packet.get(), take);
+    if (ends) break;
+  }
+  return decoded && right && decoder.damaged() == 0;
+}
+
 }  // namespace fettle::enhance

@@ -73,4 +73,7 @@ class Decoder {
   int64_t damaged_ = 0, retimed_ = 0;
 };
 
+/// Whether the next frame of a stream that can be read is whole and of a size; reads on to it.
+bool DecodesFrame(AVFormatContext& file, const AVStream& stream, int width, int height);
+
 }  // namespace fettle::enhance

@@ -32,6 +32,7 @@ OutputPtr MemoryFile::Output(const AVOutputFormat& container, const std::filesys
   CheckAv(avformat_alloc_output_context2(&made, &container, nullptr, name.c_str()), name.string());
   OutputPtr output(made);
   Open(true);
+  written_as_ = av_find_input_format(container.name);
   output->pb = io_;
   output->flags |= AVFMT_FLAG_CUSTOM_IO | AVFMT_FLAG_BITEXACT;
   output->strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL;
@@ -44,7 +45,7 @@ InputPtr MemoryFile::Input() {
   if (format == nullptr) throw std::bad_alloc();
   format->pb = io_;
   format->flags |= AVFMT_FLAG_CUSTOM_IO;
-  CheckAv(avformat_open_input(&format, nullptr, nullptr, nullptr), "a file in memory");
+  CheckAv(avformat_open_input(&format, nullptr, written_as_, nullptr), "a file in memory");
   InputPtr input(format);
   CheckAv(avformat_find_stream_info(format, nullptr), "a file in memory");
   return input;

@@ -18,7 +18,8 @@ class MemoryFile {
 
   /// To be written; must end before the file does. Throws Failure.
   OutputPtr Output(const AVOutputFormat& container, const std::filesystem::path& name);
-  /// What was written, from its begin on, with its streams known; must end before the file does.
+  /// What was written, from its begin on, with its streams known, as the container that it was
+  /// written in where FFmpeg reads that; must end before the file does.
   InputPtr Input();
 
  private:
@@ -28,6 +29,7 @@ class MemoryFile {
   void Open(bool writes);
 
   std::string bytes_;
+  const AVInputFormat* written_as_ = nullptr;
   int64_t at_ = 0;
   AVIOContext* io_ = nullptr;
 };

@@ -16,12 +16,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Of what the lines of a journal say.
+constexpr int kJournalVersion = 2;
+
 /// The journal's last line, once all frames are in segments.
 constexpr std::string_view kComplete = "{\"complete\":true}";
 
 /// What decides the bytes of the result.
 Json ManifestOf(const Plan& plan) {
-  Json manifest = {{"input", std::filesystem::canonical(plan.input).string()},
+  Json manifest = {{"journal", kJournalVersion},
+                   {"input", std::filesystem::canonical(plan.input).string()},
                    {"source", FingerprintOf(plan.input)},
                    {"steps", TextOf(plan.chain)},
                    {"network", plan.first.network},
@@ -53,9 +57,15 @@ std::string Difference(const Json& there, const Json& wanted) {
 }
 
 std::string LineOf(const Segment& segment) {
-  Json line = {{"frames", segment.frames},   {"bytes", segment.bytes},
-               {"hash", segment.hash},       {"last_duration", segment.last_duration},
-               {"network", segment.network}, {"next", segment.next}};
+  Json line = {{"frames", segment.frames},
+               {"bytes", segment.bytes},
+               {"hash", segment.hash},
+               {"first_time", segment.first_time},
+               {"last_time", segment.last_time},
+               {"last_duration", segment.last_duration},
+               {"delay", segment.delay},
+               {"network", segment.network},
+               {"next", segment.next}};
   if (segment.rows_hash != 0) line["rows_hash"] = segment.rows_hash;
   return line.dump();
 }
@@ -129,7 +139,10 @@ void JobFolder::ReadJournal() {
     const Segment segment{.frames = row.value("frames", int64_t{0}),
                           .bytes = row.value("bytes", uint64_t{0}),
                           .hash = row.value("hash", uint64_t{0}),
+                          .first_time = row.value("first_time", int64_t{0}),
+                          .last_time = row.value("last_time", int64_t{0}),
                           .last_duration = row.value("last_duration", int64_t{0}),
+                          .delay = row.value("delay", 0),
                           .network = row.value("network", ""),
                           .next = row.value("next", ""),
                           .rows_hash = row.value("rows_hash", uint64_t{0})};

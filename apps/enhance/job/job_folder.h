@@ -12,13 +12,19 @@
 
 namespace fettle::enhance {
 
-/// A line of the journal: a closed file of video.
+/// Times in a segment's file begin here: its decoding times count packets from 0 on, and none may
+/// be after that of presentation, or negative.
+constexpr int64_t kSegmentStart = 1024;
+
+/// A line of the journal: a closed file of video. Times are in the encoder's time base.
 struct Segment {
   int64_t frames = 0;
   uint64_t bytes = 0, hash = 0;
-  int64_t last_duration = 0;  // of its last frame
-  std::string network, next;  // of all its frames, and of those that follow
-  uint64_t rows_hash = 0;     // of the file of rows beside it (alert/trail.h); 0: there is none
+  int64_t first_time = 0;                    // of its first frame, kSegmentStart in the file
+  int64_t last_time = 0, last_duration = 0;  // of its last frame
+  int delay = 0;                             // of its packets (av/decode_order.h)
+  std::string network, next;                 // of all its frames, and of those that follow
+  uint64_t rows_hash = 0;  // of the file of rows beside it (alert/trail.h); 0: there is none
 };
 
 class JobFolder {

@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "av/alpha.h"
+#include "av/carrying.h"
+#include "av/choice.h"
 #include "av/pixel_loss.h"
 #include "av/pixels.h"
 #include "job/alerts.h"
@@ -15,6 +17,7 @@
 #include "job/budget.h"
 #include "job/chain.h"
 #include "job/job_folder.h"
+#include "job/times.h"
 #include "job/trial.h"
 #include "picture/file_format.h"
 
@@ -89,19 +92,10 @@ void PlanResults(const Input& input, const AVFrame& frame, Plan& plan) {
   }
 }
 
-/// --crf and --preset.
-void SetQuality(const JobOptions& options, const EncoderRow& row, EncoderSetup& setup) {
-  const std::string preset =
-      options.preset.empty() ? std::string(row.usual_preset) : options.preset;
-  CheckPreset(row, preset);
-  if (!row.preset_option.empty()) setup.options[std::string(row.preset_option)] = preset;
-  if (row.quality.empty() && options.crf >= 0)
-    throw Failure(kExitUsage, fmt::format("--crf: {} has no quality to set", row.name));
-  if (!row.quality.empty())
-    setup.options[std::string(row.quality)] =
-        std::to_string(options.crf >= 0 ? options.crf : row.usual_quality);
-  // The encoder makes pictures that are never shown, which alpha would have no counterpart of.
-  if (row.codec == AV_CODEC_ID_VP9 && HasAlpha(setup.format)) setup.options["auto-alt-ref"] = "0";
+/// AVI has no times: frames are shown as they are decoded, each for as many ticks as any other.
+void CountFrames(Plan& plan) {
+  plan.frame_clock = FrameClock(plan, TimesOfResult(plan));
+  plan.encoder.options["bf"] = "0";
 }
 
 void PlanEncoder(const JobOptions& options, const Input& input, const AVFrame& frame, Plan& plan) {
@@ -110,21 +104,23 @@ void PlanEncoder(const JobOptions& options, const Input& input, const AVFrame& f
   const EncoderRow& row = ChooseEncoder(options.encoder, container, results);
   EncoderSetup& setup = plan.encoder;
   setup.name = row.name;
-  setup.options = row.fixed;
+  setup.options = OptionsOf(row, options.crf, options.preset);
   setup.format = EncoderFormat(setup.name, results, CarriesAlpha(container, row.name));
-  SetQuality(options, row, setup);
+  // The encoder makes pictures that are never shown, which alpha would have no counterpart of.
+  if (row.codec == AV_CODEC_ID_VP9 && HasAlpha(setup.format)) setup.options["auto-alt-ref"] = "0";
   AVFormatContext* format = &input.format();
   setup.aspect = av_guess_sample_aspect_ratio(format, format->streams[input.video_index()],
                                               const_cast<AVFrame*>(&frame));
   setup.colour = ResultColour(frame, plan.first.format);
   setup.threads = std::clamp(setup.height / kRowsOfEncoderThread, 1, plan.threads);
+  if (std::string_view(container.name) == "avi") CountFrames(plan);
   const Encoder takes_it(setup);  // or it fails here, before anything is written
   std::string text;
   for (const auto& [name, value] : setup.options) text += fmt::format(" {}={}", name, value);
   plan.choices.push_back(
       {"encoder", setup.name + text,
        options.encoder == "auto"
-           ? fmt::format("the first of this FFmpeg that {} takes{}", container.name,
+           ? fmt::format("the first of this FFmpeg that {} holds{}", container.name,
                          HasAlpha(setup.format) ? " and that keeps transparency" : "")
            : "--encoder"});
   plan.choices.push_back({"container", container.name, "by the output's name"});
@@ -134,7 +130,9 @@ void PlanEncoder(const JobOptions& options, const Input& input, const AVFrame& f
 void NameLosses(const Input& input, const AVFrame& frame, Plan& plan) {
   const AVOutputFormat& container = ContainerOf(plan.output);
   plan.streams = FatesOf(input, container);
-  plan.losses = LossesOf(input, container, plan.encoder.time_base);
+  const SamplePackets sample = TryOutput(input, plan);
+  const std::vector<std::string> of_trial = TrialLosses(input, sample, plan);
+  plan.losses = LossesOf(input, container);
   for (const StreamFate& fate : plan.streams)
     if (!fate.carried && !fate.made_anew)
       plan.losses.push_back(fmt::format("stream {} ({} {}) is left out: {}", fate.index, fate.type,
@@ -142,7 +140,7 @@ void NameLosses(const Input& input, const AVFrame& frame, Plan& plan) {
   const std::string pixels = PixelLoss(plan.source_format, plan.encoder.format, plan.transparent);
   if (!pixels.empty()) plan.losses.push_back(pixels);
   for (const std::string& loss : FrameDataLosses(plan)) plan.losses.push_back(loss);
-  for (const std::string& loss : TrialLosses(input, plan)) plan.losses.push_back(loss);
+  plan.losses.insert(plan.losses.end(), of_trial.begin(), of_trial.end());
   if (AlphaIsUnread(input.video()))
     plan.losses.emplace_back("transparency is lost: this FFmpeg has no decoder for it");
   if (frame.interlaced_frame)

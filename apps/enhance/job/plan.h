@@ -56,7 +56,8 @@ struct Plan {
   AVPixelFormat source_format = AV_PIX_FMT_NONE;
   bool transparent = false;  // the source shows some
   EncoderSetup encoder;
-  Pace pace;                              // where networks may change on the way
+  AVRational frame_clock = {0, 1};  // what the container counts frames in, where it has no times
+  Pace pace;                        // where networks may change on the way
   std::optional<double> processor_share;  // that other programs leave, where speed was judged
   int threads = 1;
   int64_t expected_frames = 0;  // 0: not known

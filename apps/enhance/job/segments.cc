@@ -2,11 +2,13 @@
 
 #include "av/alpha.h"
 #include "av/alpha_packets.h"
+#include "av/decode_order.h"
 
 namespace fettle::enhance {
 namespace {
 constexpr int64_t kLongSegment = 250, kVeryLongSegment = 1000;
-}
+static_assert(kVeryLongSegment < kSegmentStart);
+}  // namespace
 
 struct SegmentWriter::Open {
   Open(const EncoderSetup& setup, const std::filesystem::path& file) : file(file), encoder(setup) {
@@ -31,6 +33,7 @@ struct SegmentWriter::Open {
   Encoder encoder;
   OutputPtr format;
   Segment segment;
+  std::vector<int64_t> times;  // of packets, as they are written
 };
 
 SegmentWriter::SegmentWriter(const EncoderSetup& setup, JobFolder& folder, Trail* trail)
@@ -38,6 +41,9 @@ SegmentWriter::SegmentWriter(const EncoderSetup& setup, JobFolder& folder, Trail
 SegmentWriter::~SegmentWriter() = default;
 
 void SegmentWriter::Write(AVPacket& packet) {
+  packet.pts += kSegmentStart - open_->segment.first_time;
+  packet.dts = static_cast<int64_t>(open_->times.size());
+  open_->times.push_back(packet.pts);
   av_packet_rescale_ts(&packet, setup_.time_base, open_->format->streams[0]->time_base);
   packet.stream_index = 0;
   if (const PacketPtr alpha = TakeAlpha(packet))
@@ -52,9 +58,11 @@ int64_t SegmentWriter::Add(FramePtr frame, bool source_key, const std::string& n
   if (closes) Close(network);
   if (open_ == nullptr) open_ = std::make_unique<Open>(setup_, folder_.path("segment.part"));
   if (trail_ != nullptr) trail_->Take(*frame);
-  open_->segment.network = network;
-  ++open_->segment.frames;
-  open_->segment.last_duration = DurationOf(*frame);
+  Segment& segment = open_->segment;
+  segment.network = network;
+  if (segment.frames++ == 0) segment.first_time = frame->pts;
+  segment.last_time = frame->pts;
+  segment.last_duration = DurationOf(*frame);
   open_->encoder.Encode(std::move(frame), [&](AVPacket& packet) { Write(packet); });
   return closes ? length : 0;
 }
@@ -64,6 +72,7 @@ void SegmentWriter::Close(const std::string& next) {
   CheckAv(av_write_trailer(open_->format.get()), open_->file.string());
   CheckAv(avio_closep(&open_->format->pb), open_->file.string());
   open_->segment.next = next;
+  open_->segment.delay = ReorderDelay(open_->times);
   folder_.AddSegment(open_->file, open_->segment,
                      trail_ == nullptr ? std::nullopt : std::optional(trail_->TakeRows()));
   open_.reset();

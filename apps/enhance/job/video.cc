@@ -8,6 +8,7 @@
 #include "job/assemble.h"
 #include "job/folder_record.h"
 #include "job/job.h"
+#include "job/verify.h"
 #include "pipeline/pipeline.h"
 
 namespace fettle::enhance {
@@ -112,6 +113,7 @@ void Finish(const Plan& plan, JobFolder& folder, std::stop_token stop, JobResult
     throw Failure(kExitFailed, FETTLE_INTERNAL,
                   fmt::format("{} frames became {}; the job's folder is kept", result.frames_in,
                               result.frames_out));
+  VerifyOutput(plan, file, result.frames_out);
   WriteAlerts(plan, folder, result);
   if (plan.record) plan.record->Note(plan.input, plan.output, file, result.damaged);
   MoveInPlace(file, plan.output);

@@ -2,6 +2,7 @@
 #include "alert/find.h"
 #include "basics/timed.h"
 #include "motion/between.h"
+#include "people/people.h"
 #include "pipeline/stages.h"
 
 namespace fettle::enhance {

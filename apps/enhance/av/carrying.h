@@ -1,0 +1,22 @@
+// Which containers hold the video of which encoders, as a try shows.
+#pragma once
+
+#include <string>
+
+#include "av/encoder_row.h"
+
+namespace fettle::enhance {
+
+/// Whether frames of the encoder are found again in the container: a few of them are written to
+/// memory, read and decoded, once for each pair. Thread-safe.
+bool Carries(const AVOutputFormat& container, const EncoderRow& row);
+
+/// "libx264, mpeg4"; "none of the encoders here".
+std::string CarriedBy(const AVOutputFormat& container);
+/// ".mkv or .mp4": the usual containers that hold the encoder's video.
+std::string CarriersOf(const EncoderRow& row);
+
+/// Whether `container` carries video of any row.
+bool TakesVideo(const AVOutputFormat& container);
+
+}  // namespace fettle::enhance

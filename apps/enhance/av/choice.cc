@@ -1,0 +1,59 @@
+#include "av/choice.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "av/alpha.h"
+#include "av/carrying.h"
+#include "av/encoder.h"
+#include "av/pixel_loss.h"
+
+namespace fettle::enhance {
+namespace {
+
+/// The first that is chosen for opaque frames: the rest makes large files.
+const EncoderRow& First(const AVOutputFormat& container) {
+  for (const EncoderRow& row : EncoderRows())
+    if (!row.preset_option.empty() && Carries(container, row)) return row;
+  throw Failure(
+      kExitUnsupported,
+      fmt::format("{} cannot hold video of any encoder here; use .mkv or .mp4", container.name));
+}
+
+/// The first of those that keep alpha and lose least of the pixels; the usual one where none does.
+const EncoderRow& BestWithAlpha(const AVOutputFormat& container, AVPixelFormat format) {
+  const EncoderRow* best = nullptr;
+  int least = 0;
+  for (const EncoderRow& row : EncoderRows()) {
+    if (!CarriesAlpha(container, row.name) || !Carries(container, row)) continue;
+    const AVPixelFormat given = EncoderFormat(std::string(row.name), format, true);
+    const int losses = PixelLossCount(format, given, true);
+    if (best != nullptr && losses >= least) continue;
+    best = &row;
+    least = losses;
+  }
+  return best == nullptr ? First(container) : *best;
+}
+
+}  // namespace
+
+const EncoderRow& ChooseEncoder(const std::string& name, const AVOutputFormat& container,
+                                AVPixelFormat format) {
+  if (name == "auto") return HasAlpha(format) ? BestWithAlpha(container, format) : First(container);
+  const auto row = std::ranges::find(EncoderRows(), name, &EncoderRow::name);
+  if (row == EncoderRows().end())
+    throw Failure(kExitUsage, fmt::format("--encoder: there is no '{}'; there are auto, {}", name,
+                                          fmt::join(EncoderNames(), ", ")));
+  if (!IsPresent(*row))
+    throw Failure(kExitUnsupported, fmt::format("this FFmpeg has no encoder {}", name));
+  if (!Carries(container, *row))
+    throw Failure(
+        kExitUnsupported,
+        fmt::format("{} cannot hold {} of {}; it can hold {}; {} can hold this one", container.name,
+                    avcodec_get_name(row->codec), name, CarriedBy(container), CarriersOf(*row)));
+  return *row;
+}
+
+}  // namespace fettle::enhance

@@ -1,0 +1,16 @@
+// Which encoder a container's video is made by.
+#pragma once
+
+#include <string>
+
+#include "av/encoder_row.h"
+
+namespace fettle::enhance {
+
+/// The row of `name`; of "auto" the first that this FFmpeg has and `container` holds; where
+/// `format` has alpha, of those that keep it the one that loses least of the pixels. Throws Failure
+/// (kExitUnsupported) with what the container holds, kExitUsage where no row has the name.
+const EncoderRow& ChooseEncoder(const std::string& name, const AVOutputFormat& container,
+                                AVPixelFormat format);
+
+}  // namespace fettle::enhance

@@ -1,0 +1,119 @@
+#include "job/output.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+namespace fettle::enhance {
+namespace {
+
+/// Containers that hold times before 0 and are not told so by FFmpeg: a packet's time of decoding,
+/// which Matroska does not have and MPEG-TS counts in a circle, is often earlier than the begin.
+constexpr auto kHoldNegative = std::to_array<std::string_view>({"matroska", "webm", "mpegts"});
+/// Those that hide packets by a list of what is shown.
+constexpr auto kHide =
+    std::to_array<std::string_view>({"mov", "mp4", "ipod", "3gp", "3g2", "psp", "f4v", "ismv"});
+
+template <typename Names>
+bool HasName(const Names& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+/// The ticks in which FFmpeg's muxer of MOV counts a stream's times.
+int64_t MovClock(const AVStream& stream) {
+  if (stream.codecpar->codec_type == AVMEDIA_TYPE_AUDIO)
+    return std::max(1, stream.codecpar->sample_rate);
+  int64_t clock = stream.time_base.den;
+  while (stream.codecpar->codec_type == AVMEDIA_TYPE_VIDEO && clock < 10000) clock *= 2;
+  return clock;
+}
+
+/// A stream that begins late begins so by the clock of the whole movie, which is made fine enough
+/// for all of them.
+void SetMovieClock(const Input& input, const std::vector<int>& places, AVFormatContext& output,
+                   std::map<std::string, std::string>& options) {
+  int64_t clock = 1000;
+  bool late = false;
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (places[i] < 0) continue;
+    const int64_t start = input.format().streams[i]->start_time;
+    late = late || (start != 0 && start != AV_NOPTS_VALUE);
+    const int64_t common = std::lcm(clock, MovClock(*output.streams[places[i]]));
+    if (common <= INT32_MAX) clock = common;
+  }
+  if (late) options["movie_timescale"] = std::to_string(clock);
+}
+
+}  // namespace
+
+OutputPtr NewOutput(const Plan& plan, const std::filesystem::path& file) {
+  AVFormatContext* made = nullptr;
+  CheckAv(avformat_alloc_output_context2(&made, &ContainerOf(plan.output), nullptr, file.c_str()),
+          file.string());
+  return OutputPtr(made);
+}
+
+OutputWriter::OutputWriter(const Plan& plan, const Input& input, const AVCodecParameters& video,
+                           int delay, OutputPtr format)
+    : input_(input),
+      name_(plan.output),
+      format_(std::move(format)),
+      places_(CopyStructure(input, plan.streams, video, plan.light, *format_)),
+      in_band_(*format_->oformat, video, plan.encoder.time_base),
+      hides_(HasName(kHide, format_->oformat->name)) {
+  // No random numbers and no dates: equal inputs give equal files.
+  format_->flags |= AVFMT_FLAG_BITEXACT;
+  // How views are packed and projected, which MP4 tells so alone.
+  format_->strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL;
+  if (HasName(kHoldNegative, format_->oformat->name))
+    format_->avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED;
+  AVStream& stream = *format_->streams[places_[static_cast<size_t>(input.video_index())]];
+  stream.codecpar->video_delay = delay;
+  if (MakesBetween(plan.chain)) {
+    stream.time_base = plan.encoder.time_base;
+    stream.avg_frame_rate = stream.r_frame_rate = plan.encoder.frame_rate;
+  }
+  if (plan.frame_clock.num > 0) stream.time_base = plan.frame_clock;
+  std::map<std::string, std::string> values = plan.muxer_options;
+  if (hides_) SetMovieClock(input, places_, *format_, values);
+  Options options(values);
+  CheckAv(avformat_write_header(format_.get(), options.get()), name_.string());
+}
+
+bool OutputWriter::Carries(int stream) const {
+  return stream >= 0 && static_cast<size_t>(stream) < places_.size() &&
+         places_[static_cast<size_t>(stream)] >= 0;
+}
+
+AVRational OutputWriter::ClockOf(int stream) const {
+  return format_->streams[places_[static_cast<size_t>(stream)]]->time_base;
+}
+
+void OutputWriter::Write(PacketPtr packet, int stream, AVRational base) {
+  if (stream == input_.video_index()) packet = in_band_.Apply(std::move(packet));
+  if (!hides_ && packet->flags & AV_PKT_FLAG_DISCARD) {
+    // Sound is decoded from the packet before its first on.
+    if (format_->streams[places_[static_cast<size_t>(stream)]]->codecpar->codec_type ==
+        AVMEDIA_TYPE_AUDIO)
+      hidden_[stream] = std::move(packet);
+    return;
+  }
+  if (PacketPtr before = std::exchange(hidden_[stream], nullptr))
+    WriteNow(std::move(before), stream, base);
+  WriteNow(std::move(packet), stream, base);
+}
+
+void OutputWriter::WriteNow(PacketPtr packet, int stream, AVRational base) {
+  av_packet_rescale_ts(packet.get(), base, ClockOf(stream));
+  packet->stream_index = places_[static_cast<size_t>(stream)];
+  packet->pos = -1;
+  CheckAv(av_interleaved_write_frame(format_.get(), packet.get()), name_.string());
+}
+
+void OutputWriter::Finish() {
+  CheckAv(av_write_trailer(format_.get()), name_.string());
+  if (!(format_->flags & AVFMT_FLAG_CUSTOM_IO)) CheckAv(avio_closep(&format_->pb), name_.string());
+}
+
+}  // namespace fettle::enhance

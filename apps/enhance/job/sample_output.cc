@@ -1,0 +1,121 @@
+#include "job/sample_output.h"
+
+#include <algorithm>
+#include <map>
+
+#include "av/decode_order.h"
+#include "av/memory_file.h"
+
+namespace fettle::enhance {
+namespace {
+
+constexpr int kMostSamplePackets = 400, kSampleFrames = 4, kPacketsOfStream = 3;
+
+PacketPtr CopyOf(const AVPacket& packet) {
+  PacketPtr copy(av_packet_clone(&packet));
+  if (copy == nullptr) throw std::bad_alloc();
+  return copy;
+}
+
+/// The input's first packets: those of the video give times, of the others some are kept.
+std::vector<int64_t> FirstPackets(const Plan& plan, std::vector<PacketPtr>& others) {
+  Input input(plan.input);
+  std::vector<int64_t> times;
+  std::map<int, int> kept;
+  for (int i = 0; i < kMostSamplePackets; ++i) {
+    PacketPtr packet = input.Read();
+    if (packet == nullptr) break;
+    const int64_t time = packet->pts != AV_NOPTS_VALUE ? packet->pts : packet->dts;
+    const bool hidden = (packet->flags & AV_PKT_FLAG_DISCARD) != 0;
+    if (packet->stream_index == input.video_index()) {
+      if (time != AV_NOPTS_VALUE && !hidden) times.push_back(time);
+    } else if (kept[packet->stream_index] < kPacketsOfStream) {
+      kept[packet->stream_index] += hidden ? 0 : 1;
+      others.push_back(std::move(packet));
+    }
+  }
+  std::ranges::sort(times);
+  const auto [first, last] = std::ranges::unique(times);
+  times.erase(first, last);
+  times.resize(std::min<size_t>(times.size(), kSampleFrames));
+  if (MakesBetween(plan.chain))
+    for (int64_t& time : times) time *= 2;
+  return times;
+}
+
+void EncodeAt(const std::vector<int64_t>& times, const EncoderSetup& setup, SamplePackets& sample) {
+  Encoder encoder(setup);
+  sample.parameters = encoder.Parameters();
+  const auto keep = [&](AVPacket& packet) { sample.video.push_back(CopyOf(packet)); };
+  for (size_t i = 0; i < times.size(); ++i) {
+    FramePtr frame = ZeroFrame(setup.format, setup.width, setup.height);
+    frame->color_range = setup.colour.range;
+    frame->colorspace = setup.colour.matrix;
+    frame->color_primaries = setup.colour.primaries;
+    frame->color_trc = setup.colour.transfer;
+    frame->chroma_location = setup.colour.siting;
+    frame->pts = times[i];
+    SetDuration(*frame, i + 1 < times.size() ? times[i + 1] - times[i] : 1);
+    encoder.Encode(std::move(frame), keep);
+  }
+  encoder.Encode(nullptr, keep);
+  std::vector<int64_t> coded;
+  for (const PacketPtr& packet : sample.video) coded.push_back(packet->pts);
+  sample.delay = ReorderDelay(coded);
+  const int64_t usual =
+      setup.frame_rate.num <= 0 ? 1 : av_rescale_q(1, av_inv_q(setup.frame_rate), setup.time_base);
+  DecodingTimes decoding(sample.delay, std::max<int64_t>(1, usual));
+  for (const PacketPtr& packet : sample.video) packet->dts = decoding.Of(packet->pts);
+}
+
+bool IsCover(const AVStream& stream) {
+  return (stream.disposition & AV_DISPOSITION_ATTACHED_PIC) != 0;
+}
+
+}  // namespace
+
+SamplePackets SampleFor(const Plan& plan) {
+  SamplePackets sample;
+  std::vector<int64_t> times = FirstPackets(plan, sample.others);
+  if (times.empty()) times = {0};
+  EncodeAt(times, plan.encoder, sample);
+  return sample;
+}
+
+void ReadBack(const Input& input, const Plan& plan, const SamplePackets& sample,
+              const std::function<void(AVFormatContext&, const OutputWriter&)>& look) {
+  MemoryFile file;
+  OutputWriter output(plan, input, *sample.parameters, sample.delay,
+                      file.Output(ContainerOf(plan.output), plan.output.filename()));
+  for (const PacketPtr& packet : sample.video)
+    output.Write(CopyOf(*packet), input.video_index(), plan.encoder.time_base);
+  for (const PacketPtr& packet : sample.others)
+    if (output.Carries(packet->stream_index))
+      output.Write(CopyOf(*packet), packet->stream_index,
+                   input.format().streams[packet->stream_index]->time_base);
+  output.Finish();
+  const InputPtr back = file.Input();
+  look(*back, output);
+}
+
+std::vector<int> FoundAgain(const Input& input, const OutputWriter& output,
+                            const AVFormatContext& back) {
+  std::vector<int> found;
+  std::vector<bool> taken(back.nb_streams);
+  for (size_t i = 0; i < output.places().size(); ++i) {
+    found.push_back(-1);
+    if (output.places()[i] < 0) continue;
+    const AVStream& from = *input.format().streams[i];
+    for (unsigned j = 0; j < back.nb_streams && found.back() < 0; ++j) {
+      const AVStream& to = *back.streams[j];
+      if (taken[j] || to.codecpar->codec_type != from.codecpar->codec_type ||
+          IsCover(to) != IsCover(from))
+        continue;
+      taken[j] = true;
+      found.back() = static_cast<int>(j);
+    }
+  }
+  return found;
+}
+
+}  // namespace fettle::enhance

@@ -1,0 +1,90 @@
+#include "job/times.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "av/container.h"
+
+namespace fettle::enhance {
+namespace {
+
+/// Frames of AVI that are left out make it unwieldy.
+constexpr int kMostTicksOfFrame = 4;
+
+/// The nearest tick to a time; both in seconds by their bases.
+int64_t Rounded(int64_t time, AVRational base, AVRational clock) {
+  return av_rescale_q(time, base, clock);
+}
+
+double SecondsBetween(int64_t a, AVRational base_a, int64_t b, AVRational base_b) {
+  // Exactly, as both are small multiples of fractions: 0 is to be 0.
+  const auto left = static_cast<__int128>(a) * base_a.num * base_b.den;
+  const auto right = static_cast<__int128>(b) * base_b.num * base_a.den;
+  return static_cast<double>(left - right) /
+         (static_cast<double>(base_a.den) * static_cast<double>(base_b.den));
+}
+
+}  // namespace
+
+std::vector<int64_t> TimesOfResult(const Plan& plan) {
+  Input input(plan.input);
+  std::vector<int64_t> times;
+  while (const PacketPtr packet = input.Read()) {
+    const int64_t time = packet->pts != AV_NOPTS_VALUE ? packet->pts : packet->dts;
+    if (packet->stream_index == input.video_index() && time != AV_NOPTS_VALUE &&
+        !(packet->flags & AV_PKT_FLAG_DISCARD))
+      times.push_back(time);
+  }
+  std::ranges::sort(times);
+  const auto [first, last] = std::ranges::unique(times);
+  times.erase(first, last);
+  if (!MakesBetween(plan.chain)) return times;
+  std::vector<int64_t> doubled;
+  for (size_t i = 0; i < times.size(); ++i) {
+    if (i > 0) doubled.push_back(times[i - 1] + times[i]);
+    doubled.push_back(2 * times[i]);
+  }
+  return doubled;
+}
+
+AVRational FrameClock(const Plan& plan, const std::vector<int64_t>& times) {
+  const AVRational usual = av_inv_q(plan.encoder.frame_rate), base = plan.encoder.time_base;
+  int64_t common = 0;
+  for (const int64_t time : times) common = std::gcd(common, time);
+  AVRational clock = {};
+  if (common == 0 || !av_reduce(&clock.num, &clock.den, common * base.num, base.den, INT32_MAX) ||
+      av_q2d(clock) * kMostTicksOfFrame < av_q2d(usual))
+    return usual;
+  return clock;
+}
+
+std::string DurationText(double seconds) {
+  return seconds < 1 ? fmt::format("{:.3g} ms", seconds * 1000) : fmt::format("{:.4g} s", seconds);
+}
+
+std::string RoundingLoss(const Plan& plan, AVRational clock) {
+  const AVRational base = plan.encoder.time_base;
+  const auto ticks = static_cast<__int128>(base.num) * clock.den;
+  if (ticks % (static_cast<__int128>(base.den) * clock.num) == 0) return "";
+  const AVOutputFormat& container = ContainerOf(plan.output);
+  double largest = 0;
+  int64_t last = AV_NOPTS_VALUE;
+  for (const int64_t time : TimesOfResult(plan)) {
+    const int64_t rounded = Rounded(time, base, clock);
+    if (rounded == last && !(container.flags & AVFMT_TS_NONSTRICT))
+      throw Failure(kExitUnsupported,
+                    fmt::format("{} counts times in {}/{} s, so that two frames would have one; "
+                                "use .mkv or .mp4",
+                                container.name, clock.num, clock.den));
+    last = rounded;
+    largest = std::max(largest, std::abs(SecondsBetween(rounded, clock, time, base)));
+  }
+  if (largest == 0) return "";
+  return fmt::format("times of frames change by up to {}: {} counts them in {}/{} s",
+                     DurationText(largest), container.name, clock.num, clock.den);
+}
+
+}  // namespace fettle::enhance

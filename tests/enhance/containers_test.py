@@ -1,0 +1,108 @@
+"""Every encoder in every container: times as they were, files that can be decoded, or a refusal before work: containers_test.py FETTLE_ENHANCE"""
+
+import json
+import subprocess
+
+import media
+from checks import check, run_parts
+
+HELD = {
+    "libx264": {"mp4", "mkv", "ts", "mov", "avi", "h264"},
+    "libx265": {"mp4", "mkv", "ts", "mov"},
+    "libvpx-vp9": {"mp4", "mkv", "avi"},
+    "libsvtav1": {"mp4", "mkv", "avi"},
+    "mpeg4": {"mp4", "mkv", "ts", "mov", "avi"},
+    "prores_ks": {"mkv", "mov"},
+    "ffv1": {"mkv", "avi"},
+    "qtrle": {"mov"},
+    "png": {"mp4", "mov", "avi"},
+}
+# Of h264 there are no times; yuv, y4m and ogv hold nothing of these encoders.
+CONTAINERS = ("mp4", "mkv", "ts", "mov", "avi", "h264", "yuv", "y4m", "ogv")
+
+
+def run(program, *words):
+    return subprocess.run([program, *map(str, words), "--steps", "sharpen", "--threads", "1", "--json"], capture_output=True, text=True,
+                          timeout=100)
+
+
+def make(folder):
+    sound = ["-f", "lavfi", "-i", "sine=frequency=440:duration=0.6:r=48000"]
+    usual = [*media.picture("96x64", 25, 0.6), *sound, "-c:v", "libx264", "-c:a", "aac"]
+    media.ffmpeg(*usual, folder / "usual.mp4")
+    media.ffmpeg(*usual, "-output_ts_offset", "1.4333", folder / "late.ts")
+    media.ffmpeg(*media.picture("96x64", 50), "-vf", "select='not(mod(n,3))+not(mod(n,7))'", "-vsync", "vfr", "-c:v", "libx264",
+                 folder / "vfr.mp4")
+    media.ffmpeg(*media.picture("96x64", "30000/1001", 0.6), *sound, *sound, "-map", "0", "-map", "1", "-map", "2", "-c:v", "libx264",
+                 "-c:a", "aac", folder / "two.mp4")
+    media.ffmpeg(*media.picture("96x64", 25, 0.6), "-c:v", "mjpeg", "-timecode", "01:00:00:00", folder / "timecode.mov")
+
+
+def sounds(path):
+    return [[float(time) for time, _ in stream[5]] for stream in media.other_packets(path) if stream[0] == "audio"]
+
+
+def check_times(name, source, result, tick):
+    before, after = media.frame_times(source), media.frame_times(result)
+    check(f"{name}: times", len(before) == len(after) and all(abs(a - b) < 2e-6 for a, b in zip(before, after)), f"{before} became {after}")
+    for a, b in zip(sounds(source), sounds(result)):
+        check(f"{name}: sound", len(a) == len(b) and all(abs(x - y) < tick for x, y in zip(a, b)), f"{a[:4]} became {b[:4]}")
+
+
+def check_encoders(program, folder):
+    for encoder, held in HELD.items():
+        for container in CONTAINERS:
+            result = folder / f"{encoder}.{container}"
+            done = run(program, folder / "usual.mp4", "-o", result, "--encoder", encoder)
+            name = f"{encoder} in {container}"
+            if container not in held:
+                check(f"{name}: refused", done.returncode == 4 and done.stderr.count("\n") == 1 and "cannot hold" in done.stderr, done.stderr)
+                check(f"{name}: leaves nothing", not list(folder.glob(f"{encoder}.{container}*")))
+                continue
+            check(f"{name}: exit code", done.returncode == 0, done.stderr)
+            read = subprocess.run(["ffmpeg", "-v", "error", "-i", result, "-map", "0:v", "-f", "null", "-"], capture_output=True, text=True)
+            check(f"{name}: decodes", read.returncode == 0 and media.video_of(result)["width"] == 96, read.stderr)
+            if container == "h264":
+                check(f"{name}: no times", "holds no times" in done.stdout, done.stdout)
+            elif container != "avi":
+                check_times(name, folder / "usual.mp4", result, 0.0006 if container == "mkv" else 0.00003)
+                losses = [loss for loss in json.loads(done.stdout)["losses"] if "RGB" not in loss]
+                check(f"{name}: nothing lost", losses == [], losses)
+
+
+def check_begins(program, folder):
+    """Late begins and variable rates."""
+    for source in ("late.ts", "vfr.mp4"):
+        for container in ("mp4", "mkv", "ts"):
+            result = folder / f"begin_{source[:-3]}.{container}"
+            done = run(program, folder / source, "-o", result)
+            check(f"{source} in {container}: exit code", done.returncode == 0, done.stderr)
+            said = "times of frames change" in done.stdout
+            if not said:
+                check_times(f"{source} in {container}", folder / source, result, 0.0006 if container == "mkv" else 0.00003)
+            check(f"{source} in {container}: said", said == (source == "late.ts" and container == "mkv"), done.stdout)
+
+
+def check_words(program, folder):
+    """What is said of streams, presets and times."""
+    two = run(program, folder / "two.mp4", "-o", folder / "two.flv")
+    check("two sounds in flv", two.returncode == 0 and "stream 2 (audio aac) is left out: flv does not hold it" in two.stderr, two.stderr)
+    strict = run(program, folder / "two.mp4", "-o", folder / "strict.flv", "--strict")
+    check("two sounds in flv, strict", strict.returncode == 4 and not list(folder.glob("strict.flv*")), strict.stderr)
+    rounded = run(program, folder / "two.mp4", "-o", folder / "two.mkv")
+    check("29.97 in mkv", "times of frames change by up to 0.5 ms" in rounded.stderr or "0.4" in rounded.stderr, rounded.stderr)
+    exact = run(program, folder / "usual.mp4", "-o", folder / "exact.mkv", "--strict")
+    check("25 in mkv, strict", exact.returncode == 0, exact.stderr)
+    carried = run(program, folder / "timecode.mov", "-o", folder / "carried.mov", "--strict", "--plan-only")
+    check("timecode", carried.returncode == 0, carried.stderr)
+    media.ffmpeg(*media.picture("40x40", 25, 0.2, "yuv444p10le"), "-c:v", "ffv1", folder / "small.mkv")
+    for encoder in ("libx265", "libsvtav1"):
+        done = run(program, folder / "small.mkv", "-o", folder / f"small_{encoder}.mkv", "--encoder", encoder)
+        check(f"{encoder}: small", done.returncode == 4 and "64x64 and more" in done.stderr, f"{done.returncode}: {done.stderr}")
+    for encoder, preset, there in (("libsvtav1", "fast", "0 to 12"), ("libvpx-vp9", "99", "-8 to 8"), ("libx264", "swift", "veryfast")):
+        done = run(program, folder / "usual.mp4", "-o", folder / "preset.mkv", "--encoder", encoder, "--preset", preset)
+        check(f"--preset {preset} of {encoder}", done.returncode == 2 and "--preset" in done.stderr and there in done.stderr, done.stderr)
+
+
+if __name__ == "__main__":
+    run_parts(check_encoders, check_begins, check_words, make=make)
