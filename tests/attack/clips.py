@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""Random clips through fettle-enhance: sizes, pixels, rates, B-frames, begins, streams, chapters and flags of every kind, in every
+container, to every container by every encoder.
+
+usage: tests/attack/clips.py FETTLE [--seed N] [--seconds S] [--count N] [--out FOLDER]
+
+What is written is compared with its source packet by packet and decoded by ffprobe. It must be right and complete, or what is lost
+must have been said before work, or the job must have been refused, then by --plan-only, too, and with nothing left behind. What is
+said of times must be so. The same seed makes the same clips.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests/enhance"))
+sys.dont_write_bytecode = True
+import media  # noqa: E402  beside the tests of enhance
+from clip_source import ALPHA, Clip  # noqa: E402
+
+MOST_SECONDS = 60
+ENCODERS = ["libx264", "libx265", "libvpx-vp9", "libsvtav1", "mpeg4", "prores_ks", "ffv1", "qtrle", "png"]
+OUTPUTS = ["mp4", "mkv", "ts", "mov", "webm", "avi", "nut", "flv", "m4v", "mpg", "mxf", "ogv", "h264", "yuv", "y4m", "3gp", "gif", "mjpeg"]
+USUAL_OUTPUTS = ["mp4", "mkv", "ts", "mov"]
+
+
+def job_of(chance):
+    """The words after the input: output, encoder, steps."""
+    output = chance.choice(USUAL_OUTPUTS if chance.random() < 0.6 else OUTPUTS)
+    words = ["-o", f"result.{output}", "--steps", chance.choice(["sharpen"] * 4 + ["contrast", "superres", "interpolate,sharpen"])]
+    words += ["--network", "fast"]
+    if chance.random() < 0.6:
+        words += ["--encoder", chance.choice(ENCODERS)]
+    if chance.random() < 0.1:
+        words += ["--strict"]
+    return words
+
+
+def run(program, folder, words):
+    environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
+    return subprocess.run([program, *map(str, words), "--json", "--threads", "1"], cwd=folder, capture_output=True, text=True, env=environment,
+                          stdin=subprocess.DEVNULL, timeout=MOST_SECONDS, check=False)
+
+
+def shown(path, stream):
+    """Packets of a stream that are not hidden: time, size, hash."""
+    packets = [p for p in media.probe(path)["packets_and_frames"] if p["type"] == "packet" and p["stream_index"] == stream["index"]]
+    return [(float(p["pts_time"]) if "pts_time" in p else None, int(p["size"]), p.get("data_hash")) for p in packets if "D" not in p["flags"]]
+
+
+def said_change(losses):
+    """The largest change of times that was said, in seconds."""
+    for loss in losses:
+        found = re.search(r"times of frames change by up to ([\d.]+) (ms|s)", loss)
+        if found:
+            return float(found[1]) * (0.001 if found[2] == "ms" else 1)
+    return 0.0
+
+
+def problems_of_times(before, after, losses):
+    """Of frames; `before` has what is wanted."""
+    if len(before) != len(after):
+        yield f"{len(before)} frames became {len(after)}: {before[:4]} ... {after[:4]}"
+        return
+    if any("holds no times" in loss or re.search(r"times are (later|earlier)", loss) for loss in losses):
+        return
+    changes = [abs(a - b) for a, b in zip(before, after) if a is not None and b is not None]
+    largest, said = max(changes, default=0), said_change(losses)
+    if largest > said * 1.01 + 3e-6:
+        yield f"times change by {largest:.6f} s, said was {said:.6f}: {before[:5]} became {after[:5]}"
+    if said > largest * 1.01 + 3e-6:
+        yield f"times change by {largest:.6f} s, and {said:.6f} was said"
+
+
+def problems_of_streams(source, result, losses):
+    """Of those beside the video: each is found again in its order, or was named."""
+    old, new = media.probe(source)["streams"], media.probe(result)["streams"]
+    video, after = media.video_of(source)["index"], media.video_of(result)["index"]
+    left = [s for s in new if s["index"] != after]
+    for stream in old:
+        kind, index = stream["codec_type"], stream["index"]
+        if index == video or any(loss.startswith(f"stream {index} (") for loss in losses):
+            continue
+        found = next((s for s in left if s["codec_type"] == kind), None)
+        if found is None:
+            # What a container makes anew of tags and chapters.
+            if kind != "data":
+                yield f"stream {index} ({kind}) is gone"
+            continue
+        left.remove(found)
+        if found.get("codec_name") != stream.get("codec_name"):
+            yield f"stream {index}: {stream.get('codec_name')} became {found.get('codec_name')}"
+        elif kind in ("audio", "subtitle"):
+            yield from problems_of_packets(stream, shown(source, stream), shown(result, found), source, result, losses)
+
+
+def problems_of_packets(stream, before, after, source, result, losses):
+    index, name = stream["index"], stream["codec_name"]
+    if name.startswith("pcm"):  # cut into packets as each container likes
+        if sum(p[1] for p in before) != sum(p[1] for p in after):
+            yield f"stream {index}: {sum(p[1] for p in before)} bytes of sound became {sum(p[1] for p in after)}"
+        return
+    # A container that hides nothing shows the packet that sound is decoded from first.
+    if len(after) == len(before) + 1:
+        after = after[1:]
+    if len(before) != len(after):
+        yield f"stream {index}: {len(before)} packets became {len(after)}"
+        return
+    headers = name == "aac" and (source.suffix in (".ts", ".mpg")) != (result.suffix in (".ts", ".mpg"))  # of ADTS
+    if not headers and [p[2] for p in before] != [p[2] for p in after]:
+        yield f"stream {index}: packets of {name} are others"
+    if any(re.search(rf"times are (later|earlier)|stream {index} is|holds no times", loss) for loss in losses):
+        return
+    tick = 0.0011 if {source.suffix, result.suffix} & {".mkv", ".webm", ".flv"} else 0.00005
+    far = [(a[0], b[0]) for a, b in zip(before, after) if a[0] is not None and b[0] is not None and abs(a[0] - b[0]) > tick]
+    if far:
+        yield f"stream {index} ({name}): times {far[0][0]} became {far[0][1]}, in {len(far)} packets of {len(before)}"
+
+
+def problems_of_result(source, result, document, words):
+    losses = document["losses"]
+    try:
+        media.probe(result)
+        after = media.frame_times(result)
+    except (subprocess.CalledProcessError, StopIteration, ValueError) as error:
+        yield f"cannot be read: {error}"
+        return
+    before = media.frame_times(source)
+    if any("interpolate" in str(word) for word in words) and None not in before:
+        before = [t for a, b in zip(before, before[1:]) for t in (a, (a + b) / 2)] + before[-1:]
+    if not any("had no time" in warning for warning in document.get("warnings", [])):
+        yield from problems_of_times(before, after, losses)
+    yield from problems_of_streams(source, result, losses)
+    if media.chapters(source) and not media.chapters(result) and not any("chapters" in loss for loss in losses):
+        yield "chapters are gone"
+    old, new = media.tags(source), media.tags(result)
+    if old["rotation"] != new["rotation"] and not any("rotation" in loss for loss in losses):
+        yield f"rotation {old['rotation']} became {new['rotation']}"
+    same = {"yuvj420p": "yuv420p"}
+    if same.get(old["pix_fmt"], old["pix_fmt"]) != same.get(new["pix_fmt"], new["pix_fmt"]) and not losses and not wider(old, new):
+        yield f"{old['pix_fmt']} became {new['pix_fmt']} without a word"
+    noise = subprocess.run(["ffmpeg", "-v", "error", "-nostdin", "-i", str(result), "-map", "0:v:0", "-f", "null", "-"], capture_output=True,
+                           text=True, check=False)
+    if noise.returncode != 0 or noise.stderr and not re.search(r"non monoton|DTS", noise.stderr):
+        yield f"ffmpeg decodes it with: {noise.stderr[:200]}"
+
+
+def wider(old, new):
+    """Whether the new pixels hold all of the old ones: gray in colour, less chroma in more."""
+    bits = [10 if "10" in tags["pix_fmt"] else 12 if "12" in tags["pix_fmt"] else 16 if "16" in tags["pix_fmt"] else 8 for tags in (old, new)]
+    chroma = [next((n for n, text in ((3, "444"), (2, "422"), (1, "420")) if text in tags["pix_fmt"]), 0) for tags in (old, new)]
+    return bits[1] >= bits[0] and (chroma[1] >= chroma[0] or not chroma[1]) and not old["pix_fmt"].startswith(ALPHA)
+
+
+def problems_of_job(program, folder, source, words):
+    """What is wrong with a job, and how it ended: "written", "refused"."""
+    try:
+        planned = run(program, folder, [source.name, *words, "--plan-only"])
+        done = run(program, folder, [source.name, *words])
+    except subprocess.TimeoutExpired:
+        return [f"took over {MOST_SECONDS} s"], "hung"
+    result, code = folder / words[1], done.returncode
+    problems = []
+    if planned.returncode != code:
+        problems.append(f"--plan-only ends with {planned.returncode}, the job with {code}: {planned.stderr[-200:]} {done.stderr[-300:]}")
+    if pathlib.Path(str(result) + ".fettle-job").exists():
+        problems.append("leaves its folder")
+    if code == 0:
+        problems += problems_of_result(source, result, json.loads(done.stdout), words)
+    elif code not in (2, 4):
+        problems.append(f"ends with {code}: {done.stderr[-300:]}")
+    elif result.exists() or done.stderr.count("\n") != 1 or "Invalid argument" in done.stderr:
+        problems.append(f"a refusal of another kind: {done.stderr[-300:]}")
+    return problems, "written" if code == 0 else "refused"
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("fettle", type=pathlib.Path)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--count", type=int)
+    parser.add_argument("--out", type=pathlib.Path)
+    return parser.parse_args()
+
+
+def attempt(program, seed, number, out):
+    """One clip through one job: how it ended and what is wrong; None where ffmpeg makes no such clip."""
+    chance = random.Random(f"{seed}-{number}")
+    clip, words = Clip(chance), job_of(chance)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        media.texts(folder)
+        try:
+            source = clip.make(folder)
+            media.video_of(source)
+        except (subprocess.CalledProcessError, StopIteration):
+            return None
+        problems, end = problems_of_job(program, folder, source, words)
+        if problems and out:
+            kept = out / f"clip{number}"
+            kept.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, kept)
+            (kept / "job.txt").write_text(shlex.join(["fettle", "enhance", source.name, *words]) + "\n" + "\n".join(problems) + "\n")
+        return words, source.name, problems, end
+
+
+def main():
+    options = arguments()
+    program = options.fettle.resolve().with_name("fettle-enhance")
+    missing = media.tools_missing() or (None if program.exists() else "no fettle-enhance")
+    if missing:
+        print(f"skipped: {missing}\n0 passed, 0 failed, 1 skipped")
+        return 0
+    ends, counts, ended = time.monotonic() + options.seconds, [0, 0, 0], {}
+
+    def limited(number):
+        return "over" if time.monotonic() > ends else attempt(str(program), options.seed, number, options.out)
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for number, answer in enumerate(pool.map(limited, range(options.count or 1 << 16))):
+            if answer == "over":
+                break
+            if answer is None:
+                counts[2] += 1
+                continue
+            words, source, problems, end = answer
+            counts[bool(problems)] += 1
+            ended[end] = ended.get(end, 0) + 1
+            for problem in problems:
+                print(f"{number}: fettle enhance {source} {shlex.join(words)}\n  {problem}", flush=True)
+        pool.shutdown(cancel_futures=True)
+    print(", ".join(f"{count} {end}" for end, count in sorted(ended.items())))
+    print("{} passed, {} failed, {} skipped".format(*counts))
+    return 1 if counts[1] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
