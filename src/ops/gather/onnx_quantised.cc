@@ -14,7 +14,7 @@ Result<ir::ValueId> Unpacked(ImportContext& context, size_t i, int bits, int64_t
   const Shape& bytes = packed->shape();
   if (columns < 0) columns = bytes[1] * (8 / bits);
   ASSIGN_OR_RETURN(Constant numbers,
-                   UnpackBits(*packed, DType::kU4, {bytes[0], columns, bytes[1], bits}, false));
+                   UnpackBits(*packed, DType::kU8, {bytes[0], columns, bytes[1], bits}, false));
   return context.Const(std::move(numbers));
 }
 
@@ -50,8 +50,7 @@ Status ImportGatherBlockQuantized(ImportContext& context) {
   if (bytes && zeros == ir::kAbsent) {
     // Bytes have the middle of their range as zero point.
     const std::byte middle[] = {static_cast<std::byte>(1 << (bits - 1))};
-    zeros = context.Const(
-        Constant::Splat(bits == 8 ? DType::kU8 : DType::kU4, scales->shape(), middle));
+    zeros = context.Const(Constant::Splat(DType::kU8, scales->shape(), middle));
   }
   // Indices may have any rank: axes behind the gathered one are counted from the end.
   axis = *on > *along ? *on - rank : *on;

@@ -47,8 +47,16 @@ void ArgIntegers(const ArgRule& rule, const T* x, int64_t n, int64_t stride, int
 /// A row of neighbours: the extreme of it, then where that is.
 template <typename T>
 int64_t ArgIntegerRow(const ArgRule& rule, const T* x, int64_t n) {
-  T best = x[0];
-  for (int64_t i = 0; i < n; ++i) best = rule.max ? std::max(best, x[i]) : std::min(best, x[i]);
+  // Bits turned over reverse the order. Several extremes at once: they do not wait for each other.
+  const T turn = static_cast<T>(rule.max ? 0 : ~T{0});
+  T most[4];
+  std::fill_n(most, 4, static_cast<T>(x[0] ^ turn));
+  int64_t at = 0;
+  for (; at + 4 <= n; at += 4) {
+    for (int64_t i = 0; i < 4; ++i) most[i] = std::max(most[i], static_cast<T>(x[at + i] ^ turn));
+  }
+  for (; at < n; ++at) most[0] = std::max(most[0], static_cast<T>(x[at] ^ turn));
+  const T best = static_cast<T>(*std::max_element(most, most + 4) ^ turn);
   if (!rule.last) return std::find(x, x + n, best) - x;
   while (x[--n] != best) {
   }
