@@ -29,6 +29,7 @@
 #include "passes/rewrite/spell_attention.h"
 #include "passes/rewrite/spell_einsum.h"
 #include "passes/rewrite/spell_rotary.h"
+#include "passes/rewrite/spell_typed.h"
 #include "passes/rewrite/sums.h"
 #include "passes/rewrite/transposes.h"
 #include "passes/rewrite/windows.h"
@@ -49,6 +50,7 @@ constexpr Pass kPasses[] = {
     {"attention", SpellAttention},
     {"einsum", SpellEinsum},
     {"rotary", SpellRotary},
+    {"typed", SpellTyped},
     {"transposes", MergeTransposes},
     {"channel_shuffle", FindChannelShuffle},
     {"gather_slices", GatherToSlice},

@@ -8,6 +8,7 @@
 #include "passes/quantise/constants_in_floats.h"
 #include "passes/quantise/implied_clamps.h"
 #include "passes/rewrite/blocked_scales.h"
+#include "passes/rewrite/spell_typed.h"
 
 namespace fettle::passes {
 namespace {
@@ -52,6 +53,35 @@ TEST(BlockedScales, StayWhereBlocksDiffer) {
   constexpr std::string_view kConstant =
       "const %x: i8[5x32] = noise(-99, 99)\nconst %s: f32[5x2]\ninput %z: i8[5x2]\n";
   EXPECT_EQ(Blocked(kConstant, "DequantizeLinear", "axis=1, block_size=16"), "DequantizeLinear");
+}
+
+std::string Spelled(std::string_view text) { return Ops(Rewrite(SpellTyped, text, true, 1e-5)); }
+
+TEST(SpellTyped, CastsOfHalvesGoThroughFloats) {
+  EXPECT_EQ(Spelled("input %x: i64[37] = noise(-9, 9)\n%y = Cast(%x) {to=\"f16\"}\noutput %y\n"),
+            "Cast Cast");
+  EXPECT_EQ(Spelled("input %x: f16[37]\n%y = Cast(%x) {to=\"f64\"}\noutput %y\n"), "Cast Cast");
+  EXPECT_EQ(Spelled("input %x: f16[37]\n%y = Cast(%x) {to=\"u8\"}\noutput %y\n"), "Cast");
+}
+
+TEST(SpellTyped, PowersAreProducts) {
+  constexpr std::string_view kForm =
+      "input %x: {}[37] = noise(-9, 9)\nconst %e: {} = {}\n"
+      "%y = Pow(%x, %e)\noutput %y\n";
+  EXPECT_EQ(Spelled(fmt::format(kForm, "i64", "i64[]", 2)), "Mul");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "f64", "f32[]", 3)), "Mul Mul");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "i64", "i64[1x1]", 2)), "Pow");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "i32", "f32[]", 2)), "Pow");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "i64", "i64[]", 4)), "Pow");
+}
+
+TEST(SpellTyped, LogSumExpIsSpelled) {
+  EXPECT_EQ(Spelled("input %x: f32[3x5x7]\nconst %a: i64[2] = 0 2\n"
+                    "%y = ReduceLogSumExp(%x, %a) {keepdims=0}\noutput %y\n"),
+            "ReduceMax Clip Sub Exp ReduceSum Log Add Reshape");
+  EXPECT_EQ(Spelled("input %x: f32[3x0]\nconst %a: i64[1] = 1\n%y = ReduceLogSumExp(%x, %a)\n"
+                    "output %y\n"),
+            "ReduceLogSumExp");
 }
 
 TEST(ByteMoves, RunOnBytes) {

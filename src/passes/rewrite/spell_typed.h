@@ -1,0 +1,15 @@
+// Operators that kernels compute in steps, or of some element types in steps of others.
+#pragma once
+
+#include "base/status.h"
+#include "ir/graph.h"
+
+namespace fettle::passes {
+
+/// Cast between half precision and numbers that fp32 does not hold goes through f32; Pow of
+/// integers and doubles by 2 or 3 becomes products, ReduceMean of integers a sum and a quotient of
+/// i64, and ReduceLogSumExp its maximum, exponentials and their sum. Shapes must be known for
+/// reductions.
+Result<bool> SpellTyped(ir::Graph& graph);
+
+}  // namespace fettle::passes
