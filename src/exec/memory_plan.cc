@@ -1,6 +1,7 @@
 #include "exec/memory_plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "exec/sharing.h"
@@ -160,17 +161,23 @@ class Placer {
   }
 
   int64_t LiveBytes(DeviceKind device, std::span<const int64_t> workspace_bytes) const {
-    std::vector<int64_t> live(workspace_bytes.size() + 1,
-                              0);  // what is copied at the end: the last
+    // What comes to life at each step, less what has died before it; what is copied at the end: the
+    // last.
+    std::vector<int64_t> change(workspace_bytes.size() + 2, 0);
     for (const bool in_images : {false, true}) {
       for (const size_t t : PlacedOn(device, in_images)) {
-        for (int step = LifeOf(t).first; step <= LifeOf(t).last; ++step)
-          live[step] += LifeOf(t).bytes;
+        if (LifeOf(t).first > LifeOf(t).last) continue;
+        change[LifeOf(t).first] += LifeOf(t).bytes;
+        change[LifeOf(t).last + 1] -= LifeOf(t).bytes;
       }
     }
-    for (size_t i = 0; i < workspace_bytes.size(); ++i)
-      if (DeviceOf(plan_, plan_.steps[i]) == device) live[i] += workspace_bytes[i];
-    return *std::max_element(live.begin(), live.end());
+    int64_t live = 0, most = 0;
+    for (size_t i = 0; i <= workspace_bytes.size(); ++i) {
+      live += change[i];
+      const bool works = i < workspace_bytes.size() && DeviceOf(plan_, plan_.steps[i]) == device;
+      most = std::max(most, live + (works ? workspace_bytes[i] : 0));
+    }
+    return most;
   }
 
   Placement PlacementOf(size_t tensor) const {
@@ -191,6 +198,49 @@ class Placer {
   MemoryPlan memory_;
 };
 
+/// Intervals by the steps that they live in, so that those which live at a time are found without
+/// the others.
+class Timeline {
+ public:
+  explicit Timeline(std::span<const Interval> intervals) : intervals_(intervals) {
+    int steps = 1;
+    for (const Interval& interval : intervals)
+      steps = std::max({steps, interval.first + 1, interval.last + 1});
+    leaves_ = std::bit_ceil(static_cast<size_t>(steps));
+    covers_.resize(2 * leaves_);
+    begins_.resize(leaves_);
+  }
+
+  void Add(size_t id) {
+    begins_[First(id)].push_back(id);
+    // The fewest nodes of a tree over the steps that make up its life.
+    size_t low = First(id) + leaves_, high = Last(id) + leaves_ + 1;
+    for (; low < high; low /= 2, high /= 2) {
+      if (low % 2 == 1) covers_[low++].push_back(id);
+      if (high % 2 == 1) covers_[--high].push_back(id);
+    }
+  }
+
+  /// Those added that share a step with `id`.
+  std::vector<size_t> Beside(size_t id) const {
+    std::vector<size_t> beside;
+    const auto add = [&](const std::vector<size_t>& ids) {
+      beside.insert(beside.end(), ids.begin(), ids.end());
+    };
+    for (size_t node = First(id) + leaves_; node > 0; node /= 2) add(covers_[node]);
+    for (size_t step = First(id) + 1; step <= Last(id); ++step) add(begins_[step]);
+    return beside;
+  }
+
+ private:
+  size_t First(size_t id) const { return std::max(intervals_[id].first, 0); }
+  size_t Last(size_t id) const { return std::max(intervals_[id].last, intervals_[id].first); }
+
+  std::span<const Interval> intervals_;
+  size_t leaves_ = 1;
+  std::vector<std::vector<size_t>> covers_, begins_;
+};
+
 }  // namespace
 
 ArenaPlan PlanArena(std::span<const Interval> intervals) {
@@ -200,23 +250,20 @@ ArenaPlan PlanArena(std::span<const Interval> intervals) {
                    [&](size_t a, size_t b) { return intervals[a].bytes > intervals[b].bytes; });
   ArenaPlan plan;
   plan.offsets.assign(intervals.size(), 0);
-  std::vector<size_t> placed;  // by offset
+  Timeline placed(intervals);
   for (size_t i : order) {
     if (intervals[i].bytes == 0) continue;
     const int64_t size = AlignUp(intervals[i].bytes + BlockGap());
     int64_t at = 0;
-    for (size_t other : placed) {
-      if (intervals[other].last < intervals[i].first || intervals[i].last < intervals[other].first)
-        continue;
+    std::vector<size_t> beside = placed.Beside(i);
+    std::ranges::sort(beside, {}, [&](size_t other) { return plan.offsets[other]; });
+    for (size_t other : beside) {
       if (at + size <= plan.offsets[other]) break;
       at = std::max(at, plan.offsets[other] + AlignUp(intervals[other].bytes + BlockGap()));
     }
     plan.offsets[i] = at;
     plan.bytes = std::max(plan.bytes, at + size);
-    placed.insert(
-        std::upper_bound(placed.begin(), placed.end(), i,
-                         [&](size_t a, size_t b) { return plan.offsets[a] < plan.offsets[b]; }),
-        i);
+    placed.Add(i);
   }
   return plan;
 }

@@ -1,35 +1,32 @@
 // Cutting a group out of its graph.
-#include <algorithm>
 #include <unordered_map>
 
 #include "passes/groups.h"
 
 namespace fettle::passes {
-namespace {
 
-/// Values that members write and that the graph's outputs or other nodes read.
-std::vector<ir::ValueId> FindOutputs(const ir::Graph& graph, const std::vector<ir::NodeId>& nodes) {
-  const auto is_member = [&](ir::NodeId id) {
-    return std::find(nodes.begin(), nodes.end(), id) != nodes.end();
-  };
-  IdVector<ir::ValueId, bool> outside(graph.values().size());
-  for (ir::ValueId id : graph.outputs) outside[id] = true;
-  for (ir::NodeId id : graph.nodes().ids()) {
-    if (is_member(id)) continue;
-    for (ir::ValueId input : graph.node(id).inputs) {
-      if (input != ir::kAbsent) outside[input] = true;
-    }
-  }
-  std::vector<ir::ValueId> outputs;
-  for (ir::NodeId id : nodes) {
-    for (ir::ValueId output : graph.node(id).outputs) {
-      if (output != ir::kAbsent && outside[output]) outputs.push_back(output);
-    }
-  }
-  return outputs;
+GroupCutter::GroupCutter(const ir::Graph& graph) : graph_(graph), reads_(graph.values().size()) {
+  for (ir::ValueId id : graph.outputs) ++reads_[id];
+  for (const ir::Node& node : graph.nodes()) CountReads(node, 1, reads_);
 }
 
-}  // namespace
+Fragment GroupCutter::Cut(const std::vector<ir::NodeId>& nodes) {
+  if (nodes.size() == 1) return ExtractGroup(graph_, {.nodes = nodes});
+  Group group{.nodes = nodes};
+  for (ir::NodeId id : nodes) CountReads(graph_.node(id), -1, reads_);
+  for (ir::NodeId id : nodes) {
+    for (ir::ValueId output : graph_.node(id).outputs) {
+      if (output != ir::kAbsent && reads_[output] > 0) group.outputs.push_back(output);
+    }
+  }
+  for (ir::NodeId id : nodes) CountReads(graph_.node(id), 1, reads_);
+  return ExtractGroup(graph_, group);
+}
+
+void GroupCutter::CountReads(const ir::Node& node, int change, IdVector<ir::ValueId, int>& reads) {
+  for (ir::ValueId input : node.inputs)
+    if (input != ir::kAbsent) reads[input] += change;
+}
 
 Fragment ExtractGroup(const ir::Graph& graph, const Group& group) {
   Fragment fragment;
@@ -62,7 +59,7 @@ Fragment ExtractGroup(const ir::Graph& graph, const Group& group) {
       if (output != ir::kAbsent) fragment.outputs.push_back(output);
     }
   } else {
-    fragment.outputs = group.outputs.empty() ? FindOutputs(graph, group.nodes) : group.outputs;
+    fragment.outputs = group.outputs;
   }
   for (ir::ValueId output : fragment.outputs) cut->outputs.push_back(copies.at(output));
   fragment.graph = std::move(cut);

@@ -32,7 +32,8 @@ class Lister {
       const ir::Node& node = graph.node(id);
       const bool elementwise =
           node.op->Has(ir::Trait::kElementwise) && !node.op->Has(ir::Trait::kRandom);
-      is_link_[id] = (elementwise || IsScaleAndShift(node)) && node.outputs.size() == 1;
+      is_link_[id] = (elementwise || IsScaleAndShift(node)) && node.outputs.size() == 1 &&
+                     node.inputs.size() <= kMaxGroupOperands;
     }
   }
 

@@ -14,8 +14,7 @@ namespace fettle::passes {
 struct Group {
   /// In topological order, which is that of the ids.
   std::vector<ir::NodeId> nodes;
-  /// The values that are read from outside, where there are several nodes; empty: ExtractGroup
-  /// finds them, in O(size of the graph).
+  /// The values that are read from outside, where there are several nodes.
   std::vector<ir::ValueId> outputs;
   /// The row of the pattern table that listed it: "node", "epilogue", "chain", "quantised",
   /// "residual", "joined", "separable", "bits", "normed", "attention", "moves".
@@ -23,6 +22,8 @@ struct Group {
 };
 
 inline constexpr int kMaxGroupNodes = 16;
+/// An element-wise operator of more operands stays alone.
+inline constexpr size_t kMaxGroupOperands = 16;
 
 /// All groups of `graph`, overlapping ones included. Changes nothing. O(size), times
 /// kMaxGroupNodes.
@@ -60,5 +61,19 @@ struct Fragment {
 /// shared; outputs are values used outside or by the graph's outputs (of a single node: all it
 /// has).
 Fragment ExtractGroup(const ir::Graph& graph, const Group& group);
+
+/// Cuts groups whose outputs nobody has listed, each in time of the group. The graph outlives it
+/// and stays as it is. Belongs to one thread.
+class GroupCutter {
+ public:
+  explicit GroupCutter(const ir::Graph& graph);
+  Fragment Cut(const std::vector<ir::NodeId>& nodes);
+
+ private:
+  static void CountReads(const ir::Node& node, int change, IdVector<ir::ValueId, int>& reads);
+
+  const ir::Graph& graph_;
+  IdVector<ir::ValueId, int> reads_;  // by nodes and as outputs of the graph
+};
 
 }  // namespace fettle::passes

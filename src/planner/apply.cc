@@ -46,6 +46,7 @@ class Assembler {
         decision_(decision),
         devices_(devices),
         threads_(threads),
+        cutter_(graph),
         tensors_of_(graph.values().size()),
         covered_(graph.nodes().size()) {}
 
@@ -97,7 +98,7 @@ class Assembler {
     if (device == nullptr)
       return Error(StatusCode::kVersionMismatch, "kernel {}: its device is not there",
                    kernel->name);
-    const passes::Fragment fragment = passes::ExtractGroup(graph_, {.nodes = group.nodes});
+    const passes::Fragment fragment = cutter_.Cut(group.nodes);
     exec::PlannedStep step;
     step.kernel = kernel;
     step.problem = {fragment.graph, group.states,
@@ -186,6 +187,7 @@ class Assembler {
   const Decision& decision_;
   const DeviceSet& devices_;
   int threads_;
+  passes::GroupCutter cutter_;
   exec::Plan plan_;
   std::vector<std::vector<int>> tensors_of_;
   std::vector<bool> covered_;

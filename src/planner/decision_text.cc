@@ -111,7 +111,8 @@ Status ReadParams(Reader& reader, kernels::Params& params) {
   return OkStatus();
 }
 
-Result<GroupDecision> ReadGroup(Reader& reader, const ir::Graph& graph) {
+Result<GroupDecision> ReadGroup(Reader& reader, const ir::Graph& graph,
+                                passes::GroupCutter& cutter) {
   GroupDecision group;
   std::string_view word = reader.Word();
   for (; !word.empty() && word != "kernel"; word = reader.Word()) {
@@ -130,7 +131,7 @@ Result<GroupDecision> ReadGroup(Reader& reader, const ir::Graph& graph) {
   ASSIGN_OR_RETURN(group.us, reader.Field<double>("us"));
   if (group.threads < 0) return reader.Failure("threads: expected 0 or more");
   RETURN_IF_ERROR(ReadParams(reader, group.params));
-  const passes::Fragment fragment = passes::ExtractGroup(graph, {.nodes = group.nodes});
+  const passes::Fragment fragment = cutter.Cut(group.nodes);
   RETURN_IF_ERROR(ReadStates(reader, "inputs", graph, fragment.inputs, group.states.inputs));
   RETURN_IF_ERROR(ReadStates(reader, "outputs", graph, fragment.outputs, group.states.outputs));
   return group;
@@ -159,8 +160,9 @@ std::string PrintDecision(const ir::Graph& graph, const Decision& decision) {
   std::string text =
       fmt::format("decision {}\npredicted {} measured {} gap {} seed {}\n", kFormat,
                   decision.predicted_us, decision.measured_us, decision.gap, decision.seed);
+  passes::GroupCutter cutter(graph);
   for (const GroupDecision& group : decision.groups) {
-    const passes::Fragment fragment = passes::ExtractGroup(graph, {.nodes = group.nodes});
+    const passes::Fragment fragment = cutter.Cut(group.nodes);
     text += "group";
     for (ir::NodeId node : group.nodes) text += fmt::format(" {}", node);
     text += fmt::format(" kernel {} version {} threads {} us {}\nparams", group.kernel,
@@ -184,6 +186,7 @@ std::string PrintDecision(const ir::Graph& graph, const Decision& decision) {
 Result<Decision> ParseDecision(const ir::Graph& graph, std::string_view text) {
   Reader reader(text);
   Decision decision;
+  passes::GroupCutter cutter(graph);
   reader.NextLine();
   ASSIGN_OR_RETURN(const int format, reader.Field<int>("decision"));
   if (format != kFormat)
@@ -197,7 +200,7 @@ Result<Decision> ParseDecision(const ir::Graph& graph, std::string_view text) {
     reader.NextLine();
     const std::string_view word = reader.Word();
     if (word == "group") {
-      ASSIGN_OR_RETURN(GroupDecision group, ReadGroup(reader, graph));
+      ASSIGN_OR_RETURN(GroupDecision group, ReadGroup(reader, graph, cutter));
       decision.groups.push_back(std::move(group));
     } else if (word == "convert") {
       ASSIGN_OR_RETURN(ConversionDecision conversion, ReadConversion(reader, graph));

@@ -21,8 +21,9 @@ Json ParamsJson(const kernels::Params& params) {
   return json;
 }
 
-Json GroupJson(const ir::Graph& graph, const planner::GroupDecision& group) {
-  const passes::Fragment fragment = passes::ExtractGroup(graph, {.nodes = group.nodes});
+Json GroupJson(const ir::Graph& graph, passes::GroupCutter& cutter,
+               const planner::GroupDecision& group) {
+  const passes::Fragment fragment = cutter.Cut(group.nodes);
   return {{"node", planner::NamesOf(graph, group.nodes)},
           {"op", planner::OpsOf(*fragment.graph)},
           {"kernel", group.kernel},
@@ -53,8 +54,9 @@ Json PlanJson(const runtime::TuneModelResult& result) {
   Json nodes = Json::array(), conversions = Json::array();
   double gap = 0;
   for (const runtime::TunedSegment& segment : result.segments) {
+    passes::GroupCutter cutter(*segment.graph);
     for (const planner::GroupDecision& group : segment.decision.groups)
-      nodes.push_back(GroupJson(*segment.graph, group));
+      nodes.push_back(GroupJson(*segment.graph, cutter, group));
     for (const planner::ConversionDecision& conversion : segment.decision.conversions)
       conversions.push_back(ConversionJson(*segment.graph, conversion));
     gap = std::max(gap, segment.decision.gap);
@@ -69,10 +71,11 @@ Json PlanJson(const runtime::TuneModelResult& result) {
 
 std::vector<exec::StepProfile> StepsOf(const ir::Graph& graph, const planner::Decision& decision) {
   std::vector<exec::StepProfile> steps;
+  passes::GroupCutter cutter(graph);
   for (const planner::GroupDecision& group : decision.groups) {
     exec::StepProfile step;
     step.node = planner::NamesOf(graph, group.nodes);
-    const passes::Fragment fragment = passes::ExtractGroup(graph, {.nodes = group.nodes});
+    const passes::Fragment fragment = cutter.Cut(group.nodes);
     step.op = planner::OpsOf(*fragment.graph);
     step.kernel = group.kernel;
     step.device = "cpu";
