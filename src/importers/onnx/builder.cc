@@ -166,7 +166,8 @@ Status GraphBuilder::RunRule(ops::NeutralNode& neutral, const NodeRecord& node, 
   for (const auto& [name, value] : attributes) neutral.attributes.Set(name, value);
   RETURN_IF_ERROR(ImportSubGraphs(node, frame, scope, &neutral));
   size_t used = node.outputs.size();
-  while (used > 0 && node.outputs[used - 1].empty()) --used;
+  // Of a Split, their number says into how many parts.
+  while (node.op_type != "Split" && used > 0 && node.outputs[used - 1].empty()) --used;
   neutral.outputs.assign(node.outputs.begin(), node.outputs.begin() + static_cast<ptrdiff_t>(used));
   ops::ImportContext context(neutral, scope->graph());
   RETURN_IF_ERROR(ops::Import(context));

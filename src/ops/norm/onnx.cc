@@ -1,7 +1,10 @@
 #include "ops/norm/onnx.h"
 
 #include <limits>
+#include <numeric>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "ops/import.h"
 
@@ -21,9 +24,6 @@ Status ImportBatchNorm(ImportContext& context) {
   const bool training = context.attributes().Int("training_mode", 0) != 0;
   if (context.attributes().Int("spatial", 1) == 0)
     return Unsupported("attribute 'spatial': 0 is not supported");
-  for (size_t i = training ? 3 : 1; i < context.num_outputs(); ++i) {
-    if (OutputUsed(context, i)) return Unsupported("output {} exists in training only", i);
-  }
   ir::Attributes attributes = Epsilon(context, 1e-5);
   if (!training) {
     context.Bind(0, context.Emit1("BatchNormalization", context.node().inputs, attributes));
@@ -60,13 +60,33 @@ Status ImportMeanVariance(ImportContext& context) {
   return OkStatus();
 }
 
-/// The root mean square alone (no mean is subtracted). Inputs x, scale.
+/// Output `i`: one over the root mean square of `x` over the axes from `axis`, which counts from
+/// the last one, on.
+void BindInverseRms(ImportContext& context, size_t i, ir::ValueId x, int64_t axis, double epsilon) {
+  if (!OutputUsed(context, i)) return;
+  std::vector<int64_t> axes(static_cast<size_t>(-axis));
+  std::iota(axes.begin(), axes.end(), axis);
+  const ir::ValueId square =
+      context.Emit1("ReduceMean", {context.Emit1("Mul", {x, x}), context.ConstInts(axes)});
+  const ir::ValueId added =
+      context.Emit1("CastLike", {context.ConstScalar(DType::kF32, epsilon), x});
+  const ir::ValueId root = context.Emit1("Sqrt", {context.Emit1("Add", {square, added})});
+  context.Bind(i, context.Emit1("Reciprocal", {root}));
+}
+
+/// The root mean square alone (no mean is subtracted). Inputs x, scale; output 1 has no name in
+/// what ranks that nobody knows give.
 Status ImportSimplifiedLayerNorm(ImportContext& context) {
-  if (OutputUsed(context, 1)) return Unsupported("output 1 exists in training only");
   ir::Attributes attributes = Epsilon(context, 1e-5);
-  attributes.Set("axis", context.attributes().Int("axis", -1));
-  context.Bind(0, context.Emit1("RMSNormalization", {context.input(0), context.input(1)},
-                                std::move(attributes)));
+  int64_t axis = context.attributes().Int("axis", -1);
+  attributes.Set("axis", axis);
+  const ir::ValueId x = context.input(0);
+  const std::optional<int> rank = context.rank(0);
+  context.Bind(0, context.Emit1("RMSNormalization", {x, context.input(1)}, std::move(attributes)));
+  if (axis >= 0 && rank) axis -= *rank;
+  constexpr int64_t kMostAxes = 8;
+  if (axis < 0 && axis >= -kMostAxes)
+    BindInverseRms(context, 1, x, axis, context.attributes().Float("epsilon", 1e-5));
   return OkStatus();
 }
 
@@ -79,18 +99,17 @@ ir::ValueId EmitSkip(ImportContext& context, size_t bias) {
 }
 
 Status ImportSkipLayerNorm(ImportContext& context) {
-  if (OutputUsed(context, 1) || OutputUsed(context, 2))
-    return Unsupported("outputs 1 and 2 exist in training only");
   const ir::ValueId sum = EmitSkip(context, 4);
-  context.Bind(0, context.Emit1("LayerNormalization", {sum, context.input(2), context.input(3)},
-                                Epsilon(context, 1e-12)));
+  const std::vector<ir::ValueId> normed = context.Emit(
+      "LayerNormalization", {sum, context.input(2), context.input(3)}, Epsilon(context, 1e-12), 3);
+  for (size_t i = 0; i < normed.size(); ++i)
+    if (OutputUsed(context, i)) context.Bind(i, normed[i]);
   return OkStatus();
 }
 
 Status ImportSkipSimplifiedLayerNorm(ImportContext& context) {
-  if (OutputUsed(context, 1) || OutputUsed(context, 2))
-    return Unsupported("outputs 1 and 2 exist in training only");
   const ir::ValueId sum = EmitSkip(context, 3);
+  BindInverseRms(context, 2, sum, -1, context.attributes().Float("epsilon", 1e-12));
   context.Bind(0,
                context.Emit1("RMSNormalization", {sum, context.input(2)}, Epsilon(context, 1e-12)));
   return OkStatus();

@@ -19,6 +19,7 @@ struct TestOptions {
   std::vector<std::string> directories;
   TestTolerance tolerance;
   std::string skip_list;
+  bool reference = false;
   double limit_seconds = 120;
 };
 
@@ -60,7 +61,9 @@ void Report(const TestOptions& options, const std::vector<TestCase>& cases,
 void RunAll(const TestOptions& options, const std::vector<TestCase>& cases,
             std::vector<CaseOutcome>& outcomes) {
   const runtime::SessionOptions session{
-      .threads = 1, .subnormals = *runtime::SubnormalsFromName(options.common.subnormals)};
+      .threads = 1,
+      .reference_only = options.reference,
+      .subnormals = *runtime::SubnormalsFromName(options.common.subnormals)};
   std::vector<size_t> todo;
   for (size_t i = 0; i < cases.size(); ++i)
     if (outcomes[i].result != "skipped") todo.push_back(i);
@@ -121,6 +124,7 @@ void RegisterTest(CLI::App& app, Action& action) {
   sub->add_option("--atol", options->tolerance.atol, "absolute tolerance")
       ->check(NonNegative<double>());
   sub->add_option("--skip-list", options->skip_list, "lines `NAME reason`; NAME may end in *");
+  sub->add_flag("--reference", options->reference, "every operator by its scalar reference");
   sub->add_option("--case-seconds", options->limit_seconds, "longest time for one case")
       ->check(Positive());
   AddCommonOptions(*sub, options->common);
