@@ -219,6 +219,7 @@ std::string Mismatch(const std::string& text) {
 
 int Main(int argc, char** argv) {
   HoldStandardStreams();
+  OutliveFileSizeLimit();
   Arguments arguments;
   CLI::App app(
       "Enhances videos and pictures, keeps all else of them, and names what it cannot keep.",

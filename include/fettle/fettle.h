@@ -185,11 +185,13 @@ typedef struct fettle_session_options {
   const char* subnormals; /* flush|keep: whether the CPU's kernels take numbers nearer to zero than
                              1.2e-38 as zero, or as IEEE 754 says, which may take 100 times as
                              long. The calling thread's own mode is kept. NULL: flush */
+  int64_t max_memory;     /* bytes of host memory that weights, work and results may take; 0: four
+                               fifths of the machine's, for the process. Past it: OUT_OF_MEMORY */
 } fettle_session_options;
 #define FETTLE_SESSION_OPTIONS_INIT                                                             \
   {                                                                                             \
     sizeof(fettle_session_options), 0, 0, NULL, 0, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, NULL, \
-        NULL                                                                                    \
+        NULL, 0                                                                                 \
   }
 
 /* `options` may be NULL, and those set to zero are the defaults: all cores, the CPU alone. Fails
@@ -200,8 +202,7 @@ FETTLE_API fettle_status fettle_session_create(const fettle_model* model,
                                                fettle_session** session);
 FETTLE_API void fettle_session_free(fettle_session* session);
 /* Takes a reference to the tensor's memory for this and later runs; `tensor` may be freed. Setting
- * an input again replaces it. Fails with FETTLE_NOT_FOUND on other names than the model's inputs.
- */
+ * an input again replaces it. Fails with FETTLE_NOT_FOUND on names that are no model input's. */
 FETTLE_API fettle_status fettle_session_set_input(fettle_session* session, const char* name,
                                                   const fettle_tensor* tensor);
 /* The same for a tensor that runs write this output into, which must have its type and shape then;
@@ -382,8 +383,7 @@ typedef struct fettle_transfers {
 } fettle_transfers;
 #define FETTLE_TRANSFERS_INIT \
   { sizeof(fettle_transfers), 0, 0, 0, 0 }
-/* Of the tensor's own maps since it was made, and of the session's runs since it was made or tuned.
- */
+/* Of the tensor's own maps since it was made, of the session's runs since it was made or tuned. */
 FETTLE_API fettle_status fettle_tensor_transfers(const fettle_tensor* tensor,
                                                  fettle_transfers* transfers);
 FETTLE_API fettle_status fettle_session_transfers(const fettle_session* session,

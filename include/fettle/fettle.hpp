@@ -208,8 +208,7 @@ class Model {
   /// From memory, which is copied.
   static Result<Model> LoadBytes(std::span<const std::byte> bytes, const std::string& name) {
     fettle_model* handle = nullptr;
-    const fettle_status code =
-        fettle_model_load_bytes(bytes.data(), bytes.size(), name.c_str(), &handle);
+    const auto code = fettle_model_load_bytes(bytes.data(), bytes.size(), name.c_str(), &handle);
     if (code != FETTLE_OK) return Result<Model>::Failed(code);
     return Model(handle);
   }
@@ -249,17 +248,17 @@ struct SessionOptions {
   bool reference_only = false;
   std::vector<std::string> extra_outputs = {};  // any values of the model
   std::string device = "auto";                  // auto|cpu|opencl[:PLATFORM[:DEVICE]]
-  bool strict_device = false;      // fails rather than let the CPU compute what the device cannot
-  std::string precision = "high";  // high|normal|low, as in fettle.h
-  std::string memory = "auto";     // auto|buffer|image, of the device
-  int queue_window = 0;            // unfinished commands at a time; 0: any
-  double kernel_ms = 0;            // launches aim not to last longer; 0: any
-  /// Keeps the device's built programs in `programs`, "" for the user's cache.
-  bool keep_programs = false;
-  std::string programs = {};
+  bool strict_device = false;        // fails rather than let the CPU compute what the device cannot
+  std::string precision = "high";    // high|normal|low, as in fettle.h
+  std::string memory = "auto";       // auto|buffer|image, of the device
+  int queue_window = 0;              // unfinished commands at a time; 0: any
+  double kernel_ms = 0;              // launches aim not to last longer; 0: any
+  bool keep_programs = false;        // those built for the device, in the folder `programs`
+  std::string programs = {};         // "": the user's cache
   std::string svm = "off";           // off|coarse|fine
   std::string when_busy = "wait";    // wait|fail
   std::string subnormals = "flush";  // flush|keep
+  int64_t max_memory = 0;            // bytes; 0: most of the machine's memory
 };
 
 /// Texts are read during the call.
@@ -307,9 +306,10 @@ class Session {
     raw.svm = options.svm.c_str();
     raw.when_busy = options.when_busy.c_str();
     raw.subnormals = options.subnormals.c_str();
+    raw.max_memory = options.max_memory;
     fettle_session* handle = nullptr;
-    const fettle_status code = fettle_session_create(model.get(), &raw, &handle);
-    if (code != FETTLE_OK) return Result<Session>::Failed(code);
+    if (const auto code = fettle_session_create(model.get(), &raw, &handle); code != FETTLE_OK)
+      return Result<Session>::Failed(code);
     return Session(handle);
   }
   /// Takes ownership.

@@ -48,6 +48,7 @@ Status ReadDevice(const fettle_session_options& options, fettle::runtime::Sessio
 Status ReadOptions(const fettle_session_options& options, fettle::runtime::SessionOptions& wanted) {
   wanted.threads = options.threads;
   wanted.reference_only = options.reference_only != 0;
+  wanted.max_memory = options.max_memory;
   ASSIGN_OR_RETURN(wanted.subnormals,
                    fettle::runtime::SubnormalsFromName(
                        options.subnormals == nullptr ? "flush" : options.subnormals));

@@ -17,6 +17,7 @@ struct StepProfile {
   std::string layout_in, layout_out;  // of the first operand and result
   std::string dtype;                  // storage type of the first result
   std::string device;
+  int64_t runs = 1;  // in bodies of loops; what follows is of all of them
   double ms = 0;
   int64_t macs = 0;
   int64_t bytes = 0;  // operands, constants and results, read and written once
@@ -32,6 +33,7 @@ struct StepTime {
   std::shared_ptr<const StepProfile> step;
   int64_t ns = 0;
   std::shared_ptr<const LaunchForm> form;  // as StepProfile's
+  int64_t runs = 1;                        // `ns` is of all of them
 };
 
 /// Where the time of making programs went, in nanoseconds.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/memory_budget.h"
 #include "base/subnormals.h"
 #include "device/compile_elsewhere.h"
 #include "exec/choose_windows.h"
@@ -122,7 +123,9 @@ Status Program::PackAll(const DeviceSet& devices, PackedStore& packed,
                         const std::atomic<bool>* cancelled, std::vector<StepProfile>& profiles) {
   std::vector<Status> statuses(steps_.size());
   ThreadPool& pool = static_cast<const CpuDevice&>(devices.cpu()).pool();
+  const std::shared_ptr<MemoryBudget> budget = MemoryBudget::Current();
   pool.ParallelFor(std::ssize(steps_), pool.threads(), [&](int64_t task, int) {
+    const MemoryScope scope(budget);
     const auto i = static_cast<size_t>(task);
     if (IsSet(cancelled)) {
       statuses[i] = Cancelled();

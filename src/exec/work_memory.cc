@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/memory_budget.h"
 #include "tensor/tensor.h"
 
 namespace fettle::exec {
@@ -28,6 +29,7 @@ Status WorkMemory::Reserve(const MemoryPlan& plan, const DeviceSet& devices) {
 Status WorkMemory::Reserve(const DeviceNeeds& needs, const Device& device, OnDevice& memory) {
   if (memory.buffer == nullptr || needs.bytes > memory.buffer->request().bytes) {
     memory.buffer.reset();
+    RETURN_IF_ERROR(MemoryBudget::Current()->Check(needs.bytes));
     ASSIGN_OR_RETURN(memory.buffer,
                      device.Allocate({.kind = MemoryKind::kBuffer, .bytes = needs.bytes}));
   }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ops/op.h"
+#include "runtime/loop_times.h"
 
 namespace fettle::runtime {
 namespace {
@@ -141,6 +142,7 @@ class Loop final : public ControlNode {
     operands.insert(operands.end(), inputs.begin() + 2, inputs.end());
     ASSIGN_OR_RETURN(operands[1], Tensor::Create(DType::kBool, Shape{}));
     std::vector<Stack> stacks(scans, Stack(0, false));
+    LoopTimes times(context_.times);
     int64_t i = 0;
     for (; i < trips && condition; ++i) {
       if (i == kMaxIterations - 1) return InvalidModel("the loop does not end");
@@ -149,6 +151,7 @@ class Loop final : public ControlNode {
       operands[0].view().SetInt(0, i);
       operands[1].view().SetInt(0, condition ? 1 : 0);
       ASSIGN_OR_RETURN(std::vector<Tensor> results, runner_->Run(operands));
+      times.EndIteration();
       condition = results[0].view().GetInt(0) != 0;
       for (size_t k = 0; k < carried; ++k) operands[2 + k] = results[1 + k];
       for (size_t k = 0; k < scans; ++k) stacks[k].Add(results[1 + carried + k]);
@@ -178,7 +181,8 @@ class Scan final : public ControlNode {
         body_(node.attributes.SubGraph("body")),
         runner_(MakeRunner(node, "body", context)),
         captures_(node.attributes.Int("captures")),
-        scans_(node.attributes.Int("num_scan_inputs")) {}
+        scans_(node.attributes.Int("num_scan_inputs")),
+        context_(context) {}
 
   Result<std::vector<Tensor>> Run(std::span<const Tensor> inputs) override {
     const size_t states = inputs.size() - captures_ - scans_;
@@ -189,7 +193,9 @@ class Scan final : public ControlNode {
       stacks.emplace_back(Entry("scan_output_axes", k), Entry("scan_output_directions", k) != 0);
     }
     std::vector<Tensor> operands(inputs.begin(), inputs.end());
+    LoopTimes times(context_.times);
     for (int64_t i = 0; i < length; ++i) {
+      if (context_.cancelled) return Error(StatusCode::kCancelled, "cancelled");
       for (size_t k = 0; k < scans_; ++k) {
         const int axis =
             *NormaliseAxis(Entry("scan_input_axes", k), inputs[states + k].shape().rank());
@@ -198,6 +204,7 @@ class Scan final : public ControlNode {
                          TakeSlice(inputs[states + k], axis, reverse ? length - 1 - i : i));
       }
       ASSIGN_OR_RETURN(std::vector<Tensor> results, runner_->Run(operands));
+      times.EndIteration();
       for (size_t k = 0; k < states; ++k) operands[k] = results[k];
       for (size_t k = 0; k < scan_outputs; ++k) stacks[k].Add(results[states + k]);
     }
@@ -242,6 +249,7 @@ class Scan final : public ControlNode {
   std::shared_ptr<const ir::Graph> body_;
   std::unique_ptr<GraphRunner> runner_;
   size_t captures_, scans_;
+  Context& context_;
 };
 
 Status CheckBody(const ir::Node& node, std::string_view attribute, size_t inputs) {

@@ -98,8 +98,6 @@ class Model {
   const std::shared_ptr<const planner::PlanBook>& plans() const { return plans_; }
   /// Where the model comes from a package; null otherwise.
   const Package* package() const { return package_.get(); }
-  /// Package::damage: to be asked after whatever may have read constants for the first time.
-  Status damage() const { return package_ == nullptr ? OkStatus() : package_->damage(); }
 
  private:
   Model() = default;

@@ -4,9 +4,11 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory_budget.h"
 #include "runtime/context.h"
 #include "runtime/graph_runner.h"
 #include "runtime/lane_choice.h"
+#include "runtime/loop_times.h"
 #include "runtime/plan_accuracy.h"
 #include "runtime/session_parts.h"
 
@@ -35,6 +37,8 @@ class Session::Impl {
         lanes_(threads, options.adapts_lanes),
         cpu_alone_(accelerators_.empty()),
         extra_outputs_(options.extra_outputs),
+        budget_(options.max_memory > 0 ? std::make_shared<MemoryBudget>(options.max_memory)
+                                       : nullptr),
         judges_next_run_(options.judges_first_run &&
                          options.precision != planner::Precision::kHigh) {}
 
@@ -48,9 +52,7 @@ class Session::Impl {
       inputs.emplace(input.name, Tensor::Borrow(input.dtype, shape->second, nullptr));
     }
     ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, inputs_.InOrder(inputs));
-    const Status status = runner_->Prepare(ordered);
-    RETURN_IF_ERROR(model_->damage());
-    return status;
+    return runner_->Prepare(ordered);
   }
 
   Status PrepareOn(const BufferMap& inputs, const BufferMap& outputs) {
@@ -106,11 +108,7 @@ class Session::Impl {
 
   const std::vector<exec::StepProfile>& profile() {
     if (profile_.empty()) {
-      for (const exec::StepTime& time : context_.times) {
-        profile_.push_back(*time.step);
-        profile_.back().form = time.form;
-        profile_.back().ms = static_cast<double>(time.ns) * 1e-6;
-      }
+      for (const exec::StepTime& time : context_.times) profile_.push_back(ProfileOf(time));
     }
     return profile_;
   }
@@ -118,6 +116,7 @@ class Session::Impl {
   void Cancel() { context_.cancelled = true; }
   const Context& context() const { return context_; }
   const Model& model() const { return *model_; }
+  const std::shared_ptr<MemoryBudget>& budget() const { return budget_; }
 
  private:
   /// Those on a device without bytes.
@@ -164,10 +163,8 @@ class Session::Impl {
     context_.stream.set_threads(cpu_alone_ ? lanes_.Begin(ordered) : context_.limits.threads);
     Result<std::vector<Tensor>> results = runner_->Run(ordered, bindings);
     own_ns_ = NowNs() - begin - (WaitedNs() - waited);
-    // Constants are checked when they are first read, which may have been now.
-    RETURN_IF_ERROR(model_->damage());
     if (!results.ok()) return results.status();
-    if (cpu_alone_) lanes_.End(NowNs() - begin, context_.times.size());
+    if (cpu_alone_) lanes_.End(NowNs() - begin, StepsRun(context_.times));
     if (!accelerators_.empty()) cpu_alone_ = RanOnCpuAlone();
     for (size_t i = 0; i < results->size(); ++i) {
       outputs->emplace(graph_->value(graph_->outputs[i]).name, std::move((*results)[i]));
@@ -209,7 +206,8 @@ class Session::Impl {
     ASSIGN_OR_RETURN(const std::unique_ptr<Session> exact,
                      Session::Create(model_, {.threads = context_.limits.threads,
                                               .extra_outputs = extra_outputs_,
-                                              .subnormals = context_.stream.subnormals()}));
+                                              .subnormals = context_.stream.subnormals(),
+                                              .max_memory = budget_ ? budget_->limit() : 0}));
     TensorMap want;
     RETURN_IF_ERROR(exact->Run(inputs, &want));
     if (context_.cancelled) return Error(StatusCode::kCancelled, "cancelled");
@@ -233,6 +231,7 @@ class Session::Impl {
   RunLanes lanes_;
   bool cpu_alone_;  // as far as runs have shown
   std::vector<std::string> extra_outputs_;
+  std::shared_ptr<MemoryBudget> budget_;  // null: the process's
   bool judges_next_run_;
   std::vector<exec::StepProfile> profile_;
   int64_t own_ns_ = 0;  // of the last run, without waiting
@@ -249,6 +248,8 @@ Status CheckThreads(int threads) {
 Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> model,
                                                  SessionOptions options) {
   RETURN_IF_ERROR(CheckThreads(options.threads));
+  if (options.max_memory < 0)
+    return InvalidArgument("max_memory: expected 0 or more, got {}", options.max_memory);
   ASSIGN_OR_RETURN(std::shared_ptr<const ir::Graph> graph, GraphFor(*model, options.extra_outputs));
   const int threads = options.threads == 0 ? GetCpuInfo().cores : options.threads;
   std::erase(options.accelerators, nullptr);
@@ -268,15 +269,19 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
 }
 
 Status Session::Prepare(const std::map<std::string, Shape>& input_shapes) {
+  const MemoryScope scope(impl_->budget());
   return impl_->Prepare(input_shapes);
 }
 Status Session::Run(const TensorMap& inputs, TensorMap* outputs) {
+  const MemoryScope scope(impl_->budget());
   return impl_->Run(inputs, outputs);
 }
 Status Session::PrepareOn(const BufferMap& inputs, const BufferMap& outputs) {
+  const MemoryScope scope(impl_->budget());
   return impl_->PrepareOn(inputs, outputs);
 }
 Status Session::RunOn(const BufferMap& inputs, const BufferMap& outputs, TensorMap* results) {
+  const MemoryScope scope(impl_->budget());
   return impl_->RunOn(inputs, outputs, results);
 }
 int64_t Session::host_ns() const { return impl_->host_ns(); }

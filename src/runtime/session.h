@@ -59,6 +59,10 @@ struct SessionOptions {
   Subnormals subnormals = Subnormals::kFlush;
   /// How many preparations (one per set of input shapes) are kept.
   int max_preparations = 8;
+  /// Bytes of host memory that what the session makes may take together: packed constants, work
+  /// memory and results that are alive. What would pass it fails with kOutOfMemory before it is
+  /// allocated. 0: MemoryBudget::Process, which is one for all.
+  int64_t max_memory = 0;
 
   /// The first of `accelerators`, null: none.
   const Device* accelerator() const {

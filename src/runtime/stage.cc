@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory_budget.h"
 #include "base/memory_marks.h"
 
 namespace fettle::runtime {
@@ -59,6 +60,7 @@ bool MayRunAgain(const Bindings& bindings, const std::vector<const std::byte*>& 
 /// Where transfers from a device take less time to, if there is such memory.
 Result<Tensor> NewOutput(DType dtype, const Shape& shape, const DeviceSet& devices) {
   const int64_t bytes = StorageBytes(dtype, shape.elements());
+  RETURN_IF_ERROR(MemoryBudget::Current()->Check(bytes));
   for (const Device* device : devices.beside_cpu()) {
     const int64_t with_slack = bytes + static_cast<int64_t>(kTensorSlack);
     std::shared_ptr<std::byte> memory = device->AllocateForTransfers(with_slack);

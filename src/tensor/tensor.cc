@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/hash.h"
+#include "base/memory_budget.h"
 #include "base/memory_marks.h"
 
 namespace fettle {
@@ -22,7 +23,12 @@ std::align_val_t AlignmentOf(size_t size) {
 
 struct AlignedDelete {
   std::align_val_t alignment;
-  void operator()(std::byte* p) const { ::operator delete(p, alignment); }
+  std::shared_ptr<MemoryBudget> budget;
+  int64_t bytes;
+  void operator()(std::byte* p) const {
+    ::operator delete(p, alignment);
+    budget->GiveBack(bytes);
+  }
 };
 
 template <typename W>
@@ -42,14 +48,18 @@ Result<std::shared_ptr<std::byte>> AllocateHost(int64_t bytes) {
   FETTLE_CHECK(bytes >= 0, "negative allocation");
   const size_t size = bytes + kTensorSlack;
   const std::align_val_t alignment = AlignmentOf(size);
+  const std::shared_ptr<MemoryBudget>& budget = MemoryBudget::Current();
+  RETURN_IF_ERROR(budget->Take(bytes));
   auto* memory = static_cast<std::byte*>(::operator new(size, alignment, std::nothrow));
-  if (memory == nullptr)
+  if (memory == nullptr) {
+    budget->GiveBack(bytes);
     return Error(StatusCode::kOutOfMemory, "out of memory: {} bytes of host memory", bytes);
+  }
   // A hint: what the system makes of it is its own.
   if (size >= kLarge) ::madvise(memory, size / kHugePage * kHugePage, MADV_HUGEPAGE);
   std::memset(memory + bytes, 0, kTensorSlack);
   marks::Fresh(memory, bytes);
-  return std::shared_ptr<std::byte>(memory, AlignedDelete{alignment});
+  return std::shared_ptr<std::byte>(memory, AlignedDelete{alignment, budget, bytes});
 }
 
 double HostView::GetDouble(int64_t offset) const {

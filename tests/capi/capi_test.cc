@@ -50,6 +50,21 @@ TEST(CApi, RefusesUnknownWaysWithSubnormals) {
   EXPECT_THAT(refused.message(), HasSubstr("subnormals: expected flush|keep"));
 }
 
+TEST(CApi, RefusesWhatPassesItsMemory) {
+  const fettle::Model model = DemoModel();
+  fettle::Session session =
+      fettle::Session::Create(model, {.threads = 1, .max_memory = 1 << 20}).value();
+  for (int64_t size : {8, 512, 8}) {
+    session.SetInput("picture", Picture(size, size, 0.25f)).value();
+    const auto run = session.Run();
+    EXPECT_EQ(run.ok(), size == 8);
+    if (run.ok()) continue;
+    EXPECT_EQ(run.code(), FETTLE_OUT_OF_MEMORY);
+    EXPECT_THAT(run.message(), HasSubstr("the limit is 1048576"));
+  }
+  EXPECT_EQ(fettle::Session::Create(model, {.max_memory = -1}).code(), FETTLE_INVALID_ARGUMENT);
+}
+
 TEST(CApi, RunsAtSeveralShapes) {
   const fettle::Model model = DemoModel();
   fettle::Session session = fettle::Session::Create(model, {.threads = 2}).value();

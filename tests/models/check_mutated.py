@@ -4,22 +4,30 @@
 
 Each of COUNT times takes one of the FILEs (models, packages, pictures, arrays, databases), overwrites bytes, cuts it off,
 repeats or drops a part, or splices two files, and gives it to the command that reads such a file. Wanted: an exit code
-of the documented ones, within 20 s; where it is not 0, something on standard error. Prints what failed, and the count; a
-file that failed stays in the current folder.
+of the documented ones, within 20 s; where it is not 0, something on standard error. What a run refuses of a package is refused
+when it is loaded. Prints what failed, and the count; a file that failed stays in the current folder.
 """
 
 import collections
+import concurrent.futures
+import os
 import pathlib
 import random
 import subprocess
 import sys
 import tempfile
+import time
 
 COMMANDS = {".onnx": ["run", "{}"], ".fettle": ["run", "{}"], ".npy": ["run", "{model}", "-i", "{}"],
             ".png": ["run", "{model}", "-i", "{}", "--strict"], ".jpg": ["run", "{model}", "-i", "{}", "--strict"],
             ".pb": ["run", "{model}", "-i", "{}"], ".db": ["db", "verify", "--cache", "{folder}"],
             ".json": ["tune-kernel", "{}", "--evals", "1"]}
+# What reads the same file and runs nothing.
+LOADS = {".fettle": ["inspect", "{}"]}
 EXIT_CODES = range(6)  # docs/cli.md
+MOST_SECONDS = 20
+# A file of a few bytes may ask for any amount of memory.
+MEMORY = {"FETTLE_MAX_MEMORY": "2GB"}
 
 
 def mutate(data, other, draw):
@@ -46,9 +54,9 @@ def mutate(data, other, draw):
 def fault(program, words):
     """What is wrong with how the program took a file (empty: nothing), and its exit code."""
     try:
-        result = subprocess.run([program, *words], capture_output=True, timeout=20)
+        result = subprocess.run([program, *words], capture_output=True, timeout=MOST_SECONDS, env={**os.environ, **MEMORY}, check=False)
     except subprocess.TimeoutExpired:
-        return "took over 20 s", None
+        return f"took over {MOST_SECONDS} s", None
     if result.returncode not in EXIT_CODES:
         return f"exit code {result.returncode}: {result.stderr[-300:]!r}", None
     if result.returncode and not result.stderr.strip():
@@ -56,31 +64,57 @@ def fault(program, words):
     return "", result.returncode
 
 
+class Mutations:
+    """Changed files of `files`, the first .onnx file of which runs the pictures and arrays; the same seed makes the same."""
+
+    def __init__(self, program, files, seed):
+        self.program, self.files, self.seed = program, files, seed
+        self.contents = {path: path.read_bytes() for path in files}
+        self.model = str(next(path for path in files if path.suffix == ".onnx").resolve())
+
+    def attempt(self, number):
+        """(the file that was changed, its bytes, what is wrong, the exit code) of one case."""
+        draw = random.Random(f"{self.seed}-{number}")
+        path = draw.choice(self.files)
+        like = draw.choice([other for other in self.files if other.suffix == path.suffix])
+        data = mutate(self.contents[path], self.contents[like], draw)
+        with tempfile.TemporaryDirectory() as folder:
+            changed = pathlib.Path(folder, f"tuning{path.suffix}")  # the name that a database has
+            changed.write_bytes(data)
+            spell = lambda words: [word.format(changed, model=self.model, folder=folder) for word in words]
+            problem, code = fault(self.program, spell(COMMANDS[path.suffix]))
+            if not problem and code and path.suffix in LOADS:
+                problem, loaded = fault(self.program, spell(LOADS[path.suffix]))
+                if not problem and loaded == 0:
+                    problem = f"a run refuses with exit code {code} what was loaded"
+        return path, data, problem, code
+
+    def run(self, count, out, seconds=float("inf")):
+        """Prints what failed, which stays below `out`, and the exit codes: how many (passed, failed) there were."""
+        ends, codes, failed = time.monotonic() + seconds, collections.Counter(), 0
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            timed = lambda number: self.attempt(number) if time.monotonic() < ends else None
+            for number, answer in enumerate(pool.map(timed, range(count))):
+                if answer is None:
+                    break
+                path, data, problem, code = answer
+                codes[code] += 1
+                if problem:
+                    failed += 1
+                    out.mkdir(parents=True, exist_ok=True)
+                    kept = out / f"failed_{self.seed}_{number}{path.suffix}"
+                    kept.write_bytes(data)
+                    print(f"{kept} ({path.name}), {COMMANDS[path.suffix][0]}: {problem}", flush=True)
+        print("exit codes: " + ", ".join(f"{code}: {times}" for code, times in sorted(codes.items(), key=str)))
+        return sum(codes.values()) - failed, failed
+
+
 def main():
     if len(sys.argv) < 5:
         sys.exit(__doc__)
-    program, count, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    files = [pathlib.Path(name) for name in sys.argv[4:]]
-    contents = {path: path.read_bytes() for path in files}
-    model = str(next(path for path in files if path.suffix == ".onnx").resolve())
-    draw = random.Random(seed)
-    failed, codes = 0, collections.Counter()
-    with tempfile.TemporaryDirectory() as folder:
-        for i in range(count):
-            path = draw.choice(files)
-            like = draw.choice([other for other in files if other.suffix == path.suffix])
-            changed = pathlib.Path(folder) / f"tuning{path.suffix}"  # the name that a database has
-            changed.write_bytes(mutate(contents[path], contents[like], draw))
-            words = [word.format(changed, model=model, folder=folder) for word in COMMANDS[path.suffix]]
-            problem, code = fault(program, words)
-            codes[code] += 1
-            if problem:
-                failed += 1
-                kept = pathlib.Path(f"failed_{seed}_{i}{path.suffix}")
-                kept.write_bytes(changed.read_bytes())
-                print(f"{kept} ({path.name}), {' '.join(words[:1])}: {problem}")
-    print("exit codes: " + ", ".join(f"{code}: {times}" for code, times in sorted(codes.items(), key=str)))
-    print(f"{count - failed} passed, {failed} failed, 0 skipped")
+    mutations = Mutations(sys.argv[1], [pathlib.Path(name) for name in sys.argv[4:]], int(sys.argv[3]))
+    passed, failed = mutations.run(int(sys.argv[2]), pathlib.Path())
+    print(f"{passed} passed, {failed} failed, 0 skipped")
     return 1 if failed else 0
 
 

@@ -45,6 +45,13 @@ class Arrays(unittest.TestCase):
         off = numpy.frombuffer(bytes(33), numpy.uint8)[1:].view(numpy.float32)
         self.refused(fettle.InvalidArgument, "aligned", x=off, y=X)
 
+    def test_memory_past_the_limit(self):
+        bounded = fettle.Session(small_models.add(), threads=1, max_memory=4096)
+        self.assertEqual(bounded(x=X, y=X).sum(), 2 * X.sum())
+        large = numpy.zeros(4096, numpy.float32)
+        with self.assertRaisesRegex(fettle.OutOfMemory, "the limit is 4096"):
+            bounded.run({"x": large, "y": large})
+
     def test_objects_that_refuse_to_be_exported(self):
         class Refusing:
             def __dlpack__(self, **options):

@@ -1,6 +1,4 @@
-"""Small ONNX files, written without the onnx package, which a fresh environment lacks."""
-
-import numpy
+"""Small ONNX files, written without the onnx package, which a fresh environment lacks; only constants need numpy."""
 
 FLOAT, INT64, STRING = 1, 7, 8
 _TYPES = {"float32": 1, "uint8": 2, "int8": 3, "int32": 6, "int64": 7, "bool": 9, "float16": 10, "float64": 11}
@@ -25,13 +23,15 @@ def _field(number, value):
 
 
 def node(op, inputs, outputs, **attributes):
-    """A NodeProto; attributes are integers or lists of them."""
+    """A NodeProto; attributes are integers, lists of them or graphs."""
     message = b"".join(_field(1, name) for name in inputs) + b"".join(_field(2, name) for name in outputs)
     message += _field(4, op)
     for name, value in attributes.items():
         attribute = _field(1, name)
         if isinstance(value, int):
             attribute += _field(3, value) + _field(20, 2)
+        elif isinstance(value, bytes):
+            attribute += _field(6, value) + _field(20, 5)
         else:
             attribute += b"".join(_field(8, item) for item in value) + _field(20, 7)
         message += _field(5, attribute)
@@ -49,17 +49,24 @@ def value(name, shape, dtype="float32", denotations=()):
 
 def constant(name, array):
     """A TensorProto."""
+    import numpy
+
     array = numpy.asarray(array)
     dims = b"".join(_field(1, extent) for extent in array.shape)
     return dims + _field(2, _TYPES[array.dtype.name]) + _field(8, name) + _field(9, array.tobytes())
 
 
+def graph(nodes, inputs, outputs, constants=()):
+    """A GraphProto."""
+    message = b"".join(_field(1, item) for item in nodes) + _field(2, "small")
+    message += b"".join(_field(5, item) for item in constants)
+    return message + b"".join(_field(11, item) for item in inputs) + b"".join(_field(12, item) for item in outputs)
+
+
 def model(nodes, inputs, outputs, constants=(), metadata=(), opset=17):
     """The bytes of a ModelProto."""
-    graph = b"".join(_field(1, item) for item in nodes) + _field(2, "small")
-    graph += b"".join(_field(5, item) for item in constants)
-    graph += b"".join(_field(11, item) for item in inputs) + b"".join(_field(12, item) for item in outputs)
-    message = _field(1, 8) + _field(2, "small_models") + _field(7, graph) + _field(8, _field(1, "") + _field(2, opset))
+    message = _field(1, 8) + _field(2, "small_models") + _field(7, graph(nodes, inputs, outputs, constants))
+    message += _field(8, _field(1, "") + _field(2, opset))
     for key, text in dict(metadata).items():
         message += _field(14, _field(1, key) + _field(2, text))
     return message
@@ -78,6 +85,8 @@ def identity(dtype="float32"):
 
 def product(size, depth=1):
     """y = x times W, `depth` times; W is 1/size everywhere, so that ones stay ones."""
+    import numpy
+
     weights = numpy.full((size, size), 1 / size, numpy.float32)
     names = ["x", *(f"h{i}" for i in range(depth - 1)), "y"]
     return model([node("MatMul", [names[i], "w"], [names[i + 1]]) for i in range(depth)],

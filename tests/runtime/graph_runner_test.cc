@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "ops/op.h"
+#include "runtime/loop_times.h"
 
 namespace fettle::runtime {
 namespace {
@@ -169,6 +170,71 @@ output %all
   EXPECT_THAT(Values<float>((*out)[0]), ElementsAre(16));
   EXPECT_EQ((*out)[1].shape(), (Shape{3, 1}));
   EXPECT_THAT(Values<float>((*out)[1]), ElementsAre(12, 14, 16));
+}
+
+TEST_F(GraphRunnerTest, IterationsOfALoopHaveOneRowOfTimes) {
+  const auto runner = Load(R"(
+input %m: i64[]
+input %x: f32[?]
+%y, %z = Loop(%m, _, %x, %x) {captures=0, body=graph
+  input %i: i64[]
+  input %go: bool[]
+  input %same: f32[?]
+  input %grows: f32[?]
+  %on = Identity(%go)
+  %next = Neg(%same)
+  %more = Concat(%grows, %same) {axis=0}
+  output %on
+  output %next
+  output %more
+end}
+output %y
+output %z
+)");
+  const auto run = [&](int64_t trips) {
+    context_.times.clear();
+    const auto out =
+        runner->Run(std::vector{Make<int64_t>(Shape{}, {trips}), Make<float>({1}, {2})});
+    ASSERT_TRUE(out.ok()) << out.status().message();
+    EXPECT_EQ((*out)[1].elements(), trips + 1);
+    int64_t runs = 0;
+    for (const exec::StepTime& time : context_.times) runs += time.runs;
+    EXPECT_GE(runs, trips);
+    EXPECT_EQ(static_cast<size_t>(runs), StepsRun(context_.times));
+  };
+  run(1);
+  const size_t steps = context_.times.size();
+  run(3 * LoopTimes::kMostForms);
+  EXPECT_LE(context_.times.size(), steps * LoopTimes::kMostForms);
+}
+
+TEST_F(GraphRunnerTest, IterationsOfOneShapeAddUp) {
+  const auto runner = Load(R"(
+input %m: i64[]
+input %x: f32[4]
+%y = Loop(%m, _, %x) {captures=0, body=graph
+  input %i: i64[]
+  input %go: bool[]
+  input %v: f32[4]
+  %on = Identity(%go)
+  %w = Neg(%v)
+  output %on
+  output %w
+end}
+output %y
+)");
+  const auto rows = [&](int64_t trips) {
+    context_.times.clear();
+    EXPECT_TRUE(
+        runner->Run(std::vector{Make<int64_t>(Shape{}, {trips}), Make<float>({4}, {1, 2, 3, 4})})
+            .ok());
+    return context_.times;
+  };
+  const auto once = rows(1), often = rows(1000);
+  ASSERT_EQ(once.size(), often.size());
+  const exec::StepProfile row = ProfileOf(often.back()), one = ProfileOf(once.back());
+  EXPECT_EQ(row.runs, 1000);
+  EXPECT_EQ(row.bytes, 1000 * one.bytes);
 }
 
 TEST_F(GraphRunnerTest, LoopsThatNeverRunStackNothingOfTheBodysShape) {

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -28,5 +29,9 @@ inline void HoldStandardStreams() {
     if (fcntl(stream, F_GETFD) < 0)
       (void)open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY);
 }
+
+/// Lets writes past the limit on a file's size (RLIMIT_FSIZE) fail with EFBIG, where the signal of
+/// that would end the program without a word.
+inline void OutliveFileSizeLimit() { (void)signal(SIGXFSZ, SIG_IGN); }
 
 }  // namespace fettle::enhance

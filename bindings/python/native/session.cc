@@ -22,16 +22,18 @@ bool ReadNames(const fettle_model* model, bool of_outputs, Names* names) {
 }
 
 /// Session(model, threads, reference, extra_outputs, device, strict, precision, memory,
-/// queue_window, kernel_ms, programs, svm, when_busy, subnormals)
+/// queue_window, kernel_ms, programs, svm, when_busy, subnormals, max_memory)
 PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject *model = nullptr, *extra = nullptr;
   fettle_session_options options = FETTLE_SESSION_OPTIONS_INIT;
-  if (PyArg_ParseTuple(args, "OipO!zpzzidzzzz", &model, &options.threads, &options.reference_only,
+  long long limit = 0;
+  if (PyArg_ParseTuple(args, "OipO!zpzzidzzzzL", &model, &options.threads, &options.reference_only,
                        &PyTuple_Type, &extra, &options.device, &options.strict_device,
                        &options.precision, &options.memory, &options.queue_window,
                        &options.kernel_ms, &options.programs, &options.svm, &options.when_busy,
-                       &options.subnormals) == 0)
+                       &options.subnormals, &limit) == 0)
     return nullptr;
+  options.max_memory = limit;
   const fettle_model* const handle = OpenModel(model);
   if (handle == nullptr) return nullptr;
   Ref self(reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc))(type, 0));

@@ -150,11 +150,8 @@ class GraphReader {
   Result<Constant> ReadSection(uint32_t section, DType dtype, const Shape& shape, uint64_t bytes) {
     if (section >= sections_->size() || sections_->bytes(section).size() != bytes)
       return Corrupt("a constant's section does not fit its type and shape");
-    if (dtype == DType::kBool) {
-      RETURN_IF_ERROR(sections_->Check(section));
-      if (!AreElements(dtype, sections_->bytes(section)))
-        return Corrupt("a constant's elements do not fit its type");
-    }
+    if (dtype == DType::kBool && !AreElements(dtype, sections_->bytes(section)))
+      return Corrupt("a constant's elements do not fit its type");
     return Constant::FromBytes(dtype, shape, sections_->bytes(section), sections_,
                                Sections::Guard(sections_, section));
   }

@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "base/hash.h"
-#include "base/log.h"
 #include "runtime/package/format.h"
 #include "runtime/package/graph_reader.h"
 #include "runtime/package/index_generated.h"
@@ -111,13 +110,12 @@ Result<std::shared_ptr<const Package>> Package::Open(std::span<const std::byte> 
                                                      std::shared_ptr<const void> owner,
                                                      const std::string& name) {
   std::shared_ptr<Package> opened(new Package());
-  const Status status = opened->Read(bytes, std::move(owner), name);
+  const Status status = opened->Read(bytes, std::move(owner));
   if (!status.ok()) return package::OneLine(status).WithContext(name);
   return std::shared_ptr<const Package>(std::move(opened));
 }
 
-Status Package::Read(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
-                     const std::string& name) {
+Status Package::Read(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
   using package::Corrupt;
   ASSIGN_OR_RETURN(const package::Header header, package::ReadHeader(bytes));
   ASSIGN_OR_RETURN(const index::Package* table, package::ReadIndex(bytes, header));
@@ -125,7 +123,8 @@ Status Package::Read(std::span<const std::byte> bytes, std::shared_ptr<const voi
       const std::vector<package::SectionRange> ranges,
       package::ReadSections(*table, package::SectionsBegin(header.index_bytes), bytes.size()));
   info_ = package::ReadInfo(*table->info());
-  sections_ = std::make_shared<const package::Sections>(name, bytes, std::move(owner), ranges);
+  sections_ = std::make_shared<const package::Sections>(bytes, std::move(owner), ranges);
+  RETURN_IF_ERROR(sections_->Check());
   ASSIGN_OR_RETURN(graph_, package::ReadGraph(*table, header.index_bytes, sections_));
   for (const index::Decision* decision : *table->decisions()) {
     decisions_.push_back({{.structure = decision->structure(),
@@ -151,11 +150,6 @@ Status Package::Read(std::span<const std::byte> bytes, std::shared_ptr<const voi
 std::vector<ProgramBinary> Package::programs() const {
   std::vector<ProgramBinary> binaries;
   for (const Program& program : programs_) {
-    const Status status = sections_->Check(program.section);
-    if (!status.ok()) {
-      Log(LogLevel::kWarn, "{}", status.message());
-      continue;
-    }
     const std::span<const std::byte> bytes = sections_->bytes(program.section);
     binaries.push_back({program.key, {bytes.begin(), bytes.end()}});
   }
@@ -174,7 +168,6 @@ void Package::ProvidePacked(exec::PackedStore& store) const {
         packed.key,
         [sections = sections_,
          section = packed.section]() -> Result<std::shared_ptr<const exec::PackedBlob>> {
-          RETURN_IF_ERROR(sections->Check(section));
           const std::span<const std::byte> bytes = sections->bytes(section);
           // Nobody writes to a blob; operands have no const form.
           auto* data = const_cast<std::byte*>(bytes.data());

@@ -61,9 +61,9 @@ class Package {
  public:
   /// Whether a file that starts with `bytes` is, or was, a package.
   static bool IsPackage(std::span<const std::byte> bytes);
-  /// Checks the header and the index and makes the graph; sections are checked when they are first
-  /// used. `owner` keeps `bytes` alive, which are 64-byte aligned; `name` starts messages. Fails
-  /// with kCorrupt, kVersionMismatch (another format), or kUnsupported (an unknown operator).
+  /// Checks all of it, each byte once, and makes the graph. `owner` keeps `bytes` alive, which are
+  /// 64-byte aligned; `name` starts messages. Fails with kCorrupt, kVersionMismatch (another
+  /// format), or kUnsupported (an unknown operator).
   static Result<std::shared_ptr<const Package>> Open(std::span<const std::byte> bytes,
                                                      std::shared_ptr<const void> owner,
                                                      const std::string& name);
@@ -72,16 +72,12 @@ class Package {
   const std::shared_ptr<const ir::Graph>& graph() const { return graph_; }
   const std::vector<planner::BookEntry>& decisions() const { return decisions_; }
   size_t program_count() const { return programs_.size(); }
-  /// Programs as their driver built them, copied. What is damaged is left out with a warning
-  /// through the log, and damage() says so.
+  /// Programs as their driver built them, copied.
   std::vector<ProgramBinary> programs() const;
   size_t packed_count() const { return packed_.size(); }
   int64_t packed_bytes() const;
-  /// Hands the packed weights to `store`, each checked when it is first asked for.
+  /// Hands the packed weights to `store`.
   void ProvidePacked(exec::PackedStore& store) const;
-  /// OK, or what is wrong with a section that was read; what was computed since the package was
-  /// opened may then be wrong too.
-  Status damage() const { return sections_->damage(); }
 
  private:
   struct Packed {
@@ -89,8 +85,7 @@ class Package {
     uint32_t section = 0;
   };
   Package() = default;
-  Status Read(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
-              const std::string& name);
+  Status Read(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
 
   PackageInfo info_;
   std::shared_ptr<const package::Sections> sections_;

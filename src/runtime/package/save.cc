@@ -122,8 +122,6 @@ Status Save(const std::string& path, const Model& model, const planner::PlanBook
   }
   ASSIGN_OR_RETURN(const std::vector<Offset<index::Program>> programs,
                    WritePrograms(builder, sections, extras.programs));
-  // What was read of a damaged package must not go into a new one.
-  RETURN_IF_ERROR(model.damage());
   const std::vector<index::Section> table = SectionTable(sections);
   const auto info_offset = WriteInfo(builder, info);
   const auto section_offset = builder.CreateVectorOfStructs(table);

@@ -162,8 +162,6 @@ int Compare(const CompareOptions& options) {
     auto compared =
         CompareNodes(*job->model, job->bound.tensors(), *outputs->session, outputs->limits,
                      [&](double share) { progress.UpdateFraction(share); });
-    const Status damage = job->model->damage();
-    if (!damage.ok()) return Fail(damage);
     if (!compared.ok()) return Fail(compared.status());
     nodes = *std::move(compared);
   }

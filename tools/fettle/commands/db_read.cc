@@ -1,10 +1,13 @@
 // What `fettle db` says about a database.
 #include <fmt/core.h>
 
+#include <cerrno>
+#include <cstring>
 #include <ctime>
-#include <fstream>
 #include <iostream>
+#include <sstream>
 
+#include "base/file.h"
 #include "commands/db.h"
 #include "io/db_lines.h"
 #include "io/tensor_io.h"
@@ -151,11 +154,15 @@ Status DbList(const DbOptions& options) {
 Status DbExport(const DbOptions& options) {
   ASSIGN_OR_RETURN(const auto database, OpenDb(options, Database::Access::kRead));
   const bool to_stdout = options.file == "-";
-  std::ofstream file;
-  if (!to_stdout) file.open(options.file, std::ios::binary);
-  const Result<LineCounts> counts = ExportLines(*database, to_stdout ? std::cout : file);
+  std::ostringstream lines;
+  errno = 0;
+  const Result<LineCounts> counts = ExportLines(*database, to_stdout ? std::cout : lines);
+  if (!counts.ok() && to_stdout && counts.status().code() == StatusCode::kIo && errno != 0)
+    return Error(StatusCode::kIo, "cannot write to standard output: {}", std::strerror(errno));
   if (!counts.ok())
     return counts.status().WithContext(to_stdout ? "standard output" : options.file);
+  if (!to_stdout)
+    RETURN_IF_ERROR(AsWriteFailure(WriteTextFile(options.file, std::move(lines).str())));
   if (counts->unprintable > 0)
     PrintWarnings({Count(counts->unprintable, "row") + " left out for texts that are no UTF-8"});
   if (to_stdout) return OkStatus();

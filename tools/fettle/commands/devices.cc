@@ -1,6 +1,7 @@
 // fettle devices: what this machine offers, and which options are in force.
 #include <fmt/core.h>
 
+#include "base/memory_budget.h"
 #include "commands/command.h"
 #include "device/cpu/cpu_device.h"
 #include "jobs/command_line.h"
@@ -25,6 +26,7 @@ Json OptionsJson(const CommonOptions& options) {
           {"kernel_ms", options.kernel_ms},
           {"svm", options.svm},
           {"subnormals", options.subnormals},
+          {"max_memory", MemoryBudget::Process().limit()},
           {"cache", options.no_cache        ? "off"
                     : options.cache.empty() ? "default"
                                             : options.cache}};

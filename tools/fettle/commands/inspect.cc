@@ -205,8 +205,6 @@ int InspectCommand(const InspectOptions& options) {
   const auto shapes = ParseShapes(options.common.shapes);
   if (!shapes.ok()) return Fail(shapes.status());
   auto inspection = Inspect(**model, *shapes, options.binary, !unsupported.ok(), warnings);
-  const Status damage = (*model)->damage();
-  if (!damage.ok()) return Fail(damage);
   if (!inspection.ok() && !unsupported.ok()) return ReportUnsupported(options, unsupported);
   if (!inspection.ok()) return Fail(inspection.status());
   PrintWarnings(warnings);

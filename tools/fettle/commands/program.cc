@@ -2,8 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <new>
+#include <system_error>
 
 #include "commands/command.h"
 #include "commands/hand_over.h"
@@ -62,6 +64,10 @@ int Perform(const Action& action) {
     return FlushOutput(action());
   } catch (const std::bad_alloc&) {
     return Fail(Status(StatusCode::kOutOfMemory, "out of memory"));
+  } catch (const std::system_error& error) {
+    if (std::ferror(stdout) == 0) return Fail(Status(StatusCode::kInternal, error.what()));
+    errno = error.code().value();
+    return FailOutput();
   } catch (const std::exception& error) {
     return Fail(Status(StatusCode::kInternal, error.what()));
   }
@@ -71,6 +77,7 @@ int Perform(const Action& action) {
 
 int RunProgram(int argc, char** argv) {
   HoldStandardStreams();
+  OutliveFileSizeLimit();
   CLI::App app("Runs neural networks on the device in front of you.", "fettle");
   app.require_subcommand(1);
   Action action;

@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <set>
 #include <system_error>
@@ -113,7 +115,7 @@ Result<std::map<std::string, std::string>> WriteOutputs(
     if (file == "-") {
       const std::span<const std::byte> bytes = tensor.bytes();
       if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size())
-        return Error(StatusCode::kIo, "cannot write to standard output");
+        return Error(StatusCode::kIo, "cannot write to standard output: {}", std::strerror(errno));
     } else if (FileKindOf(file) == FileKind::kPicture) {
       auto picture = TensorToPicture(tensor, preprocess, source);
       if (!picture.ok())

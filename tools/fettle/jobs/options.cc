@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "base/memory_budget.h"
 #include "device/cpu/cpu_device.h"
 #include "kernels/backend.h"
 #include "options/checks.h"
@@ -70,6 +71,15 @@ void AddDeviceOptions(CLI::App& app, CommonOptions& options) {
                  "of the CPU's kernels: flush numbers nearer to 0 than 1.2e-38, or keep: IEEE 754")
       ->envname("FETTLE_SUBNORMALS")
       ->check(OneOf({"flush", "keep"}));
+  // In force at once, for all that this process makes.
+  app.add_option_function<int64_t>(
+         "--max-memory",
+         [](int64_t bytes) {
+           if (bytes > 0) MemoryBudget::Process().set_limit(bytes);
+         },
+         "bytes of host memory for tensors, as 800MB (default: four fifths of the machine's)")
+      ->envname("FETTLE_MAX_MEMORY")
+      ->transform(ByteSize());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "report/messages.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 namespace fettle::tools {
@@ -50,6 +51,14 @@ void HoldStandardStreams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(stream, F_GETFD) < 0)
       (void)open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+void OutliveFileSizeLimit() {
+  // A handler ends where another program is started; a signal that is ignored stays so.
+  struct sigaction nothing = {};
+  nothing.sa_handler = [](int) {};
+  nothing.sa_flags = SA_RESTART;
+  (void)sigaction(SIGXFSZ, &nothing, nullptr);
 }
 
 }  // namespace fettle::tools

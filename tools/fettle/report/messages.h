@@ -27,4 +27,8 @@ void PrintMessage(fmt::format_string<Values...> format, Values&&... values) {
 /// be called first.
 void HoldStandardStreams();
 
+/// Lets writes past the limit on a file's size (RLIMIT_FSIZE) fail with EFBIG, where the signal of
+/// that would end the program without a word. Programs that are started keep the signal's default.
+void OutliveFileSizeLimit();
+
 }  // namespace fettle::tools

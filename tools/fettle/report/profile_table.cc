@@ -38,7 +38,8 @@ std::vector<Sum> SumsOf(std::span<const exec::StepProfile> steps) {
     sum.step.ms += step.ms;
     sum.step.macs += step.macs;
     sum.step.bytes += step.bytes;
-    if (sum.calls++ == 0) sum.first = static_cast<int64_t>(i);
+    if (sum.calls == 0) sum.first = static_cast<int64_t>(i);
+    sum.calls += step.runs;
   }
   std::vector<Sum> sorted;
   for (auto& [key, sum] : sums) sorted.push_back(std::move(sum));

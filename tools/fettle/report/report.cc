@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <set>
 
 #include "device/cpu/cpu_device.h"
@@ -62,8 +64,14 @@ int FailUsage(std::string_view message) {
 
 int FlushOutput(int code) {
   // A full disk behind stdout shows only here.
+  errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  PrintMessage("fettle: cannot write to standard output\n");
+  return FailOutput();
+}
+
+int FailOutput() {
+  const std::string why = errno == 0 ? "" : fmt::format(": {}", std::strerror(errno));
+  PrintMessage("fettle: cannot write to standard output{}\n", why);
   return kExitFailed;
 }
 

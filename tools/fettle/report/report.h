@@ -31,6 +31,8 @@ void SetJsonFailures(bool json);
 void SetOtherNames(std::map<std::string, std::string> names);
 /// `code` where all of standard output could be written, else a failure.
 int FlushOutput(int code);
+/// Of standard output that cannot be written, by errno.
+int FailOutput();
 
 /// Prints warnings to stderr, each once.
 void PrintWarnings(const std::vector<std::string>& warnings);

@@ -1,11 +1,15 @@
 #include "sweep/sweep_file.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <tuple>
 #include <vector>
 
 #include "base/file.h"
@@ -119,17 +123,22 @@ Result<SweepFile> SweepFile::Open(const std::string& path, const SweepSetting& s
   RETURN_IF_ERROR(opened.Read(text));
   RETURN_IF_ERROR(WriteTextFile(path, text));
   opened.file_.reset(std::fopen(path.c_str(), "ab"));
-  if (opened.file_ == nullptr) return Error(StatusCode::kIo, "{}: cannot be written", path);
+  if (opened.file_ == nullptr)
+    return Error(StatusCode::kIo, "{}: cannot write: {}", path, std::strerror(errno));
+  std::fseek(opened.file_.get(), 0, SEEK_END);
   return opened;
 }
 
 Status SweepFile::Add(const SweepPoint& point, const SweepRow& row) {
   rows_.insert_or_assign(point, row);
   const std::string line = LineOf(setting_, point, row);
-  if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size() ||
-      std::fflush(file_.get()) != 0)
-    return Error(StatusCode::kIo, "{}: cannot be written", path_);
-  return OkStatus();
+  const long whole = std::ftell(file_.get());
+  if (std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size() &&
+      std::fflush(file_.get()) == 0)
+    return OkStatus();
+  const Status failed = Error(StatusCode::kIo, "{}: cannot write: {}", path_, std::strerror(errno));
+  std::ignore = ::ftruncate(::fileno(file_.get()), whole);
+  return failed;
 }
 
 }  // namespace fettle::tools

@@ -1,0 +1,72 @@
+#include "base/memory_budget.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+
+namespace fettle {
+namespace {
+
+/// The number in a file of one line; `none` where there is none ("max").
+int64_t NumberIn(const char* path, int64_t none) {
+  std::FILE* const file = std::fopen(path, "re");
+  if (file == nullptr) return none;
+  long long number = 0;
+  const bool read = std::fscanf(file, "%lld", &number) == 1 && number > 0;
+  std::fclose(file);
+  return read ? number : none;
+}
+
+int64_t MachineBytes() {
+  constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+  const int64_t pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGESIZE);
+  const int64_t physical = pages > 0 && page > 0 ? pages * page : kNone;
+  return std::min({physical, NumberIn("/sys/fs/cgroup/memory.max", kNone),
+                   NumberIn("/sys/fs/cgroup/memory/memory.limit_in_bytes", kNone)});
+}
+
+/// Counts no owners: the process's budget lives as long as the process.
+std::shared_ptr<MemoryBudget>& InForce() {
+  thread_local std::shared_ptr<MemoryBudget> budget(std::shared_ptr<void>(),
+                                                    &MemoryBudget::Process());
+  return budget;
+}
+
+}  // namespace
+
+MemoryBudget& MemoryBudget::Process() {
+  static MemoryBudget* const budget = new MemoryBudget(MachineBytes() / 5 * 4);
+  return *budget;
+}
+
+const std::shared_ptr<MemoryBudget>& MemoryBudget::Current() { return InForce(); }
+
+Status MemoryBudget::Take(int64_t bytes) {
+  const int64_t before = used_.fetch_add(bytes, std::memory_order_relaxed);
+  if (bytes <= limit() - before) return OkStatus();
+  GiveBack(bytes);
+  return Refusal(bytes, before);
+}
+
+Status MemoryBudget::Check(int64_t bytes) const {
+  return bytes <= limit() - used() ? OkStatus() : Refusal(bytes, used());
+}
+
+Status MemoryBudget::Refusal(int64_t bytes, int64_t used) const {
+  return Error(StatusCode::kOutOfMemory,
+               "out of memory: {} bytes are asked for beside {} in use, and the limit is {} "
+               "(--max-memory or max_memory sets another)",
+               bytes, used, limit());
+}
+
+MemoryScope::MemoryScope(std::shared_ptr<MemoryBudget> budget) : changes_(budget != nullptr) {
+  if (changes_) outer_ = std::exchange(InForce(), std::move(budget));
+}
+
+MemoryScope::~MemoryScope() {
+  if (changes_) InForce() = std::move(outer_);
+}
+
+}  // namespace fettle

@@ -1,0 +1,54 @@
+// How much host memory tensors may take together: a model or an input of a few bytes can ask for
+// any amount.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "base/status.h"
+
+namespace fettle {
+
+/// Bytes in use, and the most that may be. Thread-safe.
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(int64_t limit) : limit_(limit) {}
+
+  /// Counts `bytes` more. Fails with kOutOfMemory, before anything is allocated, where they would
+  /// pass the limit.
+  Status Take(int64_t bytes);
+  void GiveBack(int64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+  /// Fails as Take does and counts nothing: of memory that another allocator counts.
+  Status Check(int64_t bytes) const;
+  void set_limit(int64_t limit) { limit_.store(limit, std::memory_order_relaxed); }
+  int64_t limit() const { return limit_.load(std::memory_order_relaxed); }
+  int64_t used() const { return used_.load(std::memory_order_relaxed); }
+
+  /// That of the whole process, which is in force where no scope is: four fifths of the machine's
+  /// memory, or of what its control group may have, until set_limit.
+  static MemoryBudget& Process();
+  /// The one in force on the calling thread.
+  static const std::shared_ptr<MemoryBudget>& Current();
+
+ private:
+  Status Refusal(int64_t bytes, int64_t used) const;
+
+  std::atomic<int64_t> limit_;
+  std::atomic<int64_t> used_{0};
+};
+
+/// Puts a budget in force on the calling thread for as long as it lives; null changes nothing.
+class MemoryScope {
+ public:
+  explicit MemoryScope(std::shared_ptr<MemoryBudget> budget);
+  ~MemoryScope();
+  MemoryScope(const MemoryScope&) = delete;
+  MemoryScope& operator=(const MemoryScope&) = delete;
+
+ private:
+  std::shared_ptr<MemoryBudget> outer_;
+  bool changes_;
+};
+
+}  // namespace fettle
