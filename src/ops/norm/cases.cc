@@ -83,6 +83,9 @@ std::span<const Case> NormCases() {
        "output %y\n"},
       {"norm.lrn_bench", "input %x: f32[1x96x54x54]\n%y = LRN(%x) {size=5}\noutput %y\n", true},
       {"norm.lrn_even_window", "input %x: f32[1x5x3x3]\n%y = LRN(%x) {size=4}\noutput %y\n"},
+      {"norm.layer_of_nothing",
+       "input %x: f32[5x0]\nconst %s: f32[5x0]\n%y, %m, %d = LayerNormalization(%x, %s) {axis=0}\n"
+       "output %y\noutput %m\noutput %d\n"},
       {"norm.rms",
        "input %x: f32[3x5x37]\nconst %s: f32[37]\n%y = RMSNormalization(%x, %s)\noutput %y\n"},
   };

@@ -1,6 +1,7 @@
 // cpu.reference: any single operator through its scalar oracle. The kernel of last resort, so that
 // everything runs.
 #include <algorithm>
+#include <cstring>
 
 #include "base/subnormals.h"
 #include "device/cpu/cpu_device.h"
@@ -109,6 +110,11 @@ class Reference final : public PreparedKernel {
                                  ? 0
                                  : context.outputs[0].shape.elements();
     if (op_.Has(ir::Trait::kWholeOutput)) return op_.reference(context, {0, elements});
+    // What goes along with the first output's elements is 0 where there are none, as Evaluate has
+    // it.
+    for (const HostView& output : context.outputs)
+      if (elements == 0 && output.data != nullptr && output.shape.elements() > 0)
+        std::memset(output.data, 0, StorageBytes(output.dtype, output.shape.elements()));
     const int64_t tasks = (elements + kElementsPerTask - 1) / kElementsPerTask;
     std::vector<Status> failures(tasks);
     stream.ParallelFor(tasks, [&](int64_t task, int) {
