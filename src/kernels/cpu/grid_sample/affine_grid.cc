@@ -68,6 +68,13 @@ class AffineGrid final : public PreparedKernel {
         rest /= extent;
       }
     }
+    if (axes == 2) {
+      for (int64_t w = 0; w < width; ++w) {
+        y[2 * w] = static_cast<float>(base[0] + columns_[w] * step[0]);
+        y[2 * w + 1] = static_cast<float>(base[1] + columns_[w] * step[1]);
+      }
+      return;
+    }
     for (int64_t w = 0; w < width; ++w) {
       const double position = columns_[w];
       for (int a = 0; a < axes; ++a)

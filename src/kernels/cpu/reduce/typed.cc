@@ -10,6 +10,7 @@
 #include "kernels/cpu/reduce/fold.h"
 #include "kernels/cpu/reduce/mask.h"
 #include "kernels/family.h"
+#include "kernels/match/extents.h"
 
 namespace fettle::kernels {
 namespace {
@@ -52,6 +53,7 @@ struct Facts {
   int64_t results = 1, count = 1;  // rows of results; elements of a result
   Row row = {};
   DType storage = DType::kF32;
+  int taste = 5;
 };
 
 /// Steps through all coordinates of some spans.
@@ -201,12 +203,8 @@ class ReduceTyped final : public PreparedKernel {
     switch (facts_.storage) {
       case DType::kF32: Run<float>(args); break;
       case DType::kF64: Run<double>(args); break;
-      case DType::kI8: Run<int8_t>(args); break;
-      case DType::kU8: Run<uint8_t>(args); break;
       case DType::kI32: Run<int32_t>(args); break;
-      case DType::kU32: Run<uint32_t>(args); break;
-      case DType::kI64: Run<int64_t>(args); break;
-      default: Run<uint64_t>(args); break;
+      default: Run<int64_t>(args); break;
     }
     return OkStatus();
   }
@@ -292,6 +290,13 @@ void FindSpans(const Shape& x, const ops::AxisMask& mask, Facts& facts) {
   std::ranges::reverse(facts.folded);
 }
 
+/// cpu.reduce.rows, in vectors and any layout in which a row lies together, has 10. Where none does
+/// in row-major, it needs another layout, which images have that keep their channels.
+int TasteOf(const Shape& x, const ops::AxisMask& mask) {
+  const bool is_image = x.rank() >= 4 && !mask[1];
+  return is_image || SplitRows(x, Layout::RowMajor(), mask).ok() ? 5 : 11;
+}
+
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1) return Unsupported("not a single node");
   const ir::Node& node = group.nodes()[0];
@@ -304,12 +309,12 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   facts.row = *row;
   facts.storage = x.dtype;
   if (x.dtype == DType::kF16 || x.dtype == DType::kBF16) facts.storage = DType::kF32;
-  if (facts.storage != DType::kF32 && facts.storage != DType::kF64 && x.dtype != DType::kI8 &&
-      x.dtype != DType::kU8 && !(IsInteger(x.dtype) && ByteSize(x.dtype) >= 4)) {
+  const bool is_float = facts.storage == DType::kF32 || facts.storage == DType::kF64;
+  if (!is_float && x.dtype != DType::kI32 && x.dtype != DType::kI64)
     return Unsupported("{} is not reduced here", DTypeName(x.dtype));
-  }
   ASSIGN_OR_RETURN(const ops::AxisMask mask, ConstantReduceMask(group, node, x.shape->rank()));
   FindSpans(*x.shape, mask, facts);
+  facts.taste = TasteOf(*x.shape, mask);
   if (std::max(facts.kept.size(), facts.folded.size()) > kMostSpans)
     return Unsupported("axes that change between kept and reduced too often");
   return facts;
@@ -319,11 +324,12 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
   return std::vector<StateAssignment>{WidenedStates(group)};
 }
 
-/// cpu.reduce.rows, in vectors and any layout, has 10.
+int Taste(const Facts& facts, const Device&) { return facts.taste; }
+
 constexpr Family<Facts> kFamily{.read = Read,
                                 .states = States,
                                 .prepare = Make<ReduceTyped>,
-                                .taste = Always<5>,
+                                .taste = Taste,
                                 .reads_callers_memory = true};
 
 }  // namespace
