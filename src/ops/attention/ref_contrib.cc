@@ -43,6 +43,8 @@ class Head {
     first_new_ = a.length == total ? 0 : valid_ - a.length;
   }
 
+  int64_t valid() const { return valid_; }
+
   /// Valid keys, and the position of the first new one; both must lie in the sequence.
   bool ok(int64_t keys) const {
     return first_new_ >= 0 && valid_ >= 0 && first_new_ <= a_.cache &&
@@ -126,7 +128,7 @@ Status GroupQueryReference(const RefContext& context, const Region&) {
   for (int64_t n = 0; n < a.batch; ++n) {
     for (int64_t h = 0; h < a.q_heads; ++h) {
       const Head head(context, a, total, n, h);
-      if (!head.ok(keys))
+      if (!head.ok(keys) || (context.has_input(7) && head.valid() > total))
         return InvalidArgument("seqlens_k of batch element {} does not fit {} keys", n, keys);
       for (int64_t query = 0; context.has_output(0) && query < a.length; ++query) head.Run(query);
       if (h % (a.q_heads / a.kv_heads) != 0) continue;

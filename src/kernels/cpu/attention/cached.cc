@@ -60,7 +60,8 @@ class CachedAttention final : public PreparedKernel {
     for (int64_t b = 0; b < f_.a.batch; ++b) {
       const auto [valid, first_new] = LengthsOf(args, b);
       if (first_new < 0 || valid < 0 || first_new > f_.a.cache ||
-          std::max(valid, first_new + f_.a.length) > f_.keys)
+          std::max(valid, first_new + f_.a.length) > f_.keys ||
+          (!f_.bias_strides.empty() && valid > f_.total))
         return InvalidArgument("seqlens_k of batch element {} does not fit {} keys", b, f_.keys);
     }
     auto& stream = static_cast<CpuStream&>(args.stream);
