@@ -59,7 +59,7 @@ void ExpectSound(const ir::Graph& graph) {
     EXPECT_TRUE(IsConvex(graph, group));
     const Fragment fragment = ExtractGroup(graph, group);
     EXPECT_TRUE(ir::Verify(*fragment.graph).ok()) << ir::Print(*fragment.graph);
-    const Fragment slow = ExtractGroup(graph, {group.nodes, {}, ""});
+    const Fragment slow = GroupCutter(graph).Cut(group.nodes);
     EXPECT_EQ(fragment.outputs, slow.outputs) << ir::Print(*fragment.graph);
   }
 }
