@@ -9,6 +9,7 @@ option(FETTLE_FUZZ "Build the libFuzzer targets (clang)" OFF)
 option(FETTLE_OPENCL "Build the kernels of OpenCL devices beside those of the CPU" ON)
 option(FETTLE_ONE_SIMD_TARGET "Compile kernels for AVX2 (or NEON) alone, for short builds" OFF)
 option(FETTLE_MARK_MEMORY "For tests: fill and poison memory that nobody has written (base/memory_marks.h)" OFF)
+option(FETTLE_NATIVE "Compile kernels for the CPU of this machine alone: a shorter build, which runs here" OFF)
 option(FETTLE_PCH "Precompile the standard headers" ON)
 # CMake's own: several files are compiled as one, for short whole builds (and long ones after an edit).
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)

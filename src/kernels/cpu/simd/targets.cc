@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <mutex>
 
 #include "base/check.h"
+#include "base/log.h"
 #include "device/cpu/cpu_device.h"
 
 namespace fettle::kernels {
@@ -27,6 +29,23 @@ int64_t SupportedTargets() {
   return targets;
 }
 
+#ifdef FETTLE_NATIVE
+/// A build for the CPU that it was compiled on: names any other one before it meets an instruction
+/// that it lacks.
+void CheckNative(int64_t hidden) {
+  const char* only = hwy::TargetName(HWY_STATIC_TARGET);
+  if ((hwy::SupportedTargets() & HWY_STATIC_TARGET) == 0) {
+    Log(LogLevel::kError,
+        "this build runs on CPUs with {} only; build with -DFETTLE_NATIVE=OFF for this one", only);
+    std::abort();
+  }
+  if ((hidden & HWY_STATIC_TARGET) != 0) {
+    Log(LogLevel::kWarn,
+        "FETTLE_CPU_ISA: this build has {} only; build with -DFETTLE_NATIVE=OFF for others", only);
+  }
+}
+#endif
+
 }  // namespace
 
 void ApplyIsaCap() {
@@ -36,6 +55,9 @@ void ApplyIsaCap() {
     int64_t hidden = 0;
     if (!info.avx512) hidden |= HWY_AVX3 | HWY_AVX3_DL;
     if (!info.avx2) hidden |= HWY_AVX2;
+#ifdef FETTLE_NATIVE
+    CheckNative(hidden);
+#endif
     hwy::DisableTargets(hidden);
   });
 }
