@@ -27,6 +27,7 @@ extern const KernelDesc kOpenClConvSeparable;
 extern const KernelDesc kOpenClConvMmaWindow;
 extern const KernelDesc kOpenClConvMmaWindowF32;
 extern const KernelDesc kOpenClConvTransposeGather;
+extern const KernelDesc kOpenClConvVolume;
 extern const KernelDesc kOpenClConvWinograd;
 extern const KernelDesc kOpenClConvWinogradMma;
 extern const KernelDesc kOpenClConvWinogradMmaF32;
@@ -97,6 +98,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClConvMmaWindow,
       &kOpenClConvMmaWindowF32,
       &kOpenClConvTransposeGather,
+      &kOpenClConvVolume,
       &kOpenClConvWinograd,
       &kOpenClConvWinogradMma,
       &kOpenClConvWinogradMmaF32,

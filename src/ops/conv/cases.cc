@@ -90,6 +90,12 @@ constexpr Case kShapeCases[] = {
     {"conv.3d",
      "input %x: f32[1x3x5x6x7]\nconst %w: f32[4x3x3x2x3]\n"
      "%y = Conv(%x, %w) {pads=[1,0,1,1,1,1], strides=[1,2,1]}\noutput %y\n"},
+    {"conv.3d_many_channels",
+     "input %x: f32[1x5x4x5x7]\nconst %w: f32[70x5x3x3x3]\nconst %b: f32[70]\n"
+     "%c = Conv(%x, %w, %b) {pads=[1,1,1,1,1,1], strides=[1,2,1]}\n%y = Relu(%c)\noutput %y\n"},
+    {"conv.3d_groups",
+     "input %x: f32[2x16x3x4x9]\nconst %w: f32[40x8x1x3x3]\n"
+     "%y = Conv(%x, %w) {group=2, pads=[0,1,2,0,1,2], dilations=[1,1,2]}\noutput %y\n"},
     {"conv.no_input_channels",
      "input %x: f32[6x0x8x30]\nconst %w: f32[2x0x3x3]\nconst %b: f32[2]\n"
      "%y = Conv(%x, %w, %b) {pads=[1,1,1,0]}\noutput %y\n"},
