@@ -61,7 +61,8 @@ void EncodeAt(const std::vector<int64_t>& times, const EncoderSetup& setup, Samp
   encoder.Encode(nullptr, keep);
   std::vector<int64_t> coded;
   for (const PacketPtr& packet : sample.video) coded.push_back(packet->pts);
-  sample.delay = ReorderDelay(coded);
+  // Frames of nothing are hardly reordered; those of the job may be as far as the encoder tells.
+  sample.delay = std::max(ReorderDelay(coded), sample.parameters->video_delay);
   const int64_t usual =
       setup.frame_rate.num <= 0 ? 1 : av_rescale_q(1, av_inv_q(setup.frame_rate), setup.time_base);
   DecodingTimes decoding(sample.delay, std::max<int64_t>(1, usual));
