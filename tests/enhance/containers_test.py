@@ -83,6 +83,18 @@ def check_begins(program, folder):
             check(f"{source} in {container}: said", said == (source == "late.ts" and container == "mkv"), done.stdout)
 
 
+def check_reordered(program, folder):
+    """B-frames where no times before 0 are held: what is shown keeps its times, or the change is said before work."""
+    media.ffmpeg(*media.picture("96x64", 25), "-c:v", "libx264", folder / "moving.mp4")
+    done = run(program, folder / "moving.mp4", "-o", folder / "moving.flv", "--strict")
+    check("reordered in flv: exit code", done.returncode == 0, done.stderr)
+    check_times("reordered in flv", folder / "moving.mp4", folder / "moving.flv", 0.0006)
+    strict = run(program, folder / "moving.mp4", "-o", folder / "strict.nut", "--strict")
+    check("reordered in nut, strict", strict.returncode == 4 and "times are later by" in strict.stderr, strict.stderr)
+    planned = run(program, folder / "moving.mp4", "-o", folder / "moving.nut", "--plan-only")
+    check("reordered in nut: said", planned.returncode == 0 and "times are later by" in planned.stdout, planned.stdout)
+
+
 def check_words(program, folder):
     """What is said of streams, presets and times."""
     two = run(program, folder / "two.mp4", "-o", folder / "two.flv")
@@ -105,4 +117,4 @@ def check_words(program, folder):
 
 
 if __name__ == "__main__":
-    run_parts(check_encoders, check_begins, check_words, make=make)
+    run_parts(check_encoders, check_begins, check_reordered, check_words, make=make)

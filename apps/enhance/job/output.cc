@@ -61,7 +61,9 @@ OutputWriter::OutputWriter(const Plan& plan, const Input& input, const AVCodecPa
       format_(std::move(format)),
       places_(CopyStructure(input, plan.streams, video, plan.light, *format_)),
       in_band_(*format_->oformat, video, plan.encoder.time_base),
-      hides_(HasName(kHide, format_->oformat->name)) {
+      hides_(HasName(kHide, format_->oformat->name)),
+      from_begin_((format_->oformat->flags & (AVFMT_TS_NEGATIVE | AVFMT_NOTIMESTAMPS |
+                                              AVFMT_TS_NONSTRICT)) == AVFMT_TS_NONSTRICT) {
   // No random numbers and no dates: equal inputs give equal files.
   format_->flags |= AVFMT_FLAG_BITEXACT;
   // How views are packed and projected, which MP4 tells so alone.
@@ -106,9 +108,17 @@ void OutputWriter::Write(PacketPtr packet, int stream, AVRational base) {
 
 void OutputWriter::WriteNow(PacketPtr packet, int stream, AVRational base) {
   av_packet_rescale_ts(packet.get(), base, ClockOf(stream));
+  if (from_begin_ && stream == input_.video_index()) DecodeFromBegin(*packet);
   packet->stream_index = places_[static_cast<size_t>(stream)];
   packet->pos = -1;
   CheckAv(av_interleaved_write_frame(format_.get(), packet.get()), name_.string());
+}
+
+/// Frames that are reordered would be decoded before 0, and FFmpeg would move all streams by that:
+/// the first ones are decoded at one time instead, and all are shown when they were.
+void OutputWriter::DecodeFromBegin(AVPacket& packet) {
+  if (begin_ == AV_NOPTS_VALUE) begin_ = std::min<int64_t>(0, packet.pts);
+  packet.dts = std::max(packet.dts, begin_);
 }
 
 void OutputWriter::Finish() {

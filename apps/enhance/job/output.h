@@ -32,6 +32,7 @@ class OutputWriter {
 
  private:
   void WriteNow(PacketPtr packet, int stream, AVRational base);
+  void DecodeFromBegin(AVPacket& packet);
 
   const Input& input_;
   const std::filesystem::path name_;
@@ -41,6 +42,9 @@ class OutputWriter {
   // Of streams of sound: the last packet that the input hides before what it shows.
   std::map<int, PacketPtr> hidden_;
   bool hides_ = false;  // the container can hide packets, too
+  // Where the container has no times before 0 and takes equal ones: the first time of decoding.
+  bool from_begin_ = false;
+  int64_t begin_ = AV_NOPTS_VALUE;
 };
 
 /// An output for OutputWriter to begin with, of the plan's container. Throws Failure.
