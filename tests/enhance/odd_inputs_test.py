@@ -83,6 +83,19 @@ def check_gif(program, folder):
     check("gif: frames", len(media.frame_times(folder / "moving.gif")) == len(media.frame_times(folder / "moving_enhanced.mkv")))
 
 
+def check_chapters(program, folder):
+    """A track of chapters that outlasts the video is no sign of damage, and hides none."""
+    (folder / "chapters.txt").write_text(";FFMETADATA1\n[CHAPTER]\nTIMEBASE=1/1\nSTART=0\nEND=30\ntitle=one\n")
+    media.ffmpeg(*media.picture(seconds=4), "-i", folder / "chapters.txt", "-map", "0", "-map_metadata", "1", *media.X264, "-g", "6",
+                 "-movflags", "faststart", folder / "chapters.mp4")
+    done = run(program, folder / "chapters.mp4", "--steps", "sharpen", "-o", folder / "chapters_out.mp4")
+    check("chapters: exit code", done.returncode == 0 and "damaged" not in done.stderr, f"{done.returncode}: {done.stderr}")
+    whole = (folder / "chapters.mp4").read_bytes()
+    media.write_bytes(folder / "cut.mp4", whole[:len(whole) // 2])
+    done = run(program, folder / "cut.mp4", "--steps", "sharpen", "-o", folder / "cut_out.mp4")
+    check("cut: exit code", done.returncode == 1 and "damaged place" in done.stderr, f"{done.returncode}: {done.stderr}")
+
+
 def check_refusals(program, folder):
     media.ffmpeg(*media.picture(), *media.X264, folder / "plain.mp4")
     media.ffmpeg(*media.picture(), *media.X264, "-encryption_scheme", "cenc-aes-ctr", "-encryption_key", "76a6c65c5ea762046bd749a2e632ccbb",
@@ -98,4 +111,4 @@ def check_refusals(program, folder):
 
 
 if __name__ == "__main__":
-    run_parts(check_turned, check_colours, check_webp, check_gif, check_refusals)
+    run_parts(check_turned, check_colours, check_webp, check_gif, check_chapters, check_refusals)

@@ -73,16 +73,32 @@ void Input::Follow(const AVPacket& packet) {
   last_video_ = begin;
 }
 
+int64_t Input::ToldEnd() const {
+  // From 0 or from the first packet on, as containers differ.
+  const int64_t begin = format_->start_time == AV_NOPTS_VALUE ? 0 : format_->start_time;
+  const int64_t told = std::min<int64_t>(begin, 0) + format_->duration;
+  int64_t end = INT64_MIN;
+  bool reads_all = true;
+  for (unsigned i = 0; i < format_->nb_streams; ++i) {
+    const AVStream& stream = *format_->streams[i];
+    if (stream.discard >= AVDISCARD_ALL) {
+      reads_all = false;  // chapters, which may last longer than what they divide
+      continue;
+    }
+    if (stream.duration == AV_NOPTS_VALUE) return told;
+    const int64_t start = stream.start_time == AV_NOPTS_VALUE ? 0 : stream.start_time;
+    end = std::max(end, av_rescale_q(start + stream.duration, stream.time_base, AV_TIME_BASE_Q));
+  }
+  return reads_all ? told : std::min(told, end);
+}
+
 bool Input::cut_short() const {
   if (failed_) return true;
   if (end_ == AV_NOPTS_VALUE || format_->duration <= 0 ||
       format_->duration_estimation_method != AVFMT_DURATION_FROM_STREAM)
     return false;
-  // From 0 or from the first packet on, as containers differ. A last picture may be shown for as
-  // long as any other, and not tell it.
-  const int64_t begin = format_->start_time == AV_NOPTS_VALUE ? 0 : format_->start_time;
-  const int64_t told = std::min<int64_t>(begin, 0) + format_->duration;
-  return end_ + longest_gap_ + AV_TIME_BASE / 4 < told;
+  // A last picture may be shown for as long as any other, and not tell it.
+  return end_ + longest_gap_ + AV_TIME_BASE / 4 < ToldEnd();
 }
 
 void Decoder::Open(const AVCodecParameters& parameters, AVRational time_base, int threads,

@@ -32,6 +32,8 @@ class Input {
 
  private:
   void Follow(const AVPacket& packet);
+  /// Where the streams that are read end as the container tells, in AV_TIME_BASE.
+  int64_t ToldEnd() const;
 
   std::filesystem::path path_;
   InputPtr format_;
