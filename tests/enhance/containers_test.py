@@ -93,6 +93,9 @@ def check_reordered(program, folder):
     check("reordered in nut, strict", strict.returncode == 4 and "times are later by" in strict.stderr, strict.stderr)
     planned = run(program, folder / "moving.mp4", "-o", folder / "moving.nut", "--plan-only")
     check("reordered in nut: said", planned.returncode == 0 and "times are later by" in planned.stdout, planned.stdout)
+    media.ffmpeg(*media.picture("96x64", 25), "-c:v", "libx264", "-output_ts_offset", "1.4333", folder / "alone.ts")
+    late = run(program, folder / "alone.ts", "-o", folder / "late.avi", "--strict")
+    check("late in avi, strict", late.returncode == 4 and "holds no late begin" in late.stderr, late.stderr)
 
 
 def check_words(program, folder):

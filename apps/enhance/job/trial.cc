@@ -149,6 +149,17 @@ std::vector<std::string> TextsOf(const Input& input, const Shifts& shifts,
   return texts;
 }
 
+/// AVI counts from its first frame on: one that is late is at 0, and the others are where they
+/// were.
+std::string FirstFrameLoss(const Plan& plan, const std::vector<double>& wanted,
+                           const std::vector<double>& got) {
+  if (plan.frame_clock.num <= 0 || wanted.empty() || got.empty()) return "";
+  const double change = std::abs(got.front() - wanted.front());
+  if (change <= av_q2d(plan.frame_clock) || got.front() > 0) return "";
+  return fmt::format("times of frames change by up to {}: {} holds no late begin",
+                     DurationText(change), ContainerOf(plan.output).name);
+}
+
 /// A track of timecodes that the container makes of a tag.
 void NoteTimecode(const Input& input, const AVFormatContext& back, Plan& plan) {
   bool there = av_dict_get(back.metadata, "timecode", nullptr, 0) != nullptr;
@@ -172,9 +183,13 @@ TrialLoss LossOf(const Input& input, const SamplePackets& sample, Plan& plan) {
     const std::vector<int> found = FoundAgain(input, output, back);
     loss.tags = TagLossOf(input, found, plan.encoder, back);
     NoteTimecode(input, back, plan);
-    const Shifts shifts =
-        ShiftsOf(input, TimesOf(input, plan, sample), TimesOf(back), found, output);
+    Times wanted = TimesOf(input, plan, sample), got = TimesOf(back);
+    const Shifts shifts = ShiftsOf(input, wanted, got, found, output);
     loss.times = TextsOf(input, shifts, ContainerOf(plan.output).name);
+    const int video = input.video_index();
+    const int there = found[static_cast<size_t>(video)];
+    const std::string first = there < 0 ? "" : FirstFrameLoss(plan, wanted[video], got[there]);
+    if (!first.empty()) loss.times.push_back(first);
     if (!shifts.none_of_video) clock = output.ClockOf(input.video_index());
   };
   ReadBack(input, plan, sample, look);
