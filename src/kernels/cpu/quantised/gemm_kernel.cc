@@ -48,6 +48,9 @@ class QuantGemm final : public PreparedKernel {
     if (kernels_.finishes && taps_.in.is_channels_last() && !operands_.needs_row_sums() &&
         PaddedRows::Fit(g_))
       rows_.emplace(g_, taps_, flips_);
+    // Layouts reckon with divisions: once, not for each tile.
+    steps_ = operands_.layout().steps();
+    panel_bytes_ = operands_.layout().panel_bytes();
     copied_bytes_ = CopiedBytes(p);
     results_at_ = LaneBytes() - results_.scratch_bytes();
   }
@@ -113,7 +116,7 @@ class QuantGemm final : public PreparedKernel {
   int64_t CopyBytes() const {
     return rows_ ? 0 : RoundUp(TapCopyBytes(g_, taps_, blocking_.rows, 1) + 64, 64);
   }
-  int64_t WideRowBytes() const { return operands_.layout().steps() * 4; }
+  int64_t WideRowBytes() const { return steps_ * 4; }
   int64_t WideBytes() const {
     return kernels_.wide ? RoundUp(blocking_.rows * (WideRowBytes() + 8), 64) : 0;
   }
@@ -197,9 +200,9 @@ class QuantGemm final : public PreparedKernel {
     tile.a_offset = kernels_.wide ? 0 : group * layout.ic;
     tile.tap_offsets = rows_ ? rows_->tap_offsets().data() : nullptr;
     tile.taps = layout.taps();
-    tile.steps = layout.steps();
-    tile.b = task.launch.args.packed[0].host<std::byte>() + group * layout.group_bytes() +
-             panel * layout.panel_bytes();
+    tile.steps = steps_;
+    tile.b = task.launch.args.packed[0].host<std::byte>() + group * layout.panels() * panel_bytes_ +
+             panel * panel_bytes_;
     if (kernels_.finishes) {
       tile.init = task.init + (group * layout.panels() + panel) * layout.nr;
       if (results_.TilesFinish() && !operands_.needs_row_sums()) {
@@ -221,7 +224,7 @@ class QuantGemm final : public PreparedKernel {
     const int64_t fetchers = std::min(CeilDiv(task.range.rows, task.tile_rows), kFetchers);
     for (int64_t row = 0; row < task.range.rows; row += task.tile_rows) {
       const int64_t rows = std::min<int64_t>(task.tile_rows, task.range.rows - row);
-      FetchNext(operands_.layout().panel_bytes(), fetchers, row / task.tile_rows, tile);
+      FetchNext(panel_bytes_, fetchers, row / task.tile_rows, tile);
       const std::byte* wide_rows[kMaxQuantRows];
       if (kernels_.wide) {
         for (int64_t r = 0; r < rows; ++r)
@@ -258,6 +261,7 @@ class QuantGemm final : public PreparedKernel {
   int64_t run_;  // pixels that follow each other in the output
   bool flips_;   // i8 to u8
   std::optional<PaddedRows> rows_;
+  int64_t steps_, panel_bytes_;  // of the layout
   int64_t copied_bytes_;
   int64_t results_at_;  // of a lane's scratch
 };

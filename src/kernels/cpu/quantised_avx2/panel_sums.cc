@@ -22,17 +22,30 @@ bool Fits(TermLoad load) {
 
 /// The largest of the four parts.
 int Peak(TermLoad load) {
-  int most = 0;
-  for (; load != 0; load >>= 16) most = std::max(most, static_cast<int>(load & 0xffff));
-  return most;
+  const auto part = [&](int i) { return static_cast<int>(load >> (16 * i) & 0xffff); };
+  return std::max(std::max(part(0), part(1)), std::max(part(2), part(3)));
+}
+
+/// Of four weights.
+TermLoad Load(const int16_t* weights) {
+  TermLoad load = 0;
+  for (int i = 0; i < 4; ++i) load += LoadOf(i / 2, weights[i] < 0, std::abs(weights[i]));
+  return load;
+}
+
+/// Whether they are one term, which has this load.
+bool IsOneTerm(const int16_t* weights, TermLoad load) {
+  constexpr int kHighest = 127;
+  return Fits(load) &&
+         std::max(std::max(weights[0], weights[1]), std::max(weights[2], weights[3])) <= kHighest;
 }
 
 std::vector<const Term*> HeaviestFirst(std::span<const Term> terms) {
   size_t begin[kMost + 2] = {};
-  for (const Term& term : terms) ++begin[kMost - Peak(term.load) + 1];
+  for (const Term& term : terms) ++begin[kMost - term.peak + 1];
   for (int i = 0; i <= kMost; ++i) begin[i + 1] += begin[i];
   std::vector<const Term*> sorted(terms.size());
-  for (const Term& term : terms) sorted[begin[kMost - Peak(term.load)]++] = &term;
+  for (const Term& term : terms) sorted[begin[kMost - term.peak]++] = &term;
   return sorted;
 }
 
@@ -57,15 +70,40 @@ Term TakeTerm(int (&rest)[4], uint8_t step) {
     rest[i] -= bytes[i];
   }
   std::memcpy(&term.weights, bytes, sizeof(bytes));
+  term.peak = static_cast<uint8_t>(Peak(term.load));
   return term;
+}
+
+/// Calls f(term) for each of several.
+template <typename F>
+void ForEachTerm(const int16_t* weights, uint8_t step, const F& f) {
+  int rest[4];
+  std::copy_n(weights, 4, rest);
+  while ((rest[0] | rest[1] | rest[2] | rest[3]) != 0) f(TakeTerm(rest, step));
 }
 
 }  // namespace
 
 void AppendTerms(const int16_t* weights, uint8_t step, std::vector<Term>& terms) {
-  int rest[4];
-  std::copy_n(weights, 4, rest);
-  while ((rest[0] | rest[1] | rest[2] | rest[3]) != 0) terms.push_back(TakeTerm(rest, step));
+  const TermLoad load = Load(weights);
+  if (load == 0) return;
+  if (!IsOneTerm(weights, load))
+    return ForEachTerm(weights, step, [&](const Term& term) { terms.push_back(term); });
+  uint32_t bytes = 0;
+  for (int i = 0; i < 4; ++i)
+    bytes |= static_cast<uint32_t>(static_cast<uint8_t>(weights[i])) << (8 * i);
+  terms.push_back({.load = load,
+                   .weights = static_cast<int32_t>(bytes),
+                   .step = step,
+                   .peak = static_cast<uint8_t>(Peak(load))});
+}
+
+int64_t CountTerms(const int16_t* weights) {
+  const TermLoad load = Load(weights);
+  if (load == 0 || IsOneTerm(weights, load)) return load == 0 ? 0 : 1;
+  int64_t count = 0;
+  ForEachTerm(weights, 0, [&](const Term&) { ++count; });
+  return count;
 }
 
 int64_t TermShape::terms() const {
@@ -112,12 +150,17 @@ PanelSums::Sums PanelSums::GroupChannel(std::span<const Term> terms, int longest
     }
     Sum& sum = sums[open[at]];
     sum.load += term->load;
-    sum.terms[sum.count++] = *term;
+    sum.terms[sum.count++] = term;
     if (sum.count == longest) open.erase(open.begin() + static_cast<int64_t>(at));
   }
-  std::stable_sort(sums.begin(), sums.end(),
-                   [](const Sum& a, const Sum& b) { return a.count > b.count; });
-  return sums;
+  Sums longest_first;
+  longest_first.reserve(sums.size());
+  for (int length = longest; length > 0; --length) {
+    for (const Sum& sum : sums) {
+      if (sum.count == length) longest_first.push_back(sum);
+    }
+  }
+  return longest_first;
 }
 
 TermShape PanelSums::GroupAll(int longest, std::vector<Sums>& all) const {
@@ -161,8 +204,8 @@ void PanelSums::Write(const TermShape& shape, int32_t* weights, uint8_t* steps) 
         // What a list lacks is filled with weights of 0.
         const int count = sum == sums.end() ? 0 : sum->count;
         for (int t = 0; t < kSumLengths[slot]; ++t) {
-          *weights++ = t < count ? sum->terms[t].weights : 0;
-          *steps++ = t < count ? sum->terms[t].step : uint8_t{0};
+          *weights++ = t < count ? sum->terms[t]->weights : 0;
+          *steps++ = t < count ? sum->terms[t]->step : uint8_t{0};
         }
         if (sum != sums.end()) ++sum;
       }

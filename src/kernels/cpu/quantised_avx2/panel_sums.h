@@ -16,10 +16,13 @@ struct Term {
   TermLoad load = 0;
   int32_t weights = 0;
   uint8_t step = 0;
+  uint8_t peak = 0;  // the largest part of the load
 };
 
 /// Appends the terms of four weights, of -255 to 255 each, at `step`; none for four zeros.
 void AppendTerms(const int16_t* weights, uint8_t step, std::vector<Term>& terms);
+/// How many they are.
+int64_t CountTerms(const int16_t* weights);
 
 /// The shape that all lists of a panel have.
 struct TermShape {
@@ -47,7 +50,7 @@ class PanelSums {
   struct Sum {
     TermLoad load = 0;
     int count = 0;
-    Term terms[kSumLengths[0]];
+    const Term* terms[kSumLengths[0]];
   };
   using Sums = std::vector<Sum>;
 

@@ -64,36 +64,57 @@ class Channels {
   std::vector<int16_t> row_;
 };
 
-/// Panels one after the other: the terms of their channels in all blocks.
+/// Panels one after the other.
 class PanelReader {
  public:
   PanelReader(const QuantLayout& layout, const QuantConstants& constants, int64_t channels)
       : l_(layout), blocks_(layout), channels_(layout, constants, channels), sums_(blocks_.count) {}
 
-  /// `f(channel, row)` sees the weights.
+  /// Calls f(n, row) for the weights of each channel.
+  template <typename F>
+  void Rows(int64_t panel, const F& f) {
+    const int64_t group = panel / l_.panels(), first = panel % l_.panels() * kTermChannels;
+    for (int64_t n = 0; n < Count(panel); ++n) f(n, channels_.Row(group * l_.oc + first + n));
+  }
+
+  /// The terms of the channels in all blocks.
   template <typename F>
   std::vector<PanelSums>& Read(int64_t panel, const F& f) {
-    const int64_t group = panel / l_.panels(), first = panel % l_.panels() * kTermChannels;
-    const int64_t count = std::min<int64_t>(kTermChannels, l_.oc - first);
-    for (PanelSums& sums : sums_) sums.Begin(count);
-    for (int64_t n = 0; n < count; ++n) {
-      const std::vector<int16_t>& row = channels_.Row(group * l_.oc + first + n);
+    for (PanelSums& sums : sums_) sums.Begin(Count(panel));
+    Rows(panel, [&](int64_t n, const std::vector<int16_t>& row) {
       f(n, row);
       for (int64_t block = 0; block < blocks_.count; ++block) {
         const int64_t begin = blocks_.Begin(block), end = blocks_.Begin(block + 1);
-        for (int64_t step = begin; step < end; ++step) {
-          AppendTerms(row.data() + step * 4, static_cast<uint8_t>(step - begin),
-                      sums_[block].terms(n));
-        }
+        std::vector<Term>& terms = sums_[block].terms(n);
+        terms.reserve(end - begin);
+        for (int64_t step = begin; step < end; ++step)
+          AppendTerms(row.data() + step * 4, static_cast<uint8_t>(step - begin), terms);
       }
-    }
+    });
     return sums_;
   }
-  std::vector<PanelSums>& Read(int64_t panel) {
-    return Read(panel, [](int64_t, const std::vector<int16_t>&) {});
+
+  /// What the lists of all blocks take, however their terms are grouped.
+  int64_t ListsBytes(int64_t panel) {
+    std::vector<int64_t> most(blocks_.count);
+    Rows(panel, [&](int64_t, const std::vector<int16_t>& row) {
+      for (int64_t block = 0; block < blocks_.count; ++block) {
+        int64_t terms = 0;
+        for (int64_t step = blocks_.Begin(block); step < blocks_.Begin(block + 1); ++step)
+          terms += CountTerms(row.data() + step * 4);
+        most[block] = std::max(most[block], terms);
+      }
+    });
+    int64_t bytes = 0;
+    for (int64_t terms : most) bytes += ListBytes(Roomy(terms));
+    return bytes;
   }
 
  private:
+  int64_t Count(int64_t panel) const {
+    return std::min<int64_t>(kTermChannels, l_.oc - panel % l_.panels() * kTermChannels);
+  }
+
   const QuantLayout& l_;
   TermBlocks blocks_;
   Channels channels_;
@@ -122,9 +143,8 @@ TermLists TermTable::At(int64_t panel, int64_t block) const {
 int64_t TermBytes(const QuantLayout& layout, const QuantConstants& constants) {
   int64_t bytes = TableBytes(layout);
   PanelReader reader(layout, constants, layout.groups * layout.oc);
-  for (int64_t panel = 0; panel < layout.groups * layout.panels(); ++panel) {
-    for (const PanelSums& sums : reader.Read(panel)) bytes += ListBytes(Roomy(sums.most_terms()));
-  }
+  for (int64_t panel = 0; panel < layout.groups * layout.panels(); ++panel)
+    bytes += reader.ListsBytes(panel);
   return bytes;
 }
 
@@ -156,7 +176,8 @@ void PackTerms(const QuantLayout& layout, const QuantConstants& constants, std::
 double TermCost(const QuantLayout& layout, const QuantConstants& constants) {
   PanelReader reader(layout, constants, std::min<int64_t>(kTermChannels, layout.oc));
   double cost = 0;
-  for (PanelSums& sums : reader.Read(0)) cost += sums.Group(Roomy(sums.most_terms())).cost();
+  for (PanelSums& sums : reader.Read(0, [](int64_t, const auto&) {}))
+    cost += sums.Group(Roomy(sums.most_terms())).cost();
   return cost / static_cast<double>(std::max<int64_t>(TermBlocks(layout).steps, 1));
 }
 
