@@ -7,6 +7,7 @@
 #include "passes/clean/inline_if.h"
 #include "passes/find/channel_shuffle.h"
 #include "passes/find/gelu.h"
+#include "passes/find/group_norm.h"
 #include "passes/find/hard_activations.h"
 #include "passes/find/layer_norm.h"
 #include "passes/find/prelu.h"
@@ -67,6 +68,7 @@ constexpr Pass kPasses[] = {
     {"hard_swish", FindHardSwish},
     {"swish", FindSwish},
     {"layer_norm", FindLayerNorm},
+    {"group_norm", FindGroupNorm},
     {"fold_weights", FoldWeights},
     {"fold_affine", FoldAffine},
     {"last_identities", RemoveIdentities},

@@ -4,7 +4,6 @@
 
 #include "equivalence.h"
 #include "passes/find/channel_shuffle.h"
-#include "passes/find/layer_norm.h"
 #include "passes/quantise/split_dequantize.h"
 #include "passes/rewrite/gather_slices.h"
 #include "passes/rewrite/growing_concats.h"
@@ -213,37 +212,6 @@ TEST(SplitDequantize, OnePerReader) {
   int count = 0;
   for (const ir::Node& node : graph.nodes()) count += node.op == "DequantizeLinear" ? 1 : 0;
   EXPECT_EQ(count, 5);
-}
-
-constexpr std::string_view kNormHead =
-    "input %x: f32[2x3x8]\nconst %g: f32[8]\nconst %b: f32[8]\nconst %e: f32[] = 1e-5\n"
-    "const %two: f32[] = 2\nconst %half: f32[] = 0.5\nconst %axes: i64[1] = -1\n"
-    "%m = ReduceMean(%x, %axes)\n%d = Sub(%x, %m)\n";
-
-TEST(LayerNorm, AllSpellings) {
-  const std::pair<const char*, const char*> spellings[] = {
-      {"%q = Pow(%d, %two)\n%v = ReduceMean(%q, %axes)\n%a = Add(%v, %e)\n%r = Sqrt(%a)\n"
-       "%n = Div(%d, %r)\n%s = Mul(%n, %g)\n%y = Add(%s, %b)\noutput %y\n",
-       "LayerNormalization"},
-      {"%q = Mul(%d, %d)\n%v = ReduceMean(%q, %axes)\n%a = Add(%e, %v)\n%r = Sqrt(%a)\n"
-       "%i = Reciprocal(%r)\n%n = Mul(%d, %i)\n%s = Mul(%g, %n)\n%y = Add(%b, %s)\noutput %y\n",
-       "LayerNormalization"},
-      {"%q = Mul(%d, %d)\n%v = ReduceMean(%q, %axes)\n%a = Add(%v, %e)\n%r = Pow(%a, %half)\n"
-       "%y = Div(%d, %r)\noutput %y\n",
-       "LayerNormalization"},
-  };
-  for (const auto& [body, ops] : spellings) {
-    EXPECT_EQ(Ops(Rewrite(FindLayerNorm, std::string(kNormHead) + body)), ops) << body;
-  }
-}
-
-TEST(LayerNorm, OtherAxesStay) {
-  std::string text(kNormHead);
-  text.replace(text.find("= -1"), 4, "= 1");
-  text +=
-      "%q = Mul(%d, %d)\n%v = ReduceMean(%q, %axes)\n%a = Add(%v, %e)\n%r = Sqrt(%a)\n"
-      "%n = Div(%d, %r)\n%y = Mul(%n, %g)\noutput %y\n";
-  EXPECT_EQ(Ops(Rewrite(FindLayerNorm, text)), "ReduceMean Sub Mul ReduceMean Add Sqrt Div Mul");
 }
 
 TEST(Specialise, NamesWhatWaitsForData) {

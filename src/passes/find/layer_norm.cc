@@ -27,38 +27,24 @@ std::optional<int64_t> ReadLastAxes(const Editor& editor, const ir::Node& mean) 
   return -count;
 }
 
-/// x and the axis where `value` is x - mean(x).
-struct Centred {
-  ir::ValueId x = ir::kAbsent;
-  int64_t axis = 0;
-};
-std::optional<Centred> ReadCentred(const Editor& editor, ir::ValueId value) {
+/// x where `value` is x - mean(x) over the axes from `axis` on; otherwise kAbsent.
+ir::ValueId ReadCentred(const Editor& editor, ir::ValueId value, int64_t axis) {
   const ir::Node* sub = editor.Producer(value, "Sub"_op);
-  if (sub == nullptr || editor.IsOutput(value)) return std::nullopt;
+  if (sub == nullptr || editor.IsOutput(value)) return ir::kAbsent;
   const ir::Node* mean = editor.Producer(sub->inputs[1], "ReduceMean"_op);
-  if (mean == nullptr || mean->inputs[0] != sub->inputs[0]) return std::nullopt;
-  const auto axis = ReadLastAxes(editor, *mean);
-  if (!axis) return std::nullopt;
-  return Centred{sub->inputs[0], *axis};
+  if (mean == nullptr || mean->inputs[0] != sub->inputs[0]) return ir::kAbsent;
+  return ReadLastAxes(editor, *mean) == axis ? sub->inputs[0] : ir::kAbsent;
 }
 
-/// Where `value` is the mean of the squares of `centred` over the axes from `axis` on.
-bool IsVariance(const Editor& editor, ir::ValueId value, ir::ValueId centred, int64_t axis) {
+/// The first axis, where `value` is the mean of the squares of `x` over the last axes.
+std::optional<int64_t> ReadMeanSquare(const Editor& editor, ir::ValueId value, ir::ValueId x) {
   const ir::Node* mean = editor.Producer(value, "ReduceMean"_op);
-  if (mean == nullptr || !editor.HasOneUse(value) || ReadLastAxes(editor, *mean) != axis)
-    return false;
+  if (mean == nullptr || !editor.HasOneUse(value)) return std::nullopt;
   const Product square = FlattenProduct(editor, mean->inputs[0]);
-  return square.factor == 1 && square.constants.empty() && square.values.size() == 2 &&
-         square.values[0] == centred && square.values[1] == centred;
-}
-
-/// Epsilon, where `value` is variance + epsilon.
-std::optional<double> ReadEpsilon(const Editor& editor, ir::ValueId value, ir::ValueId centred,
-                                  int64_t axis) {
-  const std::optional<Offset> offset = ReadOffset(editor, value);
-  if (!offset || offset->offset < 0 || !IsVariance(editor, offset->x, centred, axis))
-    return std::nullopt;
-  return offset->offset;
+  const bool is_square = square.factor == 1 && square.constants.empty() &&
+                         square.values.size() == 2 && square.values[0] == x &&
+                         square.values[1] == x;
+  return is_square ? ReadLastAxes(editor, *mean) : std::nullopt;
 }
 
 /// Where `value` is the square root of something (power 0.5), or its inverse (power -0.5): that.
@@ -79,20 +65,24 @@ struct Norm {
   ir::ValueId x = ir::kAbsent;
   int64_t axis = -1;
   double epsilon = 0;
+  bool centres = false;  // LayerNormalization; otherwise RMSNormalization
 };
 
-/// Where `id` is centred / sqrt(variance + epsilon).
+/// Where `node` is x / sqrt(mean(x * x) + epsilon), and whether x is centred.
 std::optional<Norm> ReadNorm(const Editor& editor, const ir::Node& node) {
   if (node.inputs.size() != 2) return std::nullopt;
   for (const size_t root : {1, 0}) {
     if (node.op == "Div"_op && root == 0) break;
-    const ir::ValueId centred = node.inputs[1 - root];
-    const auto read = ReadCentred(editor, centred);
-    if (!read) continue;
+    const ir::ValueId x = node.inputs[1 - root];
     const ir::ValueId sum = RootOf(editor, node.inputs[root], node.op == "Div"_op ? 0.5 : -0.5);
     if (sum == ir::kAbsent) continue;
-    const auto epsilon = ReadEpsilon(editor, sum, centred, read->axis);
-    if (epsilon) return Norm{read->x, read->axis, *epsilon};
+    const std::optional<Offset> offset = ReadOffset(editor, sum);
+    if (!offset || offset->offset < 0) continue;
+    const auto axis = ReadMeanSquare(editor, offset->x, x);
+    if (!axis) continue;
+    const ir::ValueId centred = ReadCentred(editor, x, *axis);
+    if (centred != ir::kAbsent) return Norm{centred, *axis, offset->offset, true};
+    return Norm{x, *axis, offset->offset, false};
   }
   return std::nullopt;
 }
@@ -112,12 +102,15 @@ ir::NodeId ReadAffine(const Editor& editor, ir::ValueId value, ir::OpRef op, int
 }
 
 Status Rewrite(Editor& editor, ir::NodeId id, const Norm& norm) {
+  if (editor.value(norm.x).dtype == DType::kF64) return OkStatus();  // no kernel normalises those
   ir::NodeId end = id;
   ir::ValueId scale = ir::kAbsent, bias = ir::kAbsent;
   ir::NodeId next = ReadAffine(editor, editor.node(end).outputs[0], "Mul"_op, norm.axis, &scale);
   if (next >= 0) {
     end = next;
-    next = ReadAffine(editor, editor.node(end).outputs[0], "Add"_op, norm.axis, &bias);
+    next = -1;
+    if (norm.centres)
+      next = ReadAffine(editor, editor.node(end).outputs[0], "Add"_op, norm.axis, &bias);
     if (next >= 0) end = next;
     if (next < 0) bias = ir::kAbsent;
   } else {
@@ -129,8 +122,10 @@ Status Rewrite(Editor& editor, ir::NodeId id, const Norm& norm) {
     ASSIGN_OR_RETURN(const Constant one, ConstantFrom(x.dtype, Shape{1}, {1.0}));
     scale = editor.AddConstant(Constant::Splat(x.dtype, tail, one.bytes()));
   }
-  editor.Replace(end, "LayerNormalization"_op, {norm.x, scale, bias},
-                 {{"axis", norm.axis}, {"epsilon", norm.epsilon}});
+  std::vector<ir::ValueId> operands = {norm.x, scale};
+  if (norm.centres) operands.push_back(bias);
+  editor.Replace(end, norm.centres ? "LayerNormalization"_op : "RMSNormalization"_op,
+                 std::move(operands), {{"axis", norm.axis}, {"epsilon", norm.epsilon}});
   return OkStatus();
 }
 

@@ -1,0 +1,159 @@
+// Normalisations spelled out in primitive operators.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "equivalence.h"
+#include "passes/find/group_norm.h"
+#include "passes/find/layer_norm.h"
+
+namespace fettle::passes {
+namespace {
+
+constexpr std::string_view kNormHead =
+    "input %x: f32[2x3x8]\nconst %g: f32[8]\nconst %b: f32[8]\nconst %e: f32[] = 1e-5\n"
+    "const %two: f32[] = 2\nconst %half: f32[] = 0.5\nconst %axes: i64[1] = -1\n"
+    "%m = ReduceMean(%x, %axes)\n%d = Sub(%x, %m)\n";
+
+TEST(LayerNorm, AllSpellings) {
+  const std::pair<const char*, const char*> spellings[] = {
+      {"%q = Pow(%d, %two)\n%v = ReduceMean(%q, %axes)\n%a = Add(%v, %e)\n%r = Sqrt(%a)\n"
+       "%n = Div(%d, %r)\n%s = Mul(%n, %g)\n%y = Add(%s, %b)\noutput %y\n",
+       "LayerNormalization"},
+      {"%q = Mul(%d, %d)\n%v = ReduceMean(%q, %axes)\n%a = Add(%e, %v)\n%r = Sqrt(%a)\n"
+       "%i = Reciprocal(%r)\n%n = Mul(%d, %i)\n%s = Mul(%g, %n)\n%y = Add(%b, %s)\noutput %y\n",
+       "LayerNormalization"},
+      {"%q = Mul(%d, %d)\n%v = ReduceMean(%q, %axes)\n%a = Add(%v, %e)\n%r = Pow(%a, %half)\n"
+       "%y = Div(%d, %r)\noutput %y\n",
+       "LayerNormalization"},
+  };
+  for (const auto& [body, ops] : spellings) {
+    EXPECT_EQ(Ops(Rewrite(FindLayerNorm, std::string(kNormHead) + body)), ops) << body;
+  }
+}
+
+TEST(LayerNorm, OtherAxesStay) {
+  std::string text(kNormHead);
+  text.replace(text.find("= -1"), 4, "= 1");
+  text +=
+      "%q = Mul(%d, %d)\n%v = ReduceMean(%q, %axes)\n%a = Add(%v, %e)\n%r = Sqrt(%a)\n"
+      "%n = Div(%d, %r)\n%y = Mul(%n, %g)\noutput %y\n";
+  EXPECT_EQ(Ops(Rewrite(FindLayerNorm, text)), "ReduceMean Sub Mul ReduceMean Add Sqrt Div Mul");
+}
+
+constexpr std::string_view kSquareHead =
+    "input %x: f32[2x3x8]\nconst %g: f32[8]\nconst %e: f32[] = 1e-5\nconst %two: f32[] = 2\n"
+    "const %half: f32[] = -0.5\nconst %axes: i64[1] = -1\n";
+
+TEST(RmsNorm, AllSpellings) {
+  const std::pair<const char*, const char*> spellings[] = {
+      {"%q = Pow(%x, %two)\n%v = ReduceMean(%q, %axes)\n%a = Add(%v, %e)\n%r = Sqrt(%a)\n"
+       "%i = Reciprocal(%r)\n%n = Mul(%x, %i)\n%y = Mul(%g, %n)\noutput %y\n",
+       "RMSNormalization"},
+      {"%q = Mul(%x, %x)\n%v = ReduceMean(%q, %axes)\n%a = Add(%e, %v)\n%r = Sqrt(%a)\n"
+       "%n = Div(%x, %r)\n%y = Mul(%n, %g)\noutput %y\n",
+       "RMSNormalization"},
+      {"%q = Mul(%x, %x)\n%v = ReduceMean(%q, %axes)\n%a = Add(%v, %e)\n%r = Pow(%a, %half)\n"
+       "%y = Mul(%r, %x)\noutput %y\n",
+       "RMSNormalization"},
+      // It has no bias.
+      {"%q = Mul(%x, %x)\n%v = ReduceMean(%q, %axes)\n%a = Add(%v, %e)\n%r = Pow(%a, %half)\n"
+       "%n = Mul(%r, %x)\n%s = Mul(%n, %g)\n%y = Add(%s, %g)\noutput %y\n",
+       "RMSNormalization Add"},
+      // What is centred over other axes is only an operand.
+      {"const %one: i64[1] = 1\n%m = ReduceMean(%x, %one)\n%d = Sub(%x, %m)\n%q = Mul(%d, %d)\n"
+       "%v = ReduceMean(%q, %axes)\n%a = Add(%v, %e)\n%r = Sqrt(%a)\n%y = Div(%d, %r)\noutput %y\n",
+       "ReduceMean Sub RMSNormalization"},
+  };
+  for (const auto& [body, ops] : spellings) {
+    EXPECT_EQ(Ops(Rewrite(FindLayerNorm, std::string(kSquareHead) + body)), ops) << body;
+  }
+}
+
+TEST(RmsNorm, NearMissesStay) {
+  const std::pair<const char*, const char*> misses[] = {
+      // Squares of something else, a cube, a mean that is an output, a scale that is computed.
+      {"%q = Mul(%x, %z)\n%v = ReduceMean(%q, %axes)\n%a = Add(%v, %e)\n%r = Sqrt(%a)\n"
+       "%y = Div(%x, %r)\noutput %y\n",
+       "Mul ReduceMean Add Sqrt Div"},
+      {"%q = Mul(%z, %z)\n%v = ReduceMean(%q, %axes)\n%a = Add(%v, %e)\n%r = Sqrt(%a)\n"
+       "%y = Div(%x, %r)\noutput %y\n",
+       "Mul ReduceMean Add Sqrt Div"},
+      {"%q = Mul(%x, %x)\n%v = ReduceMean(%q, %axes)\n%a = Add(%v, %e)\n%r = Sqrt(%a)\n"
+       "%y = Div(%x, %r)\noutput %y\noutput %v\n",
+       "Mul ReduceMean Add Sqrt Div"},
+      {"%q = Mul(%x, %x)\n%v = ReduceMean(%q, %axes)\n%a = Add(%v, %e)\n%r = Sqrt(%a)\n"
+       "%y = Div(%r, %x)\noutput %y\n",
+       "Mul ReduceMean Add Sqrt Div"},
+      {"%q = Mul(%x, %x)\n%v = ReduceMean(%q, %axes)\n%a = Add(%v, %e)\n%r = Sqrt(%a)\n"
+       "%y = Mul(%x, %r)\noutput %y\n",
+       "Mul ReduceMean Add Sqrt Mul"},
+      {"%q = Mul(%x, %x)\n%v = ReduceMean(%q, %axes) {keepdims=0}\n%a = Add(%v, %e)\n"
+       "%r = Sqrt(%a)\n%k = Unsqueeze(%r, %axes)\n%y = Div(%x, %k)\noutput %y\n",
+       "Mul ReduceMean Add Sqrt Unsqueeze Div"},
+      {"%q = Mul(%x, %x)\n%v = ReduceMean(%q, %axes)\n%a = Add(%v, %e)\n%r = Sqrt(%a)\n"
+       "%n = Div(%x, %r)\n%y = Mul(%n, %z)\noutput %y\n",
+       "RMSNormalization Mul"},
+  };
+  for (const auto& [body, ops] : misses) {
+    const std::string head = std::string(kSquareHead) + "input %z: f32[2x3x8] = noise(0.5, 2)\n";
+    EXPECT_EQ(Ops(Rewrite(FindLayerNorm, head + body)), ops) << body;
+  }
+}
+
+/// 2 x 6 channels in three groups: the operand, and the operators behind it.
+std::string InGroups(std::string_view body, std::string_view input = "input %x: f32[2x6x3x5]\n") {
+  return std::string(input) +
+         "const %one: f32[3] = 1 1 1\nconst %zero: f32[3] = 0 0 0\nconst %split: i64[3] = 0 3 -1\n"
+         "const %back: i64[4] = 2 6 3 5\nconst %w: f32[6x1x1]\nconst %b: f32[1x6x1x1]\n" +
+         std::string(body);
+}
+
+constexpr std::string_view kGrouped =
+    "%r = Reshape(%x, %split)\n%n = InstanceNormalization(%r, %one, %zero) {epsilon=0.01}\n"
+    "%k = Reshape(%n, %back)\n";
+
+TEST(GroupNorm, AsExportersSpellIt) {
+  const auto text = [](std::string_view tail) {
+    return InGroups(std::string(kGrouped) + std::string(tail));
+  };
+  EXPECT_EQ(Ops(Rewrite(FindGroupNorm, text("%m = Mul(%k, %w)\n%y = Add(%m, %b)\noutput %y\n"))),
+            "GroupNormalization");
+  EXPECT_EQ(Ops(Rewrite(FindGroupNorm,
+                        text("%m = Mul(%w, %k)\n%a = Add(%b, %m)\n%y = Relu(%a)\noutput %y\n"))),
+            "GroupNormalization Relu");
+  const ir::Graph alone = Rewrite(FindGroupNorm, text("%y = Sigmoid(%k)\noutput %y\n"));
+  ASSERT_EQ(Ops(alone), "GroupNormalization Sigmoid");
+  EXPECT_EQ(alone.node(0).attributes.Int("num_groups", 0), 3);
+  EXPECT_NEAR(alone.node(0).attributes.Float("epsilon"), 0.01, 1e-9);
+  EXPECT_EQ(Ops(Rewrite(FindGroupNorm, text("%y = Mul(%k, %w)\noutput %y\noutput %k\n"))),
+            "GroupNormalization Mul");
+}
+
+TEST(GroupNorm, NearMissesStay) {
+  const std::string tail = "%y = Mul(%k, %w)\noutput %y\n";
+  const auto with = [&](std::string_view from, std::string_view to) {
+    std::string text = InGroups(std::string(kGrouped) + tail);
+    text.replace(text.find(from), from.size(), to);
+    return text;
+  };
+  const std::string whole = "Reshape InstanceNormalization Reshape Mul";
+  // Scales of each group, groups over channels of two pictures, another shape behind it.
+  EXPECT_EQ(Ops(Rewrite(FindGroupNorm, with("%one: f32[3] = 1 1 1", "%one: f32[3]"))), whole);
+  EXPECT_EQ(Ops(Rewrite(FindGroupNorm, with("= 0 3 -1", "= 4 3 -1"))), whole);
+  EXPECT_EQ(Ops(Rewrite(FindGroupNorm, with("= 2 6 3 5", "= 2 6 5 3"))), whole);
+  EXPECT_EQ(Ops(Rewrite(FindGroupNorm, InGroups(std::string(kGrouped) + tail + "output %n\n"))),
+            whole);
+  EXPECT_EQ(Ops(Rewrite(FindGroupNorm, InGroups(std::string(kGrouped) + tail + "output %r\n"))),
+            whole);
+  // Nine groups of two channels' halves.
+  std::string halves = with("= 0 3 -1", "= 0 9 -1");
+  const std::pair<std::string, std::string> wider[] = {
+      {"f32[3] = 1 1 1", "f32[9] = 1 1 1 1 1 1 1 1 1"},
+      {"f32[3] = 0 0 0", "f32[9] = 0 0 0 0 0 0 0 0 0"}};
+  for (const auto& [from, to] : wider) halves.replace(halves.find(from), from.size(), to);
+  EXPECT_EQ(Ops(Rewrite(FindGroupNorm, halves)), whole);
+  EXPECT_EQ(Ops(Rewrite(FindGroupNorm, InGroups(std::string(kGrouped) + tail), false)), whole);
+}
+
+}  // namespace
+}  // namespace fettle::passes
