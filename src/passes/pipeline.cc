@@ -19,6 +19,7 @@
 #include "passes/quantise/implied_clamps.h"
 #include "passes/quantise/split_dequantize.h"
 #include "passes/rewrite/blocked_scales.h"
+#include "passes/rewrite/constant_left.h"
 #include "passes/rewrite/dead_taps.h"
 #include "passes/rewrite/fold_affine.h"
 #include "passes/rewrite/fold_pads.h"
@@ -52,6 +53,7 @@ constexpr Pass kPasses[] = {
     {"einsum", SpellEinsum},
     {"rotary", SpellRotary},
     {"typed", SpellTyped},
+    {"constant_left", SwapConstantLeft},
     {"transposes", MergeTransposes},
     {"channel_shuffle", FindChannelShuffle},
     {"gather_slices", GatherToSlice},

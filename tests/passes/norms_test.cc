@@ -1,10 +1,11 @@
-// Normalisations spelled out in primitive operators.
+// Normalisations spelled out in primitive operators, and products with a constant left operand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "equivalence.h"
 #include "passes/find/group_norm.h"
 #include "passes/find/layer_norm.h"
+#include "passes/rewrite/constant_left.h"
 
 namespace fettle::passes {
 namespace {
@@ -153,6 +154,28 @@ TEST(GroupNorm, NearMissesStay) {
   for (const auto& [from, to] : wider) halves.replace(halves.find(from), from.size(), to);
   EXPECT_EQ(Ops(Rewrite(FindGroupNorm, halves)), whole);
   EXPECT_EQ(Ops(Rewrite(FindGroupNorm, InGroups(std::string(kGrouped) + tail), false)), whole);
+}
+
+TEST(ConstantLeft, BecomesTheRightOperand) {
+  const std::string w = "const %w: f32[4x3]\n", tail = "%y = MatMul(%w, %x)\noutput %y\n";
+  for (const char* shape : {"3x5", "2x3x5", "1x2x3x1"}) {
+    const std::string text = fmt::format("input %x: f32[{}]\n", shape) + w + tail;
+    EXPECT_EQ(Ops(Rewrite(SwapConstantLeft, text)), "Transpose Transpose MatMul Transpose")
+        << shape;
+  }
+}
+
+TEST(ConstantLeft, NearMissesStay) {
+  const std::string w = "const %w: f32[4x3]\n", product = "%y = MatMul(%w, %x)\noutput %y\n";
+  // Vectors, unknown shapes, several matrices, a constant on the right, two constants.
+  EXPECT_EQ(Ops(Rewrite(SwapConstantLeft, "input %x: f32[3]\n" + w + product)), "MatMul");
+  EXPECT_EQ(
+      Ops(Rewrite(SwapConstantLeft, "input %x: f32[2x3x5]\nconst %w: f32[2x4x3]\n" + product)),
+      "MatMul");
+  EXPECT_EQ(Ops(Rewrite(SwapConstantLeft,
+                        "input %x: f32[5x4]\n" + w + "%y = MatMul(%x, %w)\noutput %y\n")),
+            "MatMul");
+  EXPECT_EQ(Ops(Rewrite(SwapConstantLeft, "const %x: f32[3x5]\n" + w + product, false)), "MatMul");
 }
 
 }  // namespace

@@ -1,0 +1,60 @@
+#include "passes/rewrite/constant_left.h"
+
+#include <numeric>
+
+#include "passes/edit/constants.h"
+#include "passes/edit/editor.h"
+
+namespace fettle::passes {
+namespace {
+
+/// Attributes of a Transpose of the last two of `rank` axes.
+ir::Attributes LastTwo(int rank) {
+  std::vector<int64_t> perm(rank);
+  std::iota(perm.begin(), perm.end(), 0);
+  std::swap(perm[rank - 1], perm[rank - 2]);
+  return {{"perm", perm}};
+}
+
+/// `x` with its last two axes swapped.
+ir::ValueId SwapLast(Editor& editor, const ir::Node& like, ir::ValueId x, const Shape& shape) {
+  const ir::ValueId y = editor.Add(like, "Transpose"_op, {x}, LastTwo(shape.rank()));
+  Dims dims = shape.dims();
+  std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
+  editor.SetType(y, editor.value(x).dtype, Shape(dims));
+  return y;
+}
+
+void TrySwap(Editor& editor, ir::NodeId id) {
+  const ir::Node node = editor.node(id);
+  const Constant* weights = ConstantOf(editor.graph(), node.inputs[0]);
+  const ir::Value& x = editor.value(node.inputs[1]);
+  if (weights == nullptr || x.is_constant() || !x.has_concrete_shape() || !IsFloat(x.dtype) ||
+      weights->shape().rank() != 2 || x.shape->rank() < 2 || x.shape->elements() == 0) {
+    return;
+  }
+  const Shape shape = *x.shape, matrix = weights->shape();
+  const DType dtype = x.dtype;
+  const ir::ValueId right = SwapLast(editor, node, node.inputs[0], matrix);
+  const ir::ValueId left = SwapLast(editor, node, node.inputs[1], shape);
+  const ir::ValueId product = editor.Add(node, "MatMul"_op, {left, right});
+  Dims dims = shape.dims();
+  dims[dims.size() - 2] = shape[shape.rank() - 1];
+  dims[dims.size() - 1] = matrix[0];
+  editor.SetType(product, dtype, Shape(dims));
+  editor.Replace(id, "Transpose"_op, {product}, LastTwo(shape.rank()));
+}
+
+}  // namespace
+
+Result<bool> SwapConstantLeft(ir::Graph& graph) {
+  if (!HasOp(graph, {"MatMul"_op})) return false;
+  Editor editor(graph);
+  const ir::NodeId end = editor.end();
+  for (ir::NodeId id = 0; id < end; ++id) {
+    if (!editor.node(id).dead && editor.node(id).op == "MatMul"_op) TrySwap(editor, id);
+  }
+  return editor.Finish();
+}
+
+}  // namespace fettle::passes
