@@ -34,8 +34,8 @@ std::vector<int64_t> FirstPackets(const Plan& plan, std::vector<PacketPtr>& othe
       others.push_back(std::move(packet));
     }
   }
-  std::ranges::sort(times);
-  const auto [first, last] = std::ranges::unique(times);
+  std::sort(times.begin(), times.end());
+  const auto first = std::unique(times.begin(), times.end()), last = times.end();
   times.erase(first, last);
   times.resize(std::min<size_t>(times.size(), kSampleFrames));
   if (MakesBetween(plan.chain))

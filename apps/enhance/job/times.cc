@@ -38,8 +38,8 @@ std::vector<int64_t> TimesOfResult(const Plan& plan) {
         !(packet->flags & AV_PKT_FLAG_DISCARD))
       times.push_back(time);
   }
-  std::ranges::sort(times);
-  const auto [first, last] = std::ranges::unique(times);
+  std::sort(times.begin(), times.end());
+  const auto first = std::unique(times.begin(), times.end()), last = times.end();
   times.erase(first, last);
   if (!MakesBetween(plan.chain)) return times;
   std::vector<int64_t> doubled;

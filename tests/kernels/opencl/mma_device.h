@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/backend.h"
+#include "kernels/opencl/probe/mma.h"
 #include "kernels/opencl/probe/probe.h"
 #include "tests/kernels/kernel_check.h"
 #include "tests/opencl_device.h"
