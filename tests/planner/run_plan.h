@@ -5,25 +5,11 @@
 
 #include "exec/program.h"
 #include "ir/noise.h"
-#include "ops/macs.h"
+#include "kernels/check/tolerance.h"
 #include "ops/op.h"
 #include "tensor/compare.h"
 
 namespace fettle::planner {
-
-/// The longest sum behind one element of any node: its products, or the inputs that it reduces.
-inline int64_t AccumulationLength(const ir::Graph& graph) {
-  int64_t longest = 1;
-  for (const ir::Node& node : graph.nodes()) {
-    const auto elements = [&](ir::ValueId id) {
-      return id == ir::kAbsent ? 0 : graph.value(id).shape->elements();
-    };
-    int64_t summed = std::max<int64_t>(ops::MacsOf(graph, node), 1);
-    for (ir::ValueId id : node.inputs) summed = std::max(summed, elements(id));
-    longest = std::max(longest, summed / std::max<int64_t>(elements(node.output(0)), 1));
-  }
-  return longest;
-}
 
 /// The outputs of `plan`, whose constants are packed anew.
 inline Result<std::vector<Tensor>> RunPlan(const ir::Graph& graph, exec::Plan plan,
@@ -57,7 +43,7 @@ inline Result<std::vector<Tensor>> RunPlan(const ir::Graph& graph, exec::Plan pl
 /// Compares outputs with the oracle's by type and the length of sums; `steps`: of integers.
 inline void ExpectClose(const ir::Graph& graph, const std::vector<Tensor>& got,
                         const std::vector<Tensor>& want, double steps) {
-  const int64_t length = AccumulationLength(graph);
+  const int64_t length = kernels::LongestSum(graph);
   for (size_t i = 0; i < want.size(); ++i) {
     Tolerance tolerance = KernelTolerance(want[i].dtype(), length, static_cast<double>(length));
     if (IsInteger(want[i].dtype())) tolerance.atol = steps;

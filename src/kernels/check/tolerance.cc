@@ -22,6 +22,17 @@ double PartialSums(const SumTerms& terms, int64_t length) {
   return terms.alternate ? std::max(random, terms.magnitude * n / 8) : random;
 }
 
+/// Terms of each sum of a DFT or STFT at most: twice the bins, of which a one-sided one has half.
+int64_t TransformLength(const ir::Graph& group, const ir::Node& node) {
+  const bool is_stft = node.op == "STFT"_op;
+  if (!is_stft && node.op != "DFT"_op) return 1;
+  const Shape& y = *group.value(node.output(0)).shape;
+  int64_t bins = 1;
+  for (int axis = is_stft ? y.rank() - 2 : 0; axis < y.rank() - 1; ++axis)
+    bins = std::max(bins, y[axis]);
+  return 2 * bins;
+}
+
 }  // namespace
 
 int64_t LongestSum(const ir::Graph& group) {
@@ -31,6 +42,7 @@ int64_t LongestSum(const ir::Graph& group) {
     if (id == ir::kAbsent) continue;
     const int64_t elements = std::max<int64_t>(group.value(id).shape->elements(), 1);
     length = std::max(length, ops::MacsOf(group, node) / elements);
+    length = std::max(length, TransformLength(group, node));
     // Reductions count no multiply-adds, but sum as many elements as they lose.
     for (ir::ValueId input : node.inputs) {
       if (input != ir::kAbsent)

@@ -17,6 +17,7 @@ constexpr std::string_view kOthers[] = {
     "BinaryMatMul",
     "BinaryMaxPool",
     "CDist",
+    "CenterCropPad",
     "ChannelShuffle",
     "Concat",
     "Conv",
