@@ -67,7 +67,7 @@ class Limits(unittest.TestCase):
         yield "new.pb", ["run", "enhance_x2.onnx", *SMALL, "-o", "new.pb"]
         yield "new.png", ["run", "enhance_x2.onnx", "-i", "landscape.png", "-o", "new.png"]
         yield "new.fettle", ["tune", "enhance_x2.onnx", *SMALL, "--level", "none", "--no-cache", "-o", "new.fettle"]
-        yield "new.onnx", ["quantise", "enhance_x2.onnx", "--data", "landscape.png", "--shape", "picture=1x3x64x96", "-o", "new.onnx"]
+        yield "new.onnx", ["quantise", "enhance_x2.onnx", "--data", "landscape.png", "--shape", "picture=1x3x64x96", "--for-size", "-o", "new.onnx"]
         yield "new.html", ["report", "enhance_x2.onnx", *SMALL, "--seconds", "0.1", "--no-cache", "-o", "new.html"]
         yield "new.jsonl", ["db", "export", "new.jsonl"]
 
