@@ -17,8 +17,8 @@ constexpr int64_t kNumbersPerTask = 8192;
 /// A plan whose length is padded further than this takes too much memory.
 constexpr int64_t kLongestPadded = 1 << 23;
 
-/// Multiply-adds of direct sums up to which the reference, which adds in double, takes no time: zeros
-/// come out as such there, where sums of floats leave a rounding.
+/// Multiply-adds of direct sums up to which the reference, which adds in double, takes no time:
+/// zeros come out as such there, where sums of floats leave a rounding.
 constexpr int64_t kFewProducts = 1024;
 
 struct Facts {
