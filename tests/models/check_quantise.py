@@ -84,7 +84,7 @@ def sqnr(got, want):
 
 
 def quantise(path, out, data, *options):
-    line = [FETTLE, "quantise", str(path), "-o", str(out), "--json", "--data", *data, *options]
+    line = [FETTLE, "quantise", str(path), "-o", str(out), "--json", "--for-size", "--data", *data, *options]
     result = subprocess.run(line, capture_output=True, text=True, timeout=600)
     if result.returncode != 0:
         raise AssertionError(f"exit code {result.returncode}: {result.stderr.strip()}")
