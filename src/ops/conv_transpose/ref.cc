@@ -62,6 +62,7 @@ void AddTap(const TransposeOperands& op, const TapRow& row, int64_t shift, std::
 /// The sums of outputs out.back() .. + sums.size() of one row.
 template <typename T>
 void SumRow(const TransposeOperands& op, std::span<const int64_t> out, std::span<double> sums) {
+  if (op.x.shape[1] == 0 || sums.empty()) return;
   const ConvTransposeAttributes& conv = op.conv;
   const Shape kernel(conv.kernel);
   std::vector<int64_t> tap(conv.kernel.size());

@@ -98,19 +98,26 @@ HWY_INLINE void LoadAsFloat(DType storage, const std::byte* from, int64_t stride
   }
 }
 
-/// For integral values within the type's range.
+/// What is no number becomes 0: a cast of it to an integer is undefined.
+HWY_INLINE float ZeroForNan(float value) { return value == value ? value : 0.0f; }
+
+/// For integral values within the type's range, and NaN.
 template <typename T>
 HWY_INLINE void StoreSmall(const float* from, int64_t n, std::byte* to) {
   T* p = reinterpret_cast<T*>(to);
-  for (int64_t i = 0; i < n; ++i) p[i] = static_cast<T>(static_cast<int32_t>(from[i]));
+  for (int64_t i = 0; i < n; ++i) {
+    p[i] = static_cast<T>(static_cast<int32_t>(ZeroForNan(from[i])));
+  }
 }
 
-/// For integral values in [least, `beyond`]; `beyond`, one past the type's greatest value, becomes
-/// that.
+/// For integral values in [least, `beyond`], and NaN; `beyond`, one past the type's greatest value,
+/// becomes that.
 template <typename T>
 HWY_INLINE void StoreLarge(const float* from, int64_t n, float beyond, T greatest, std::byte* to) {
   T* p = reinterpret_cast<T*>(to);
-  for (int64_t i = 0; i < n; ++i) p[i] = from[i] >= beyond ? greatest : static_cast<T>(from[i]);
+  for (int64_t i = 0; i < n; ++i) {
+    p[i] = from[i] >= beyond ? greatest : static_cast<T>(ZeroForNan(from[i]));
+  }
 }
 
 HWY_INLINE void StoreHalves(const float* from, int64_t n, uint16_t* to) {
