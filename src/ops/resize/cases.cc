@@ -33,6 +33,26 @@ std::span<const Case> ResizeCases() {
       {"resize.linear_3d",
        "input %x: f32[1x2x3x4x5]\nconst %s: f32[5] = 1 1 2 1.5 2\n"
        "%y = Resize(%x, _, %s) {mode=\"linear\"}\noutput %y\n"},
+      {"resize.linear_3d_align_corners",
+       "input %x: f32[1x1x5x17x19]\nconst %s: i64[5] = 1 1 7 33 23\n"
+       "%y = Resize(%x, _, _, %s) {coordinate_transformation_mode=\"align_corners\", "
+       "mode=\"linear\"}\noutput %y\n"},
+      {"resize.linear_3d_f16",
+       "input %x: f16[2x3x4x1x7]\nconst %s: i64[5] = 2 3 3 5 1\n"
+       "%y = Resize(%x, _, _, %s) {mode=\"linear\"}\noutput %y\n"},
+      {"resize.linear_depth_and_width",
+       "input %x: f32[2x3x4x5x6]\nconst %s: f32[5] = 1 1 1.7 1 2.5\n"
+       "%y = Resize(%x, _, %s) {mode=\"linear\"}\noutput %y\n"},
+      {"resize.nearest_3d",
+       "input %x: f32[1x3x4x7x9]\nconst %s: f32[5] = 1 1 2 1.5 0.7\n"
+       "%y = Resize(%x, _, %s) {mode=\"nearest\"}\noutput %y\n"},
+      {"resize.nearest_3d_u8",
+       "input %x: u8[1x2x3x5x7] = noise(0, 255)\nconst %s: f32[5] = 1 1 2 2 2\n"
+       "%y = Resize(%x, _, %s) {coordinate_transformation_mode=\"asymmetric\", "
+       "mode=\"nearest\", nearest_mode=\"floor\"}\noutput %y\n"},
+      {"resize.cubic_3d",
+       "input %x: f32[1x2x5x6x7]\nconst %s: f32[5] = 1 1 1.5 2 0.8\n"
+       "%y = Resize(%x, _, %s) {mode=\"cubic\"}\noutput %y\n"},
       {"resize.linear_batch_and_channels",
        "input %x: f32[2x3x4x5]\nconst %s: i64[4] = 3 5 4 7\n"
        "%y = Resize(%x, _, _, %s) {mode=\"linear\"}\noutput %y\n"},

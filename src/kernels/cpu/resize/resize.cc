@@ -1,6 +1,6 @@
-// cpu.resize.separable: Resize over one or two axes that are neighbours in memory, in any layout
-// that does not block them: input rows are blended into one row, then spread along the width. fp32,
-// or u8 and i8 between DequantizeLinear and QuantizeLinear.
+// cpu.resize.separable: Resize over any axes, in any layout that does not block them: input rows
+// are blended into one row, then spread along the width. fp32, or u8 and i8 between
+// DequantizeLinear and QuantizeLinear.
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
@@ -27,7 +27,8 @@ struct Facts {
   AffineGroup affine;
 };
 
-/// [outer, height, width, inner] to [outer, height', width', inner].
+/// [outer, height, width, inner] to [outer, height', width', inner]; the height is all axes from
+/// the first that is resized to the one before the last.
 struct ResizePlan {
   int64_t outer = 1, inner = 1;
   Axis height, width;
@@ -41,12 +42,38 @@ bool Picks(const ops::AxisTaps& taps) {
          std::all_of(taps.weight.begin(), taps.weight.end(), [](double w) { return w == 1; });
 }
 
+/// An axis that is not resized.
+Axis Kept(int64_t extent) {
+  Axis axis{extent, extent, {}};
+  for (int64_t i = 0; i < extent; ++i) {
+    axis.taps.index.push_back(i);
+    axis.taps.weight.push_back(1);
+  }
+  return axis;
+}
+
+/// Two neighbours in memory as one axis: a tap of it is one of each.
+Axis Joined(const Axis& slow, const Axis& fast) {
+  Axis both{slow.in * fast.in, slow.out * fast.out, {.taps = slow.taps.taps * fast.taps.taps}};
+  for (int64_t i = 0; i < both.out; ++i) {
+    const auto s = static_cast<size_t>(i / fast.out * slow.taps.taps);
+    const auto f = static_cast<size_t>(i % fast.out * fast.taps.taps);
+    for (size_t t = 0; t < static_cast<size_t>(both.taps.taps); ++t) {
+      const size_t of_slow = s + t / static_cast<size_t>(fast.taps.taps);
+      const size_t of_fast = f + t % static_cast<size_t>(fast.taps.taps);
+      both.taps.index.push_back(slow.taps.index[of_slow] * fast.in + fast.taps.index[of_fast]);
+      both.taps.weight.push_back(slow.taps.weight[of_slow] * fast.taps.weight[of_fast]);
+    }
+  }
+  return both;
+}
+
 class Resize final : public PreparedKernel {
  public:
   Resize(ResizePlan plan, int lanes)
       : plan_(std::move(plan)),
         lanes_(lanes),
-        picks_rows_(Picks(plan_.height.taps)),
+        picks_rows_(Picks(plan_.height.taps) && !plan_.affine.from.is_integer()),
         table_(MakeSpreadTable(plan_.width.out, plan_.width.taps.taps, plan_.inner,
                                plan_.width.taps.index, plan_.width.taps.weight)) {
     rows_per_task_ = std::max<int64_t>(1, 8192 / std::max<int64_t>(OutRow(), 1));
@@ -69,10 +96,17 @@ class Resize final : public PreparedKernel {
   }
 
  private:
+  static constexpr int64_t kReadBehind = 16;  // elements, by a spread
+
   int64_t InRow() const { return plan_.width.in * plan_.inner; }
   int64_t OutRow() const { return plan_.width.out * plan_.inner; }
   /// A spread reads a vector behind the row.
   int64_t LaneElements() const { return (InRow() + OutRow() + 31) / 16 * 16; }
+
+  /// Whether a row is read where it is copied to, as memory behind the input may be a stranger's.
+  bool IsNearEnd(int64_t image, int64_t row) const {
+    return ((plan_.outer - image) * plan_.height.in - row - 1) * InRow() < kReadBehind;
+  }
 
   void Row(const LaunchArgs& args, int64_t row, float* scratch) const {
     const AffineGroup& affine = plan_.affine;
@@ -84,7 +118,7 @@ class Resize final : public PreparedKernel {
     for (int t = 0; t < taps.taps; ++t) {
       const size_t at = y * taps.taps + t;
       const std::byte* from = x + StorageBytes(affine.from.storage, taps.index[at] * InRow());
-      if (picks_rows_ && !affine.from.is_integer()) {
+      if (picks_rows_ && !IsNearEnd(image, taps.index[at])) {
         blended = reinterpret_cast<const float*>(from);
       } else {
         BlendRow(affine.from.storage, from, static_cast<float>(taps.weight[at]), t > 0, InRow(),
@@ -119,26 +153,30 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
 }
 
 Result<ResizePlan> MakePlan(const Facts& facts, const Layout& layout) {
+  // Entries of the table of rows: more are other operators than resampling of pictures.
+  constexpr int64_t kMostTaps = int64_t{1} << 22;
   ResizePlan plan{.affine = facts.affine};
-  const Shape& x = facts.x;
-  std::vector<Axis> resized;
-  const PhysicalDims dims = ToPhysical(x, layout);
+  plan.height = plan.width = Kept(1);
+  bool any = false;
+  const PhysicalDims dims = ToPhysical(facts.x, layout);
   for (size_t i = 0; i < dims.extent.size(); ++i) {
     const int axis = dims.axis[i];
     const ops::AxisTaps& taps = facts.taps[axis];
-    if (!taps.IsIdentity(x[axis])) {
-      if (layout.BlockOf(axis) != 1) return Unsupported("the resized axes are blocked");
-      if (plan.inner != 1 && !resized.empty())
-        return Unsupported("the resized axes are not neighbours in memory");
-      resized.push_back({x[axis], facts.y[axis], taps});
-    } else {
-      (resized.empty() ? plan.outer : plan.inner) *= dims.extent[i];
+    if (taps.IsIdentity(facts.x[axis])) {
+      (any ? plan.inner : plan.outer) *= dims.extent[i];
+      continue;
     }
+    if (layout.BlockOf(axis) != 1) return Unsupported("the resized axes are blocked");
+    if (any) {
+      const int64_t rows = plan.height.out * plan.width.out * plan.inner;
+      const int64_t most = kMostTaps / (plan.height.taps.taps * plan.width.taps.taps);
+      if (rows > most) return Unsupported("too many rows between the resized axes");
+      plan.height = Joined(Joined(plan.height, plan.width), Kept(plan.inner));
+    }
+    plan.width = {facts.x[axis], facts.y[axis], taps};
+    plan.inner = 1;
+    any = true;
   }
-  if (resized.size() > 2) return Unsupported("more than two resized axes");
-  const ops::AxisTaps identity{.index = {0}, .weight = {1}, .outside = {false}};
-  plan.height = resized.size() == 2 ? std::move(resized[0]) : Axis{1, 1, identity};
-  plan.width = resized.empty() ? Axis{1, 1, identity} : std::move(resized.back());
   if (plan.width.in * plan.inner > INT32_MAX) return Unsupported("rows beyond 2^31 elements");
   plan.pads = PadLanes(facts.y, layout, ByteSize(plan.affine.to.storage));
   return plan;
@@ -170,8 +208,11 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fa
   return std::unique_ptr<PreparedKernel>(new Resize(std::move(plan), lanes));
 }
 
-constexpr Family<Facts> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
+constexpr Family<Facts> kFamily{.read = Read,
+                                .states = States,
+                                .prepare = Prepare,
+                                .taste = Always<10>,
+                                .reads_callers_memory = true};
 
 }  // namespace
 
