@@ -58,6 +58,8 @@ class Clip:
         words = ["-c:v", self.codec, "-pix_fmt", self.pixels, "-threads", "1"]
         if self.codec in ("libx264", "libx265"):
             words += ["-preset", "ultrafast", "-bf", str(chance.choice([0, 0, 1, 2, 3])), "-g", str(chance.choice([4, 12, 250]))]
+        if self.codec == "libx265":
+            words += ["-x265-params", "log-level=none"]
         if self.codec == "libx264" and chance.random() < 0.15:
             words += ["-flags", "+ildct"]
         if self.codec in ("mpeg4", "mpeg2video"):

@@ -32,6 +32,7 @@ from clip_source import ALPHA, Clip  # noqa: E402
 MOST_SECONDS = 60
 ENCODERS = ["libx264", "libx265", "libvpx-vp9", "libsvtav1", "mpeg4", "prores_ks", "ffv1", "qtrle", "png"]
 OUTPUTS = ["mp4", "mkv", "ts", "mov", "webm", "avi", "nut", "flv", "m4v", "mpg", "mxf", "ogv", "h264", "yuv", "y4m", "3gp", "gif", "mjpeg"]
+ADTS = (".ts", ".mpg")
 USUAL_OUTPUTS = ["mp4", "mkv", "ts", "mov"]
 
 
@@ -53,10 +54,10 @@ def run(program, folder, words):
                           stdin=subprocess.DEVNULL, timeout=MOST_SECONDS, check=False)
 
 
-def shown(path, stream):
-    """Packets of a stream that are not hidden: time, size, hash."""
+def packets_of(path, stream):
+    """Of a stream, in their order: time, size, hash, whether it is hidden."""
     packets = [p for p in media.probe(path)["packets_and_frames"] if p["type"] == "packet" and p["stream_index"] == stream["index"]]
-    return [(float(p["pts_time"]) if "pts_time" in p else None, int(p["size"]), p.get("data_hash")) for p in packets if "D" not in p["flags"]]
+    return [(float(p["pts_time"]) if "pts_time" in p else None, int(p["size"]), p.get("data_hash"), "D" in p["flags"]) for p in packets]
 
 
 def said_change(losses):
@@ -68,18 +69,30 @@ def said_change(losses):
     return 0.0
 
 
+def said_shift(losses):
+    """By how much all times were said to be others, in seconds; None: not at all."""
+    for loss in losses:
+        found = re.match(r"times are (later|earlier) by ([\d.]+) (ms|s)", loss)
+        if found:
+            return float(found[2]) * (0.001 if found[3] == "ms" else 1) * (1 if found[1] == "later" else -1)
+    return None
+
+
 def problems_of_times(before, after, losses):
     """Of frames; `before` has what is wanted."""
     if len(before) != len(after):
         yield f"{len(before)} frames became {len(after)}: {before[:4]} ... {after[:4]}"
         return
-    if any("holds no times" in loss or re.search(r"times are (later|earlier)", loss) for loss in losses):
+    if any("holds no times" in loss for loss in losses):
         return
-    changes = [abs(a - b) for a, b in zip(before, after) if a is not None and b is not None]
-    largest, said = max(changes, default=0), said_change(losses)
-    if largest > said * 1.01 + 3e-6:
-        yield f"times change by {largest:.6f} s, said was {said:.6f}: {before[:5]} became {after[:5]}"
-    if said > largest * 1.01 + 3e-6:
+    shift, said = said_shift(losses), said_change(losses)
+    changes = [b - a - (shift or 0) for a, b in zip(before, after) if a is not None and b is not None]
+    largest = max(map(abs, changes), default=0)
+    # Three digits are said of a shift, and ticks of the container are none.
+    slack = said * 0.01 + 3e-6 + (abs(shift) * 0.006 + 0.0006 if shift else 0)
+    if largest > said + slack:
+        yield f"times change by {largest:.6f} s more than {shift} s, said was {said:.6f}: {before[:5]} became {after[:5]}"
+    if said > largest + slack:
         yield f"times change by {largest:.6f} s, and {said:.6f} was said"
 
 
@@ -102,31 +115,50 @@ def problems_of_streams(source, result, losses):
         if found.get("codec_name") != stream.get("codec_name"):
             yield f"stream {index}: {stream.get('codec_name')} became {found.get('codec_name')}"
         elif kind in ("audio", "subtitle"):
-            yield from problems_of_packets(stream, shown(source, stream), shown(result, found), source, result, losses)
+            yield from problems_of_packets(stream, packets_of(source, stream), packets_of(result, found), (source, result), losses)
 
 
-def problems_of_packets(stream, before, after, source, result, losses):
+def payloads(packets, path, adts):
+    """What tells packets apart: hashes; sizes where one of two containers gives each packet of AAC a header, of seven bytes."""
+    if not adts:
+        return [p[2] for p in packets]
+    return [p[1] - (7 if path.suffix in ADTS else 0) for p in packets]
+
+
+def one_hides_the_first(before, after, paths, adts):
+    """Both lists of packets without those that are hidden, and without the one that sound is decoded from first where one container
+    alone hides it, which then must be there all the same."""
+    shown = [[p for p in packets if not p[3]] for packets in (before, after)]
+    for more, fewer, all_of_fewer in ((0, 1, after), (1, 0, before)):
+        if len(shown[more]) != len(shown[fewer]) + 1:
+            continue
+        first = next((i for i, p in enumerate(all_of_fewer) if not p[3]), len(all_of_fewer))
+        hidden = payloads(all_of_fewer[:first], paths[fewer], adts)
+        if hidden and hidden[-1] == payloads(shown[more][:1], paths[more], adts)[0]:
+            del shown[more][0]
+    return shown
+
+
+def problems_of_packets(stream, before, after, paths, losses):
+    """Of sound and subtitles: each packet is there again, at its time."""
     index, name = stream["index"], stream["codec_name"]
     if name.startswith("pcm"):  # cut into packets as each container likes
         if sum(p[1] for p in before) != sum(p[1] for p in after):
             yield f"stream {index}: {sum(p[1] for p in before)} bytes of sound became {sum(p[1] for p in after)}"
         return
-    # A container that hides nothing shows the packet that sound is decoded from first.
-    if len(after) == len(before) + 1:
-        after = after[1:]
-    # One that counts samples to skip hides it.
-    if len(after) == len(before) - 1:
-        before = before[1:]
+    adts = name == "aac" and (paths[0].suffix in ADTS) != (paths[1].suffix in ADTS)
+    before, after = one_hides_the_first(before, after, paths, adts)
     if len(before) != len(after):
-        yield f"stream {index}: {len(before)} packets became {len(after)}"
+        yield f"stream {index}: {len(before)} packets of {name} became {len(after)}"
         return
-    headers = name == "aac" and (source.suffix in (".ts", ".mpg")) != (result.suffix in (".ts", ".mpg"))  # of ADTS
-    if not headers and [p[2] for p in before] != [p[2] for p in after]:
+    if payloads(before, paths[0], adts) != payloads(after, paths[1], adts):
         yield f"stream {index}: packets of {name} are others"
-    if any(re.search(rf"times are (later|earlier)|stream {index} is|holds no times", loss) for loss in losses):
+    if any(re.search(rf"stream {index} is|holds no times", loss) for loss in losses):
         return
-    tick = 0.0011 if {source.suffix, result.suffix} & {".mkv", ".webm", ".flv"} else 0.00005
-    far = [(a[0], b[0]) for a, b in zip(before, after) if a[0] is not None and b[0] is not None and abs(a[0] - b[0]) > tick]
+    shift = said_shift(losses) or 0
+    tick = (0.0011 if {path.suffix for path in paths} & {".mkv", ".webm", ".flv"} else 0.00005) + abs(shift) * 0.006
+    times = [(a[0], b[0]) for a, b in zip(before, after) if a[0] is not None and b[0] is not None]
+    far = [(a, b) for a, b in times if abs(b - a - shift) > tick]
     if far:
         yield f"stream {index} ({name}): times {far[0][0]} became {far[0][1]}, in {len(far)} packets of {len(before)}"
 

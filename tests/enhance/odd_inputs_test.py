@@ -96,6 +96,14 @@ def check_chapters(program, folder):
     check("cut: exit code", done.returncode == 1 and "damaged place" in done.stderr, f"{done.returncode}: {done.stderr}")
 
 
+def check_late_frame(program, folder):
+    """One late frame whose time of decoding is not told, beside a track without packets: no damage."""
+    media.ffmpeg(*media.picture("48x32", 24), "-f", "lavfi", "-i", "sine=frequency=440:duration=1.7", "-frames:v", "1", "-c:v", "mpeg4", "-bf",
+                 "2", "-c:a", "libvorbis", "-output_ts_offset", "1.4333", folder / "late.mkv")
+    done = run(program, folder / "late.mkv", "--steps", "sharpen", "-o", folder / "late_out.mkv")
+    check("late frame: exit code", done.returncode == 0 and "damaged" not in done.stderr, f"{done.returncode}: {done.stderr}")
+
+
 def check_refusals(program, folder):
     media.ffmpeg(*media.picture(), *media.X264, folder / "plain.mp4")
     media.ffmpeg(*media.picture(), *media.X264, "-encryption_scheme", "cenc-aes-ctr", "-encryption_key", "76a6c65c5ea762046bd749a2e632ccbb",
@@ -111,4 +119,4 @@ def check_refusals(program, folder):
 
 
 if __name__ == "__main__":
-    run_parts(check_turned, check_colours, check_webp, check_gif, check_chapters, check_refusals)
+    run_parts(check_turned, check_colours, check_webp, check_gif, check_chapters, check_late_frame, check_refusals)

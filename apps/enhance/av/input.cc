@@ -63,12 +63,14 @@ PacketPtr Input::Read() {
 }
 
 void Input::Follow(const AVPacket& packet) {
-  const int64_t time = packet.dts == AV_NOPTS_VALUE ? packet.pts : packet.dts;
-  if (time == AV_NOPTS_VALUE) return;
   const AVRational base = format_->streams[packet.stream_index]->time_base;
-  const int64_t begin = av_rescale_q(time, base, AV_TIME_BASE_Q);
-  end_ = std::max(end_, begin + av_rescale_q(packet.duration, base, AV_TIME_BASE_Q));
-  if (packet.stream_index != video_) return;
+  const auto in_common = [&](int64_t time) { return av_rescale_q(time, base, AV_TIME_BASE_Q); };
+  // Where a file has no times of decoding, FFmpeg may guess one of 0 for a frame that is late.
+  if (const int64_t last = std::max(packet.pts, packet.dts); last != AV_NOPTS_VALUE)
+    end_ = std::max(end_, in_common(last) + in_common(packet.duration));
+  const int64_t time = packet.dts == AV_NOPTS_VALUE ? packet.pts : packet.dts;
+  if (time == AV_NOPTS_VALUE || packet.stream_index != video_) return;
+  const int64_t begin = in_common(time);
   if (last_video_ != AV_NOPTS_VALUE) longest_gap_ = std::max(longest_gap_, begin - last_video_);
   last_video_ = begin;
 }

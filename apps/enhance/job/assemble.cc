@@ -17,16 +17,19 @@ int64_t UsualDuration(const EncoderSetup& setup) {
   return std::max<int64_t>(1, av_rescale_q(1, av_inv_q(setup.frame_rate), setup.time_base));
 }
 
-int DelayOf(const JobFolder& folder) {
-  const auto longest = std::ranges::max_element(folder.segments(), {}, &Segment::delay);
-  return longest == folder.segments().end() ? 0 : longest->delay;
+/// As the sample before the job has it, whose times are told: what the encoder may do, whatever it
+/// did.
+int DelayOf(const JobFolder& folder, const AVCodecParameters& video) {
+  int delay = video.video_delay;
+  for (const Segment& segment : folder.segments()) delay = std::max(delay, segment.delay);
+  return delay;
 }
 
 /// The segments' packets one after another, in the setup's time base.
 class SegmentPackets {
  public:
-  SegmentPackets(const Plan& plan, const JobFolder& folder)
-      : plan_(plan), folder_(folder), decoding_(DelayOf(folder), UsualDuration(plan.encoder)) {}
+  SegmentPackets(const Plan& plan, const JobFolder& folder, int delay)
+      : plan_(plan), folder_(folder), decoding_(delay, UsualDuration(plan.encoder)) {}
 
   /// Null at the end.
   PacketPtr Next() {
@@ -80,8 +83,8 @@ class SegmentPackets {
 /// The same with durations: until the next frame that is shown, of the last one its own.
 class VideoPackets {
  public:
-  VideoPackets(const Plan& plan, const JobFolder& folder)
-      : packets_(plan, folder), last_duration_(folder.segments().back().last_duration) {}
+  VideoPackets(const Plan& plan, const JobFolder& folder, int delay)
+      : packets_(plan, folder, delay), last_duration_(folder.segments().back().last_duration) {}
 
   PacketPtr Next() {
     // Packets to come are shown after the time of decoding of those that are here.
@@ -144,9 +147,10 @@ int64_t Assemble(const Plan& plan, const JobFolder& folder, const std::filesyste
   OutputPtr format = NewOutput(plan, file);
   CheckAv(avio_open(&format->pb, ("file:" + file.string()).c_str(), AVIO_FLAG_WRITE),
           file.string());
-  OutputWriter output(plan, input, *Encoder(plan.encoder).Parameters(), DelayOf(folder),
-                      std::move(format));
-  VideoPackets video(plan, folder);
+  const ParametersPtr parameters = Encoder(plan.encoder).Parameters();
+  const int delay = DelayOf(folder, *parameters);
+  OutputWriter output(plan, input, *parameters, delay, std::move(format));
+  VideoPackets video(plan, folder, delay);
   OtherPackets others(input, output);
   const AVRational video_base = plan.encoder.time_base;
   PacketPtr frame = video.Next(), other = others.Next();

@@ -77,6 +77,10 @@ OutputWriter::OutputWriter(const Plan& plan, const Input& input, const AVCodecPa
     stream.avg_frame_rate = stream.r_frame_rate = plan.encoder.frame_rate;
   }
   if (plan.frame_clock.num > 0) stream.time_base = plan.frame_clock;
+  for (unsigned i = 0; i < input.format().nb_streams; ++i)
+    if (const AVStream& from = *input.format().streams[i];
+        from.codecpar->codec_type == AVMEDIA_TYPE_AUDIO)
+      lengths_.try_emplace(static_cast<int>(i), from);
   std::map<std::string, std::string> values = plan.muxer_options;
   if (hides_) SetMovieClock(input, places_, *format_, values);
   Options options(values);
@@ -94,6 +98,8 @@ AVRational OutputWriter::ClockOf(int stream) const {
 
 void OutputWriter::Write(PacketPtr packet, int stream, AVRational base) {
   if (stream == input_.video_index()) packet = in_band_.Apply(std::move(packet));
+  if (const auto length = lengths_.find(stream); length != lengths_.end())
+    packet->duration = length->second.Of(*packet);
   if (!hides_ && packet->flags & AV_PKT_FLAG_DISCARD) {
     // Sound is decoded from the packet before its first on.
     if (format_->streams[places_[static_cast<size_t>(stream)]]->codecpar->codec_type ==

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "av/in_band.h"
+#include "av/sound_length.h"
 #include "job/plan.h"
 
 namespace fettle::enhance {
@@ -41,6 +42,7 @@ class OutputWriter {
   InBand in_band_;
   // Of streams of sound: the last packet that the input hides before what it shows.
   std::map<int, PacketPtr> hidden_;
+  std::map<int, SoundLength> lengths_;
   bool hides_ = false;  // the container can hide packets, too
   // Where the container has no times before 0 and takes equal ones: the first time of decoding.
   bool from_begin_ = false;
