@@ -1,7 +1,8 @@
 """Pages in headless Chromium. usage: report_page_test.py FETTLE FETTLE_DEMO [SCREENSHOTS]
 
 What people do with a report (sort, filter, open a line, hover, change the theme), that it asks no network and logs no
-error, and what axe finds of its accessibility. With a folder, screenshots of both themes at two widths go there.
+error, that nothing is cut or called as something else at the widths of desktops, and what axe finds of its accessibility.
+With a folder, screenshots of both themes and of the widths go there.
 """
 
 import json
@@ -22,6 +23,7 @@ FETTLE, DEMO = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:3])
 SHOTS = pathlib.Path(sys.argv[3]).resolve() if len(sys.argv) > 3 else None
 AXE = pathlib.Path(axe_selenium_python.__file__).parent / "node_modules/axe-core/axe.min.js"
 WIDE, PHONE = (1280, 900), (390, 844)
+DESKTOPS = (WIDE, (1400, 900), (800, 900))
 
 
 def browser():
@@ -32,15 +34,28 @@ def browser():
     return webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
 
 
-def large(page, steps):
-    """The same page with its steps repeated, each reading the one before it, to `steps` of them."""
+def with_steps(page, steps, name):
+    """The same page with its steps repeated, each reading the one before it, to `steps` of them that name(step, i) changes."""
     found = re.search(r'(<script type="application/json" id="data">)(.*?)(</script>)', page, re.S)
     data = json.loads(found.group(2))
     ops = data["ops"]
-    data["ops"] = [{**ops[i % len(ops)], "node": f"{ops[i % len(ops)]['node']}_{i}", "from": [i - 1] if i else []}
-                   for i in range(steps)]
+    data["ops"] = [{**name(ops[i % len(ops)], i), "from": [i - 1] if i else []} for i in range(steps)]
     text = json.dumps(data).replace("<", "\\u003c")
     return page[:found.start(2)] + text + page[found.end(2):]
+
+
+def large(page, steps):
+    return with_steps(page, steps, lambda op, i: {**op, "node": f"{op['node']}_{i}"})
+
+
+def long_names(page):
+    """Names that differ in their middle or behind their first node, operators and kernels as long as they come."""
+    def name(op, i):
+        node = f"/classifier/blocks.{i % 4}/self_attn/{'qkv'[i // 4 % 3]}_proj_of_a_long_name/{'MatMul' if i % 2 else 'Add'}"
+        why = {**(op["why"] or {"rejected": [], "choices": 2, "measured": False}), "runner_up": "cpu.quantised.depthwise.nhwc.and.more"}
+        return {**op, "node": f"{node}+{node}_{i}", "op": "DequantizeLinear+" * 3 + "Conv+QuantizeLinear", "why": why,
+                "kernel": "cpu.quantised.depthwise.dot.and.more", "layout_in": "NHWC16c", "layout_out": "NCHW16c"}
+    return with_steps(page, 48, name)
 
 
 class Pages(unittest.TestCase):
@@ -52,6 +67,7 @@ class Pages(unittest.TestCase):
         subprocess.run([FETTLE, "report", "enhance_x2.onnx", "--shape", "picture=1x3x64x96", "--seconds", "0.1", "--budget", "2", "--no-advice",
                         "--cache", "cache", "-o", "report.html"], check=True, stdout=subprocess.DEVNULL)
         pathlib.Path("large.html").write_text(large(pathlib.Path("report.html").read_text(), 300))
+        pathlib.Path("long.html").write_text(long_names(pathlib.Path("report.html").read_text()))
         cls.driver = browser()
 
     @classmethod
@@ -136,6 +152,24 @@ class Pages(unittest.TestCase):
         width = self.driver.execute_script("return document.documentElement.scrollWidth")
         self.assertLessEqual(width, PHONE[0])
 
+    def test_no_table_is_cut(self):
+        for page in ("report.html", "long.html"):
+            for size in DESKTOPS:
+                self.open(page, size=size)
+                cut = self.driver.execute_script(
+                    "return Array.from(document.querySelectorAll('body, .scroll, section > div, .scroll td'))"
+                    ".filter(box => box.scrollWidth > box.clientWidth + 1).map(box => box.outerHTML.slice(0, 200))")
+                self.assertEqual(cut, [], (page, size))
+
+    def test_different_steps_have_different_names(self):
+        for page in ("report.html", "long.html", "large.html"):
+            for size in (*DESKTOPS, PHONE):
+                self.open(page, size=size)
+                names, lines = ([one.get_attribute("textContent") for one in self.find(selector)] for selector in
+                                ("#operator-table .name", "#network-plot g > g > text:not(.quiet)"))
+                self.assertEqual(len(set(names)), len(names), (page, size))
+                self.assertEqual(len(set(lines)), len(lines), (page, size))
+
     def test_axe_finds_nothing_serious(self):
         for page, dark, size in (("report.html", False, WIDE), ("report.html", True, WIDE), ("report.html", False, PHONE)):
             self.open(page, dark, size)
@@ -159,7 +193,8 @@ class Pages(unittest.TestCase):
     @unittest.skipUnless(SHOTS, "no folder for screenshots was named")
     def test_screenshots(self):
         SHOTS.mkdir(parents=True, exist_ok=True)
-        for name, dark, size in (("light", False, WIDE), ("dark", True, WIDE), ("phone", False, PHONE), ("phone_dark", True, PHONE)):
+        for name, dark, size in (("light", False, WIDE), ("dark", True, WIDE), ("phone", False, PHONE), ("phone_dark", True, PHONE),
+                                 ("desktop", False, DESKTOPS[1])):
             self.open("report.html", dark, size)
             height = self.driver.execute_script("return document.documentElement.scrollHeight")
             self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {

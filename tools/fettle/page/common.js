@@ -9,10 +9,60 @@ function label(nodes) {
   return parts.filter((part, i) => part && !(parts[i + 1] || "").startsWith(part + ".")).join("/");
 }
 
-function shorten(text, width) {
+// The same, where no other step has it; else all of the step's name.
+const labels = new Map();
+function distinctLabel(op) {
+  if (labels.size === 0)
+    for (const one of data.ops) labels.set(label(one.node), (labels.get(label(one.node)) || 0) + 1);
+  const short = label(op.node);
+  return (labels.get(short) > 1 ? op.node : short) || op.kernel;
+}
+
+function shorten(text, width, share = 3 / 5) {
   if (text.length <= width) return text;
-  const head = Math.floor(width * 3 / 5);
+  const head = Math.floor(width * share);
   return text.slice(0, head) + "…" + text.slice(text.length - (width - 1 - head));
+}
+
+// A function that shortens `names` to `width` letters and keeps different ones different: the cut lies where that holds for
+// most of them, and the others stay whole.
+function shortener(names, width) {
+  const all = Array.from(new Set(names));
+  let best = null;
+  for (const share of [3 / 5, 2 / 5, 4 / 5, 1 / 5, 0]) {
+    const counts = new Map();
+    for (const name of all) {
+      const short = shorten(name, width, share);
+      counts.set(short, (counts.get(short) || 0) + 1);
+    }
+    if (!best || counts.size > best.counts.size) best = {share, counts};
+  }
+  return name => {
+    const short = shorten(name, width, best.share);
+    return best.counts.get(short) > 1 ? name : short;
+  };
+}
+
+// Text that a narrow cell may break behind its dots, slashes and pluses.
+function breakable(text) {
+  const parts = text.split(/(?<=[./+])/);
+  return el("span", {}, ...parts.flatMap((part, i) => i ? [el("wbr"), part] : [part]));
+}
+
+// "DequantizeLinear+DequantizeLinear+Conv+QuantizeLinear" as "2 DequantizeLinear+Conv+QuantizeLinear".
+function operatorsText(op) {
+  const runs = [];
+  for (const one of op.split("+")) {
+    if (runs.length && runs[runs.length - 1].one === one) ++runs[runs.length - 1].count;
+    else runs.push({one, count: 1});
+  }
+  return runs.map(({one, count}) => count > 1 ? `${count} ${one}` : one).join("+");
+}
+
+// What the operators of a step are called in one word: the first that does more than to change a type.
+function kindOf(op) {
+  const parts = op.split("+");
+  return parts.find(one => !/^(Dequantize|Quantize|DynamicQuantize)Linear$|^Cast$/.test(one)) || parts[0];
 }
 
 const known = value => value !== null && value !== undefined;

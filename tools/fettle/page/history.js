@@ -15,7 +15,7 @@ function drawHistory() {
     return;
   }
   const points = history.points, last = points[points.length - 1];
-  const width = Math.max(340, Math.min(1180, box.clientWidth || 900)), height = 260;
+  const width = Math.max(340, Math.min(1320, box.clientWidth || 900)), height = 260;
   const margin = {top: 12, right: 16, bottom: 42, left: 56};
   const x = d3.scaleLinear([0, last.evaluations], [margin.left, width - margin.right]);
   const range = d3.extent(points, point => point.ms);

@@ -34,7 +34,7 @@ function networkColours(by) {
 function drawNetwork() {
   const box = byId("network-plot"), {edges, lanes} = edgeLanes();
   const spacing = Math.min(9, 130 / Math.max(1, lanes)), left = 14 + spacing * lanes;
-  const width = Math.max(330, Math.min(1180, box.clientWidth || 900)), height = networkRow * data.ops.length + 12;
+  const width = Math.max(330, Math.min(1320, box.clientWidth || 900)), height = networkRow * data.ops.length + 12;
   const at = index => 6 + networkRow * (index + 0.5);
   const barWidth = width < 600 ? 60 : 160, labelWidth = width - left - barWidth - 90;
   const bar = d3.scaleLinear([0, data.slowest_ms], [0, barWidth]);
@@ -54,7 +54,12 @@ function drawNetwork() {
   rows.append("rect").attr("x", -8).attr("y", -networkRow / 2).attr("width", width - left).attr("height", networkRow).attr("fill", "transparent");
   rows.append("rect").attr("class", "point").attr("x", -6).attr("y", -6).attr("width", 12).attr("height", 12).attr("rx", 3).attr("fill", fill);
   const letters = Math.max(8, Math.floor(labelWidth / 7.4));
-  rows.append("text").attr("x", 14).attr("dy", "0.35em").text(op => shorten(`${op.op}  ${label(op.node)}`, letters));
+  const line = op => `${kindOf(op.op)}  ${distinctLabel(op)}`, short = shortener(data.ops.map(line), letters);
+  rows.append("text").attr("x", 14).attr("dy", "0.35em").text(op => {
+    const text = short(line(op));
+    // No cut keeps these apart: the number of the step does.
+    return text.length <= letters ? text : shorten(`${op.index + 1}  ${line(op)}`, letters);
+  });
   rows.append("text").attr("class", "quiet").attr("x", width - left - barWidth - 12).attr("dy", "0.35em").attr("text-anchor", "end")
     .text(op => `${msText(op.ms)} ms`);
   rows.append("rect").attr("x", width - left - barWidth - 6).attr("y", -5).attr("width", op => Math.max(1, bar(op.ms)))

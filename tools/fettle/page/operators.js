@@ -5,10 +5,11 @@ function margin(op) {
   return why.runner_up_ms / why.cost_ms - 1;
 }
 
+const stepName = shortener(data.ops.map(op => distinctLabel(op)), 36);
 const operatorColumns = [
   {title: "Step", of: op => op.node, cell: op => el("button", {type: "button", class: "name", title: op.node, "aria-expanded": "false",
-    onclick: () => operators.toggle(op.index)}, shorten(label(op.node) || op.kernel, 30))},
-  {title: "Operator", of: op => op.op, class: "wide", cell: op => el("span", {title: op.op}, shorten(op.op, 18))},
+    onclick: () => operators.toggle(op.index)}, breakable(stepName(distinctLabel(op))))},
+  {title: "Operator", of: op => op.op, class: "wide", cell: op => breakable(operatorsText(op.op))},
   {title: "ms", of: op => op.ms, number: true, cell: op => {
     const bar = el("span", {class: "bar"});
     bar.style.width = `${Math.max(1, 60 * op.ms / data.slowest_ms)}px`;
@@ -16,13 +17,13 @@ const operatorColumns = [
   }},
   {title: "share", of: op => op.ms, number: true, cell: op => percent(op.ms / data.steps_ms)},
   {title: "roof", of: op => op.roofline_share, number: true, cell: op => percent(op.roofline_share)},
-  {title: "Kernel", of: op => op.kernel, class: "wide word", cell: op => op.kernel},
-  {title: "Layouts", of: op => `${op.layout_in} ${op.layout_out}`, class: "wide word",
+  {title: "Kernel", of: op => op.kernel, class: "wide", cell: op => breakable(op.kernel)},
+  {title: "Layouts", of: op => `${op.layout_in} ${op.layout_out}`, class: "wide",
     cell: op => op.layout_in === op.layout_out ? op.layout_in : `${op.layout_in} → ${op.layout_out}`},
   {title: "Type", of: op => op.dtype, class: "wide", cell: op => op.dtype},
   {title: "Device", of: op => op.device, class: "wide", cell: op => op.device},
-  {title: "Runner-up", of: op => op.why && op.why.runner_up || "", class: "wide word",
-    cell: op => op.why && op.why.runner_up ? el("span", {title: op.why.runner_up}, op.why.runner_up.split(" ")[0]) : "–"},
+  {title: "Runner-up", of: op => op.why && op.why.runner_up || "", class: "wide",
+    cell: op => op.why && op.why.runner_up ? breakable(op.why.runner_up.split(" ")[0]) : "–"},
   {title: "margin", of: op => margin(op) ?? -1, number: true, class: "wide", cell: op => percent(margin(op))},
 ].filter(column => column.title !== "Device" || new Set(data.ops.map(op => op.device)).size > 1);
 
@@ -83,7 +84,7 @@ const operators = {
       this.rows.set(op.index, {op, row, text, details: null});
     }
     const kinds = Array.from(new Set(data.ops.map(op => op.op))).sort();
-    byId("operator-kind").append(el("option", {value: ""}, "all"), ...kinds.map(kind => el("option", {value: kind}, shorten(kind, 40))));
+    byId("operator-kind").append(el("option", {value: ""}, "all"), ...kinds.map(kind => el("option", {value: kind}, operatorsText(kind))));
     byId("operator-filter").addEventListener("input", () => this.show());
     byId("operator-kind").addEventListener("change", () => this.show());
     this.body = body;

@@ -42,7 +42,8 @@ function drawConversions() {
   }
   const next = op => data.ops.filter(other => other.from.includes(op.index)).map(other => other.node).join(", ");
   const rows = conversions.slice().sort((a, b) => b.ms - a.ms).map(op => [
-    {text: shorten(label(op.node), 40), title: op.node}, {text: `${op.layout_in} → ${op.layout_out}`}, {text: shorten(label(next(op)) || "the output", 40), title: next(op)},
+    {text: breakable(distinctLabel(op)), title: op.node}, {text: `${op.layout_in} → ${op.layout_out}`},
+    {text: breakable(label(next(op)) || "the output"), title: next(op)},
     {text: bytesText(op.least_bytes)}, {text: msText(op.ms)}, {text: percent(op.ms / data.steps_ms)}]);
   const titles = [{title: "Value"}, {title: "Layouts"}, {title: "For"}, {title: "moved", number: true}, {title: "ms", number: true}, {title: "share", number: true}];
   const spent = d3.sum(conversions, op => op.ms);
@@ -57,7 +58,7 @@ function drawAccuracy() {
     return;
   }
   const number = value => known(value) ? digits(value, 3) : "–";
-  const rows = data.accuracy.outputs.map(output => [{text: shorten(output.name, 40), title: output.name}, {text: number(output.max_abs)},
+  const rows = data.accuracy.outputs.map(output => [{text: breakable(output.name)}, {text: number(output.max_abs)},
     {text: number(output.max_rel)}, {text: known(output.sqnr_db) ? output.sqnr_db.toFixed(1) : "equal"}, {text: known(output.cosine) ? output.cosine.toFixed(6) : "–"},
     {text: el("span", {class: output.ok ? "good" : "bad"}, output.ok ? "yes" : "NO")}, {text: output.rule}]);
   const titles = [{title: "Output"}, {title: "max abs", number: true}, {title: "max rel", number: true}, {title: "SQNR dB", number: true},

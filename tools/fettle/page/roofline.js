@@ -23,7 +23,7 @@ function fastestOfEach(memory) {
 
 function stepLines(op) {
   return [
-    shorten(op.node, 90), `${op.op} · ${op.kernel}`,
+    shorten(op.node, 90), `${operatorsText(op.op)} · ${op.kernel}`,
     `${msText(op.ms)} ms, ${percent(op.ms / data.steps_ms)} of the steps' time`,
     op.operations > 0 ? `${digits(op.operations / op.least_bytes, 3)} operations for each byte, ${scaled(op.operations / op.ms * 1e3, "OP/s")}` : null,
     `${percent(op.roofline_share)} of the roofline · ${op.layout_in} → ${op.layout_out} · ${op.dtype}`,
@@ -38,7 +38,7 @@ function drawRoofline() {
     return;
   }
   const {compute, memory} = roofsOfSteps();
-  const width = Math.max(340, Math.min(1180, box.clientWidth || 900)), height = width < 600 ? 340 : 460;
+  const width = Math.max(340, Math.min(1320, box.clientWidth || 900)), height = width < 600 ? 340 : 460;
   const margin = {top: 14, right: 14, bottom: 44, left: 62};
   const intensity = op => op.operations / op.least_bytes, rate = op => op.operations / op.ms * 1e3;
   const top = Math.max(d3.max(points, rate), d3.max(compute, roof => roof.value) || 0) * 1.6;
@@ -59,11 +59,11 @@ function drawRoofline() {
   svg.append("text").attr("x", width / 2).attr("y", height - 8).attr("text-anchor", "middle").text("operations for each byte");
   svg.append("text").attr("transform", `translate(14,${height / 2}) rotate(-90)`).attr("text-anchor", "middle").text("operations per second");
   drawRoofs(svg, x, y, compute, memory);
-  const kinds = kindColours(points.map(op => op.op.split("+")[0]));
+  const kinds = kindColours(points.map(op => kindOf(op.op)));
   const radius = d3.scaleSqrt([0, d3.max(points, op => op.ms)], [2.5, 16]);
   svg.append("g").selectAll("circle").data(points.sort((a, b) => b.ms - a.ms)).enter().append("circle")
     .attr("class", "point").attr("cx", op => x(intensity(op))).attr("cy", op => y(rate(op)))
-    .attr("r", op => radius(op.ms)).attr("fill", op => kinds.of(op.op.split("+")[0])).attr("fill-opacity", 0.82)
+    .attr("r", op => radius(op.ms)).attr("fill", op => kinds.of(kindOf(op.op))).attr("fill-opacity", 0.82)
     .on("mousemove", op => tooltip.show(d3.event, stepLines(op))).on("mouseleave", tooltip.hide)
     .on("click", op => operators.open(op.index));
   box.replaceChildren(svg.node());

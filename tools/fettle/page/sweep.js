@@ -29,7 +29,7 @@ function drawSweep() {
     return;
   }
   const by = byId("sweep-value").value, {fill, marks} = sweepColours(rows, by);
-  const width = Math.max(330, Math.min(1180, box.clientWidth || 900)), margin = {top: 8, right: 10, bottom: 44, left: 62};
+  const width = Math.max(330, Math.min(1320, box.clientWidth || 900)), margin = {top: 8, right: 10, bottom: 44, left: 62};
   const cell = Math.min(70, (width - margin.left - margin.right) / axisValues[across].length), tall = Math.min(cell, 34);
   const height = margin.top + margin.bottom + Math.max(1, axisValues[down].length) * Math.max(14, tall);
   const x = d3.scaleBand(axisValues[across], [margin.left, margin.left + cell * axisValues[across].length]).padding(0.04);
