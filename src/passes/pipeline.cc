@@ -56,6 +56,7 @@ constexpr Pass kPasses[] = {
     {"constant_left", SwapConstantLeft},
     {"transposes", MergeTransposes},
     {"channel_shuffle", FindChannelShuffle},
+    {"selects", TransposeBeforeSelects},
     {"gather_slices", GatherToSlice},
     {"growing_concats", ShareGrowingConcats},
     {"windows", MergeWindows},

@@ -119,6 +119,27 @@ TEST(Folding, LargeWeightsAreTransposedWithoutACopy) {
   ExpectSameResults(before, after, 2e-4);
 }
 
+/// A table of positions and what projects it, of more multiply-adds than the reference is asked for.
+TEST(Folding, LargeProductsOfConstantsFold) {
+  for (const char* shapes : {"331x257 257x259", "3x1x97x257 1x2x257x151"}) {
+    const std::string both = shapes;
+    const size_t space = both.find(' ');
+    const std::string text =
+        fmt::format("const %a: f32[{}]\nconst %b: f32[{}]\n%y = MatMul(%a, %b)\noutput %y\n",
+                    both.substr(0, space), both.substr(space + 1));
+    const ir::Graph before = ParseGraph(text), after = Optimised(text);
+    EXPECT_EQ(Ops(after), "") << shapes;
+    ExpectSameResults(before, after, 1e-4);
+  }
+}
+
+/// A product that is larger than its operands stays, for the memory that it would take.
+TEST(Folding, OuterProductsStay) {
+  EXPECT_EQ(Ops(Optimised("const %a: f32[2100x5]\nconst %b: f32[5x2100]\n%y = MatMul(%a, %b)\n"
+                          "output %y\n")),
+            "MatMul");
+}
+
 TEST(Folding, HalvesAreReadAsFloatsWithoutACopy) {
   const ir::Graph before = ParseGraph(
       "const %w: f16[90x80]\nconst %few: f16[3]\n%y = Cast(%w) {to=\"f32\"}\n"

@@ -54,6 +54,25 @@ TEST(SpellEinsum, TakesTheFewestNodes) {
   }
 }
 
+/// A table of positions, on whichever side of the equation: kernels pack what is on the right.
+TEST(SpellEinsum, PutsConstantsOnTheRight) {
+  for (const char* equation : {"bhwc,hkc->bhwk", "hkc,bhwc->bhwk", "hkc,bhwc->khwb"}) {
+    SCOPED_TRACE(equation);
+    std::string text = "input %x: f32[3x4x5x6]\nconst %w: f32[4x7x6]\n";
+    const bool is_left = equation[0] == 'h';
+    text += fmt::format("%y = Einsum({}) {{equation=\"{}\"}}\noutput %y\n",
+                        is_left ? "%w, %x" : "%x, %w", equation);
+    const ir::Graph graph = Rewrite(SpellEinsum, text);
+    ir::Graph folded = graph;
+    ASSERT_TRUE(SweepAll(folded, {}).ok());
+    const auto is_product = [](const ir::Node& node) { return node.op == "MatMul"_op; };
+    const auto product = std::find_if(folded.nodes().begin(), folded.nodes().end(), is_product);
+    ASSERT_NE(product, folded.nodes().end()) << ir::Print(folded);
+    EXPECT_TRUE(folded.value(product->inputs[1]).is_constant()) << ir::Print(folded);
+    EXPECT_FALSE(folded.value(product->inputs[0]).is_constant()) << ir::Print(folded);
+  }
+}
+
 TEST(SpellEinsum, LeavesWhatIsEmpty) {
   EXPECT_EQ(Ops(Rewrite(SpellEinsum, Operands({"3x0", "0x4"}, "ij,jk->ik"))), "Einsum");
 }

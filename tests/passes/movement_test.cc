@@ -125,6 +125,43 @@ TEST(GatherToSlice, Scalars) {
   const char* inner =
       "input %x: f32[4x3]\nconst %i: i64[] = 1\n%y = Gather(%x, %i) {axis=1}\noutput %y\n";
   EXPECT_EQ(Ops(Rewrite(GatherToSlice, inner)), "Gather");
+  // One element of an axis of one is a view, whatever the shape of the index; other axes are not.
+  for (const auto& [shape, ops] : {std::pair("5x1x3", "Slice Reshape"), {"5x2x3", "Gather"}}) {
+    const std::string one = fmt::format(
+        "input %x: f32[{}]\nconst %i: i64[1x1] = 0\n%y = Gather(%x, %i) {{axis=1}}\noutput %y\n",
+        shape);
+    EXPECT_EQ(Ops(Rewrite(GatherToSlice, one)), ops) << shape;
+  }
+}
+
+/// `count` scalar Gathers on one axis of x, joined.
+std::string Selects(std::string_view shape, int axis, int count) {
+  std::string text = fmt::format("input %x: f32[{}]\n", shape), names;
+  for (int i = 0; i < count; ++i) {
+    text += fmt::format("const %i{0}: i64[] = {1}\n%g{0} = Gather(%x, %i{0}) {{axis={2}}}\n", i,
+                        i % 3 == 1 ? i - count : i, axis);
+    names += fmt::format("{}%g{}", i == 0 ? "" : ", ", i);
+  }
+  return text + fmt::format("%y = Concat({}) {{axis=0}}\noutput %y\n", names);
+}
+
+TEST(TransposeBeforeSelects, StepsOfARecurrence) {
+  for (const int axis : {1, 2, -1}) {
+    const std::string ops = Ops(Rewrite(TransposeBeforeSelects, Selects("3x9x9", axis, 9)));
+    EXPECT_EQ(ops.substr(0, 17), "Transpose Gather ") << axis;
+    EXPECT_EQ(ops.find("Transpose", 1), std::string::npos) << axis;
+  }
+}
+
+TEST(TransposeBeforeSelects, NearMissesStay) {
+  // The outermost axis, few steps of the axis, few Gathers, unknown shapes, a constant.
+  for (const std::string& text :
+       {Selects("9x3x3", 0, 9), Selects("1x9x3", 1, 9), Selects("3x19x3", 1, 9),
+        Selects("3x7x3", 1, 7), "const" + Selects("3x9x3", 1, 9).substr(5)}) {
+    EXPECT_EQ(Ops(Rewrite(TransposeBeforeSelects, text)).substr(0, 6), "Gather") << text;
+  }
+  EXPECT_EQ(
+      Ops(Rewrite(TransposeBeforeSelects, Selects("3x9x3", 1, 9), false)).substr(0, 6), "Gather");
 }
 
 TEST(GrowingConcats, TakeTheLongestBeginning) {

@@ -163,15 +163,21 @@ TEST(ConstantLeft, BecomesTheRightOperand) {
     EXPECT_EQ(Ops(Rewrite(SwapConstantLeft, text)), "Transpose Transpose MatMul Transpose")
         << shape;
   }
+  // Several matrices, as many as the other operand has, or fewer, or more.
+  for (const char* shape : {"2x3x5", "3x5", "4x1x3x5", "1x3x1"}) {
+    const std::string text =
+        fmt::format("input %x: f32[{}]\nconst %w: f32[2x4x3]\n", shape) + tail;
+    EXPECT_EQ(Ops(Rewrite(SwapConstantLeft, text)), "Transpose Transpose MatMul Transpose")
+        << shape;
+  }
 }
 
 TEST(ConstantLeft, NearMissesStay) {
   const std::string w = "const %w: f32[4x3]\n", product = "%y = MatMul(%w, %x)\noutput %y\n";
-  // Vectors, unknown shapes, several matrices, a constant on the right, two constants.
+  // Vectors on either side, unknown shapes, a constant on the right, two constants.
   EXPECT_EQ(Ops(Rewrite(SwapConstantLeft, "input %x: f32[3]\n" + w + product)), "MatMul");
-  EXPECT_EQ(
-      Ops(Rewrite(SwapConstantLeft, "input %x: f32[2x3x5]\nconst %w: f32[2x4x3]\n" + product)),
-      "MatMul");
+  EXPECT_EQ(Ops(Rewrite(SwapConstantLeft, "input %x: f32[3x5]\nconst %w: f32[3]\n" + product)),
+            "MatMul");
   EXPECT_EQ(Ops(Rewrite(SwapConstantLeft,
                         "input %x: f32[5x4]\n" + w + "%y = MatMul(%x, %w)\noutput %y\n")),
             "MatMul");

@@ -29,6 +29,22 @@ std::span<const Case> GatherCases() {
        "const %i: i64[3] = 4 1 1\n"
        "%y = Gather(%x, %i) {axis=1}\n"
        "output %y\n"},
+      {"gather.columns",
+       "input %x: f32[3x40x4]\n"
+       "input %i: i64[2] = noise(-4, 3)\n"
+       "%y = Gather(%x, %i) {axis=2}\n"
+       "output %y\n"},
+      {"gather.real_part",
+       "input %x: f16[3x5x7x2]\n"
+       "const %i: i32[] = 0\n"
+       "%y = Gather(%x, %i) {axis=3}\n"
+       "output %y\n"},
+      {"gather.windows",
+       "input %x: f32[1x5x14x1]\n"
+       "const %i: i64[3x12] = 0 1 2 3 4 5 6 7 8 9 10 11 -13 -12 -11 -10 -9 -8 -7 -6 -5 -4 -3 -2 "
+       "2 3 4 5 6 7 8 9 10 11 12 13\n"
+       "%y = Gather(%x, %i) {axis=2}\n"
+       "output %y\n"},
       {"gather.embedding",
        "const %x: f32[1000x128]\n"
        "input %i: i64[1x256] = noise(0, 999)\n"

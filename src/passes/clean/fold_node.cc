@@ -5,6 +5,7 @@
 
 #include "ops/op.h"
 #include "ops/transpose/op.h"
+#include "passes/clean/fold_product.h"
 #include "tensor/compact_floats.h"
 #include "tensor/transposed_constant.h"
 
@@ -167,7 +168,11 @@ std::optional<std::vector<Constant>> FoldNode(const ir::Node& node, const Inputs
     if (std::optional<Constant> repeated = FoldRepeated(node, op, inputs, inferred->outputs[0]))
       return std::vector<Constant>{*std::move(repeated)};
   }
-  if (op.reference == nullptr || !IsWorthFolding(node, op, inputs, *inferred)) return std::nullopt;
+  if (op.reference == nullptr) return std::nullopt;
+  if (!IsWorthFolding(node, op, inputs, *inferred)) {
+    std::optional<Constant> product = FoldProduct(node, inputs);
+    return product ? std::optional(std::vector<Constant>{*std::move(product)}) : std::nullopt;
+  }
   std::vector<Tensor> operands;
   for (const auto& input : inputs) {
     const Result<Tensor> tensor = input == nullptr ? Tensor() : input->ToTensor();

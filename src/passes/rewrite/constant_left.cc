@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "ops/matmul/op.h"
 #include "passes/edit/constants.h"
 #include "passes/edit/editor.h"
 
@@ -30,19 +31,20 @@ void TrySwap(Editor& editor, ir::NodeId id) {
   const Constant* weights = ConstantOf(editor.graph(), node.inputs[0]);
   const ir::Value& x = editor.value(node.inputs[1]);
   if (weights == nullptr || x.is_constant() || !x.has_concrete_shape() || !IsFloat(x.dtype) ||
-      weights->shape().rank() != 2 || x.shape->rank() < 2 || x.shape->elements() == 0) {
+      weights->shape().rank() < 2 || x.shape->rank() < 2 || x.shape->elements() == 0) {
     return;
   }
-  const Shape shape = *x.shape, matrix = weights->shape();
+  const Shape shape = *x.shape, matrices = weights->shape();
+  const Result<ops::MatMulShape> product_shape = ops::ReadMatMul(matrices, shape);
+  if (!product_shape.ok()) return;
   const DType dtype = x.dtype;
-  const ir::ValueId right = SwapLast(editor, node, node.inputs[0], matrix);
+  const ir::ValueId right = SwapLast(editor, node, node.inputs[0], matrices);
   const ir::ValueId left = SwapLast(editor, node, node.inputs[1], shape);
   const ir::ValueId product = editor.Add(node, "MatMul"_op, {left, right});
-  Dims dims = shape.dims();
-  dims[dims.size() - 2] = shape[shape.rank() - 1];
-  dims[dims.size() - 1] = matrix[0];
+  Dims dims = product_shape->batch.dims();
+  dims.insert(dims.end(), {product_shape->n, product_shape->m});
   editor.SetType(product, dtype, Shape(dims));
-  editor.Replace(id, "Transpose"_op, {product}, LastTwo(shape.rank()));
+  editor.Replace(id, "Transpose"_op, {product}, LastTwo(static_cast<int>(dims.size())));
 }
 
 }  // namespace

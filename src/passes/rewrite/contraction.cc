@@ -24,10 +24,11 @@ Loops Sorted(Loops loops) {
 
 /// How many elements are transposed, those of B for half where only its last two blocks change
 /// places: kernels read such a B as they pack it.
-double Moved(const Contraction& c, const Loops& a, const Loops& b,
+double Moved(const Contraction& c, const Loops& a, const ContractedOperand& right,
              const std::vector<int64_t>& extents, bool ordered) {
+  const Loops& b = right.loops;
   double moved = c.a() == a ? 0 : Elements(a, extents);
-  if (c.b() != b) {
+  if (c.b() != b && !right.is_constant) {
     Loops stored = c.batch;
     stored.insert(stored.end(), c.columns.begin(), c.columns.end());
     stored.insert(stored.end(), c.summed.begin(), c.summed.end());
@@ -67,17 +68,19 @@ double Elements(const Loops& loops, const std::vector<int64_t>& extents) {
   return elements;
 }
 
-Contraction PlanContraction(const Loops& first, const Loops& second,
+Contraction PlanContraction(const ContractedOperand& first, const ContractedOperand& second,
                             const std::vector<int64_t>& extents,
                             const std::function<bool(int)>& needed, bool ordered) {
-  const auto shared = [&](int loop) { return Has(first, loop) && Has(second, loop); };
-  const Loops batch = Where(first, [&](int loop) { return shared(loop) && needed(loop); });
-  const Loops summed = Where(first, [&](int loop) { return shared(loop) && !needed(loop); });
+  const auto shared = [&](int loop) { return Has(first.loops, loop) && Has(second.loops, loop); };
+  const Loops batch = Where(first.loops, [&](int loop) { return shared(loop) && needed(loop); });
+  const Loops summed = Where(first.loops, [&](int loop) { return shared(loop) && !needed(loop); });
   Contraction best;
   double least = std::numeric_limits<double>::infinity();
   for (const bool swapped : {false, true}) {
-    const Loops& a = swapped ? second : first;
-    const Loops& b = swapped ? first : second;
+    const ContractedOperand& left = swapped ? second : first;
+    const ContractedOperand& right = swapped ? first : second;
+    if (left.is_constant && !right.is_constant) continue;
+    const Loops &a = left.loops, &b = right.loops;
     const auto alone = [&](int loop) { return !shared(loop); };
     const Loops rows = Where(a, alone), columns = Where(b, alone);
     for (const Loops& batches : Orders(batch, a, b)) {
@@ -85,7 +88,7 @@ Contraction PlanContraction(const Loops& first, const Loops& second,
         for (const Loops& of_rows : Orders(rows, a, a)) {
           for (const Loops& of_columns : Orders(columns, b, b)) {
             const Contraction tried = {batches, of_rows, of_columns, sums, swapped};
-            const double moved = Moved(tried, a, b, extents, ordered);
+            const double moved = Moved(tried, a, right, extents, ordered);
             if (moved >= least) continue;
             least = moved;
             best = tried;

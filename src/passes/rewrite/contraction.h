@@ -25,10 +25,18 @@ struct Contraction {
   static Loops Joined(Loops loops, const Loops& then, const Loops& last);
 };
 
-/// The cheapest contraction of operands with the loops `first` and `second`, each at most once,
-/// over those that `needed` does not ask for afterwards. `ordered`: the result has to have its
-/// loops in ascending order, or is transposed. `extents` are those of all loops. O(loops squared).
-Contraction PlanContraction(const Loops& first, const Loops& second,
+/// An operand: its loops, each at most once, and whether it is known at load, where it may be
+/// transposed for nothing.
+struct ContractedOperand {
+  Loops loops;
+  bool is_constant = false;
+};
+
+/// The cheapest contraction of two operands over the loops that `needed` does not ask for
+/// afterwards. `ordered`: the result has to have its loops in ascending order, or is transposed.
+/// `extents` are those of all loops. A constant becomes B, as kernels pack it, if the other one is
+/// computed. O(loops squared).
+Contraction PlanContraction(const ContractedOperand& first, const ContractedOperand& second,
                             const std::vector<int64_t>& extents,
                             const std::function<bool(int)>& needed, bool ordered);
 

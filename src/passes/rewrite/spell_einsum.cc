@@ -19,6 +19,7 @@ constexpr double kManyDotProducts = 8;
 struct Term {
   ir::ValueId value;
   Loops loops;
+  bool is_constant = false;  // computed of constants alone
 };
 
 bool Has(const Loops& loops, int loop) {
@@ -72,7 +73,7 @@ class EinsumSpeller {
   Term Operand(size_t i) {
     ir::ValueId x = nodes_.like().inputs[i];
     const Dims dims = nodes_.ShapeOf(x).dims();
-    Term term{x, {}};
+    Term term{x, {}, nodes_.editor().value(x).is_constant()};
     for (size_t axis = 0; axis < dims.size(); ++axis) {
       if (dims[axis] != 1) term.loops.push_back(einsum_.operand_axes[i][axis]);
     }
@@ -116,7 +117,7 @@ class EinsumSpeller {
                        {matrices, nodes_.Ints({0}), nodes_.Ints({extent * extent}),
                         nodes_.Ints({-1}), nodes_.Ints({extent + 1})},
                        taken),
-            rest};
+            rest, term.is_constant};
   }
 
   bool IsNeeded(int loop) const {
@@ -143,7 +144,7 @@ class EinsumSpeller {
     }
     if (order.empty()) return term;
     order.insert(order.begin(), kept.begin(), kept.end());
-    return {LastSummed(Ordered(term, order), kept, order.size()), kept};
+    return {LastSummed(Ordered(term, order), kept, order.size()), kept, term.is_constant};
   }
 
   Loops Union(const Loops& a, const Loops& b) const {
@@ -171,8 +172,8 @@ class EinsumSpeller {
   /// Two terms that have left `terms_`, as one.
   Term Product(const Term& first, const Term& second) {
     const Contraction c = PlanContraction(
-        first.loops, second.loops, einsum_.extents, [&](int loop) { return IsNeeded(loop); },
-        terms_.empty());
+        {first.loops, first.is_constant}, {second.loops, second.is_constant}, einsum_.extents,
+        [&](int loop) { return IsNeeded(loop); }, terms_.empty());
     const bool is_dot = c.rows.empty() && c.columns.empty();
     if (c.summed.empty() || (is_dot && Elements(c.batch, einsum_.extents) >= kManyDotProducts))
       return Elementwise(first, second, c.summed);
@@ -193,7 +194,7 @@ class EinsumSpeller {
         "MatMul"_op,
         {Reshaped(Ordered(a, c.a()), matrices(m, k)), Reshaped(Ordered(b, c.b()), matrices(k, n))},
         matrices(m, n));
-    return {Reshaped(product, Extents(c.result())), c.result()};
+    return {Reshaped(product, Extents(c.result())), c.result(), a.is_constant && b.is_constant};
   }
 
   /// The product element by element, over all loops of both, then summed over `summed`.
@@ -215,8 +216,9 @@ class EinsumSpeller {
       return Reshaped(Ordered(term, own), dims);
     };
     const ir::ValueId product = nodes_.Add("Mul"_op, {spread(first), spread(second)}, Extents(all));
-    if (summed.empty()) return {product, kept};
-    return {LastSummed(product, kept, all.size()), kept};
+    const bool is_constant = first.is_constant && second.is_constant;
+    if (summed.empty()) return {product, kept, is_constant};
+    return {LastSummed(product, kept, all.size()), kept, is_constant};
   }
 
   TypedNodes nodes_;

@@ -104,7 +104,8 @@ class GatherSlices final : public PreparedKernel {
   int64_t slice_bytes_;
 };
 
-/// Slices whose elements lie apart: per element of the slice, a row of lookups.
+/// Slices whose elements lie apart: lines of lookups, along the indices or along the last axis of
+/// the slice, whichever is longer.
 class GatherLookups final : public PreparedKernel {
  public:
   GatherLookups(const Problem& problem, const Facts& facts, GatherPlan plan)
@@ -112,8 +113,15 @@ class GatherLookups final : public PreparedKernel {
         operands_(*problem.group),
         plan_(std::move(plan)),
         dtype_(facts.dtype),
-        index_type_(facts.index_type),
-        rows_(SliceElements(plan_)) {}
+        index_type_(facts.index_type) {
+    if (plan_.src_step == 1 && plan_.dst_step == 1)
+      runs_ = LongRuns(*group_, plan_.extent, plan_.count);
+    if (!plan_.slice.empty() && plan_.slice.back().extent > plan_.count) {
+      line_ = plan_.slice.back();
+      plan_.slice.pop_back();
+    }
+    rows_ = SliceElements(plan_);
+  }
 
   std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
 
@@ -123,7 +131,8 @@ class GatherLookups final : public PreparedKernel {
     RETURN_IF_ERROR(CheckIndices(indices, plan_.count, plan_.extent));
     const std::byte* src = operands_.input(args, 0);
     std::byte* dst = operands_.output(args, 0);
-    const int64_t per_task = std::max<int64_t>(1, kTaskBytes / StorageBytes(dtype_, plan_.count));
+    const int64_t row_bytes = StorageBytes(dtype_, plan_.count * line_.extent);
+    const int64_t per_task = std::max<int64_t>(1, kTaskBytes / std::max<int64_t>(row_bytes, 1));
     const auto run = [&](int64_t task, int) {
       const int64_t begin = task * per_task, end = std::min(rows_, begin + per_task);
       ops::DispatchElementSize(dtype_, [&]<typename U>() {
@@ -135,7 +144,17 @@ class GatherLookups final : public PreparedKernel {
   }
 
  private:
-  /// Elements [begin, end) of the slice, in row-major order of its axes.
+  /// Runs of constant indices that ascend by 1; none where most are short.
+  static std::vector<SliceRun> LongRuns(const ir::Graph& group, int64_t extent, int64_t count) {
+    constexpr int64_t kLongRun = 8;  // elements
+    const IndexTuples tuples{{extent}, count, count, 1};
+    std::vector<SliceRun> runs =
+        FindSliceRuns(tuples, group.value(group.nodes()[0].inputs[1]).constant.get());
+    if (std::ssize(runs) * kLongRun > count) runs.clear();
+    return runs;
+  }
+
+  /// Rows [begin, end) of the slice, in row-major order of its axes but that of a line.
   template <typename U>
   void LookUp(const Indices& indices, int64_t begin, int64_t end, const U* src, U* dst) const {
     for (int64_t row = begin; row < end; ++row) {
@@ -146,17 +165,40 @@ class GatherLookups final : public PreparedKernel {
         to += rest % axis.extent * axis.dst_stride;
         rest /= axis.extent;
       }
-      for (int64_t i = 0; i < plan_.count; ++i) {
-        dst[to + i * plan_.dst_step] = src[from + indices.Normal(i, plan_.extent) * plan_.src_step];
+      if (line_.extent > 1) {
+        CopyLines(indices, src + from, dst + to);
+      } else if (!runs_.empty()) {
+        for (const SliceRun& run : runs_)
+          std::copy_n(src + from + run.slice, run.count, dst + to + run.tuple);
+      } else {
+        WithTypedIndices(indices, [&](const auto* typed) {
+          for (int64_t i = 0; i < plan_.count; ++i) {
+            const int64_t index = typed[i] + (typed[i] < 0 ? plan_.extent : 0);
+            dst[to + i * plan_.dst_step] = src[from + index * plan_.src_step];
+          }
+        });
       }
+    }
+  }
+
+  /// For each index the elements of a line.
+  template <typename U>
+  void CopyLines(const Indices& indices, const U* src, U* dst) const {
+    for (int64_t i = 0; i < plan_.count; ++i) {
+      const U* from = src + indices.Normal(i, plan_.extent) * plan_.src_step;
+      U* to = dst + i * plan_.dst_step;
+      for (int64_t j = 0; j < line_.extent; ++j)
+        to[j * line_.dst_stride] = from[j * line_.src_stride];
     }
   }
 
   std::shared_ptr<const ir::Graph> group_;
   NodeOperands operands_;
-  GatherPlan plan_;
+  GatherPlan plan_;               // its slice without the axis of a line
+  CopyAxis line_{1, 0, 0};        // of one element: lines are along the indices
+  std::vector<SliceRun> runs_;    // of constant indices
   DType dtype_, index_type_;
-  int64_t rows_;
+  int64_t rows_ = 1;
 };
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
