@@ -119,7 +119,8 @@ TEST(Folding, LargeWeightsAreTransposedWithoutACopy) {
   ExpectSameResults(before, after, 2e-4);
 }
 
-/// A table of positions and what projects it, of more multiply-adds than the reference is asked for.
+/// A table of positions and what projects it, of more multiply-adds than the reference is asked
+/// for.
 TEST(Folding, LargeProductsOfConstantsFold) {
   for (const char* shapes : {"331x257 257x259", "3x1x97x257 1x2x257x151"}) {
     const std::string both = shapes;

@@ -160,8 +160,8 @@ TEST(TransposeBeforeSelects, NearMissesStay) {
         Selects("3x7x3", 1, 7), "const" + Selects("3x9x3", 1, 9).substr(5)}) {
     EXPECT_EQ(Ops(Rewrite(TransposeBeforeSelects, text)).substr(0, 6), "Gather") << text;
   }
-  EXPECT_EQ(
-      Ops(Rewrite(TransposeBeforeSelects, Selects("3x9x3", 1, 9), false)).substr(0, 6), "Gather");
+  EXPECT_EQ(Ops(Rewrite(TransposeBeforeSelects, Selects("3x9x3", 1, 9), false)).substr(0, 6),
+            "Gather");
 }
 
 TEST(GrowingConcats, TakeTheLongestBeginning) {

@@ -165,8 +165,7 @@ TEST(ConstantLeft, BecomesTheRightOperand) {
   }
   // Several matrices, as many as the other operand has, or fewer, or more.
   for (const char* shape : {"2x3x5", "3x5", "4x1x3x5", "1x3x1"}) {
-    const std::string text =
-        fmt::format("input %x: f32[{}]\nconst %w: f32[2x4x3]\n", shape) + tail;
+    const std::string text = fmt::format("input %x: f32[{}]\nconst %w: f32[2x4x3]\n", shape) + tail;
     EXPECT_EQ(Ops(Rewrite(SwapConstantLeft, text)), "Transpose Transpose MatMul Transpose")
         << shape;
   }

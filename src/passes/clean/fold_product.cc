@@ -5,7 +5,7 @@
 #include "ops/matmul/op.h"
 #include "ops/op.h"
 #include "ops/walk.h"
-#include "tensor/matrix_product.h"
+#include "tensor/multiply_matrices.h"
 
 namespace fettle::passes {
 namespace {

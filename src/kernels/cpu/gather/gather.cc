@@ -194,9 +194,9 @@ class GatherLookups final : public PreparedKernel {
 
   std::shared_ptr<const ir::Graph> group_;
   NodeOperands operands_;
-  GatherPlan plan_;               // its slice without the axis of a line
-  CopyAxis line_{1, 0, 0};        // of one element: lines are along the indices
-  std::vector<SliceRun> runs_;    // of constant indices
+  GatherPlan plan_;             // its slice without the axis of a line
+  CopyAxis line_{1, 0, 0};      // of one element: lines are along the indices
+  std::vector<SliceRun> runs_;  // of constant indices
   DType dtype_, index_type_;
   int64_t rows_ = 1;
 };

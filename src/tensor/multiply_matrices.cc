@@ -1,4 +1,4 @@
-#include "tensor/matrix_product.h"
+#include "tensor/multiply_matrices.h"
 
 #include <algorithm>
 #include <array>
