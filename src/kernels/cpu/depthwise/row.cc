@@ -5,6 +5,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "kernels/cpu/depthwise/byte_window.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/depthwise/row.cc"
 #include "hwy/foreach_target.h"
@@ -232,6 +234,9 @@ void RunRowAs(const DepthwiseRow& row) {
 }
 
 void RunRow(const DepthwiseRow& row) {
+  if constexpr (HWY_TARGET == HWY_AVX2) {
+    if (TakesByteWindow(row)) return RunByteWindow(row);
+  }
   switch (row.form) {
     case DepthwiseForm::kFloats: return RunRowAs<DepthwiseForm::kFloats>(row);
     case DepthwiseForm::kFloatsFromBytes: return RunRowAs<DepthwiseForm::kFloatsFromBytes>(row);
