@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/cpu/gemm/pack.h"
+
 namespace fettle::kernels {
 namespace {
 
@@ -10,6 +12,8 @@ namespace {
 constexpr int kMost = 128;
 /// Sums that a term is tried in: the newest ones, as it is about as heavy as theirs.
 constexpr size_t kTried = 24;
+/// Terms of a panel's first channels that tell which sums are best.
+constexpr int64_t kSampled = 256;
 
 constexpr TermLoad LoadOf(int lane, bool negative, int weight) {
   return static_cast<TermLoad>(weight) << (16 * (2 * lane + (negative ? 1 : 0)));
@@ -163,12 +167,12 @@ PanelSums::Sums PanelSums::GroupChannel(std::span<const Term> terms, int longest
   return longest_first;
 }
 
-TermShape PanelSums::GroupAll(int longest, std::vector<Sums>& all) const {
+TermShape PanelSums::GroupSome(int64_t channels, int longest, std::vector<Sums>& all) const {
   // So many sums of a slot's length and longer ones.
   int most[std::size(kSumLengths)] = {};
   all.clear();
-  for (const std::vector<Term>& terms : terms_) {
-    all.push_back(GroupChannel(terms, longest));
+  for (int64_t n = 0; n < channels; ++n) {
+    all.push_back(GroupChannel(terms_[n], longest));
     int counts[std::size(kSumLengths)] = {};
     for (const Sum& sum : all.back()) ++counts[SlotOf(sum.count)];
     for (size_t slot = 0, so_far = 0; slot < std::size(kSumLengths); ++slot) {
@@ -183,16 +187,21 @@ TermShape PanelSums::GroupAll(int longest, std::vector<Sums>& all) const {
 }
 
 TermShape PanelSums::Group(int64_t most) {
+  const int64_t all = std::ssize(terms_);
+  const int64_t some = std::min(CeilDiv(kSampled, std::max<int64_t>(most_terms(), 1)), all);
   int longest = UsualLength();
-  TermShape best = GroupAll(longest, sums_);
+  TermShape best = GroupSome(some, longest, sums_);
   std::vector<Sums> shorter;
   while (longest > 1) {
-    const TermShape shape = GroupAll(--longest, shorter);
-    const bool fits = best.terms() <= most;
-    if (fits && shape.cost() >= best.cost()) break;
+    const TermShape shape = GroupSome(some, longest - 1, shorter);
+    if (shape.cost() >= best.cost()) break;
+    --longest;
     best = shape;
     std::swap(sums_, shorter);
   }
+  if (some < all) best = GroupSome(all, longest, sums_);
+  // Sums of one term are as many as the longest list has.
+  while (best.terms() > most) best = GroupSome(all, --longest, sums_);
   return best;
 }
 

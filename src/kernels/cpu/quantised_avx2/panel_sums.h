@@ -56,7 +56,8 @@ class PanelSums {
 
   int UsualLength() const;
   static Sums GroupChannel(std::span<const Term> terms, int longest);
-  TermShape GroupAll(int longest, std::vector<Sums>& all) const;
+  /// Groups the first channels with sums of up to `longest` terms.
+  TermShape GroupSome(int64_t channels, int longest, std::vector<Sums>& all) const;
 
   std::vector<std::vector<Term>> terms_;
   std::vector<Sums> sums_;
