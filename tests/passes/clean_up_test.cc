@@ -36,6 +36,51 @@ TEST(Identities, BroadcastsAndSignedZerosStay) {
   EXPECT_EQ(Ops(Rewrite(RemoveIdentities, text)), "Mul Add");
 }
 
+/// One node after `scale`, which names what it reads.
+std::string ResizeText(std::string_view scale, std::string_view operands,
+                       std::string_view attributes) {
+  return fmt::format(
+      "input %x: f32[1x2x5x7]\nconst %s: {}\n%a = Resize(%x, {}) {{{}}}\n%y = Relu(%a)\noutput "
+      "%y\n",
+      scale, operands, attributes);
+}
+
+TEST(Identities, ResizesToTheSameSizeGo) {
+  for (const char* mode : {"linear", "cubic", "nearest"}) {
+    for (const char* coordinate : {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
+                                   "align_corners", "asymmetric"}) {
+      const std::string attributes =
+          fmt::format("mode=\"{}\", coordinate_transformation_mode=\"{}\"", mode, coordinate);
+      SCOPED_TRACE(attributes);
+      EXPECT_EQ(
+          Ops(Rewrite(RemoveIdentities, ResizeText("i64[4] = 1 2 5 7", "_, _, %s", attributes))),
+          "Relu");
+      EXPECT_EQ(Ops(Rewrite(RemoveIdentities, ResizeText("f32[4] = 1 1 1 1", "_, %s", attributes))),
+                "Relu");
+    }
+  }
+}
+
+TEST(Identities, ResizesThatSampleElsewhereStay) {
+  const std::pair<std::string, std::string> cases[] = {
+      {ResizeText("f32[4] = 1 1 1 1.1", "_, %s", "mode=\"linear\""), "a scale that rounds to 7"},
+      {ResizeText("i64[4] = 1 2 5 8", "_, _, %s", "mode=\"linear\""), "another size"},
+      {ResizeText("i64[2] = 5 8", "_, _, %s",
+                  "mode=\"linear\", axes=[2,3], keep_aspect_ratio_policy=\"not_larger\""),
+       "a ratio kept"},
+      {ResizeText("f32[4] = 1 1 1 1", "_, %s",
+                  "mode=\"nearest\", nearest_mode=\"round_prefer_ceil\", "
+                  "coordinate_transformation_mode=\"tf_half_pixel_for_nn\""),
+       "half a pixel on"}};
+  for (const auto& [text, what] : cases)
+    EXPECT_EQ(Ops(Rewrite(RemoveIdentities, text)), "Resize Relu") << what;
+  const std::string crop =
+      "input %x: f32[1x1x4x4]\nconst %r: f32[8] = 0 0 0 0.3 1 1 0.5 1\nconst %s: i64[4] = 1 1 4 4\n"
+      "%a = Resize(%x, %r, _, %s) {mode=\"linear\", "
+      "coordinate_transformation_mode=\"tf_crop_and_resize\"}\n%y = Relu(%a)\noutput %y\n";
+  EXPECT_EQ(Ops(Rewrite(RemoveIdentities, crop)), "Resize Relu");
+}
+
 TEST(DeadCode, UnneededNodesAndOutputsGo) {
   const char* text =
       "input %x: f32[4x6]\n%a = Relu(%x)\n%b = Neg(%a)\n%p, %q = Split(%x) {axis=1, "

@@ -34,6 +34,17 @@ bool StepsByOne(const ir::Graph& graph, const ir::Node& node) {
   return steps && std::all_of(steps->begin(), steps->end(), [](int64_t step) { return step == 1; });
 }
 
+/// Resize by a scale of 1 on every axis, whose points are those of its input; the two modes that
+/// sample elsewhere even so are left out.
+bool ScalesByOne(const ir::Graph& graph, const ir::Node& node) {
+  const std::string mode = node.attributes.Text("coordinate_transformation_mode", "half_pixel");
+  if (mode == "tf_crop_and_resize" || mode == "tf_half_pixel_for_nn") return false;
+  if (node.input(3) != ir::kAbsent)
+    return node.attributes.Text("keep_aspect_ratio_policy", "stretch") == "stretch";
+  const Constant* scales = ConstantOf(graph, node.input(2));
+  return scales != nullptr && UniformValue(*scales) == 1;
+}
+
 /// x op c == x for every x, bit for bit.
 bool IsNeutral(const ir::Graph& graph, ir::OpRef op, ir::ValueId x, ir::ValueId c) {
   const auto scalar = ScalarFor(graph, c, x);
@@ -63,7 +74,8 @@ ir::ValueId EqualOperand(const ir::Graph& graph, const ir::Node& node) {
   }
   if (op == "Transpose"_op) return MovesNoAxis(graph, node) ? x : ir::kAbsent;
   if (op->Has(ir::Trait::kKeepsBytes) || op == "Expand"_op || op == "Tile"_op ||
-      (op == "Slice"_op && StepsByOne(graph, node))) {
+      (op == "Slice"_op && StepsByOne(graph, node)) ||
+      (op == "Resize"_op && ScalesByOne(graph, node))) {
     return SameConcreteShape(graph, x, y) ? x : ir::kAbsent;
   }
   if (op == "Pad"_op) {
