@@ -28,6 +28,12 @@ counts_of() { # LOG
   grep -aoE '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped' "$1" | tail -n 1 | sed 's/[a-z,]//g'
 }
 
+# One closing line for several runs of tests/attack/run, each of which has one behind its line "again: ...".
+sum_of_runs() { # LOG
+  grep -aA1 '^again: ' "$1" | sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' |
+    awk '{ p += $1; f += $2; s += $3 } END { printf "%d passed, %d failed, %d skipped\n", p, f, s }'
+}
+
 # The sum of what the stages counted, each in its file.
 finish() {
   cat "$logs"/*.counts 2>/dev/null | awk '{ p += $1; f += $2; s += $3 }
