@@ -69,15 +69,16 @@ std::string OperatorsPage(std::span<const OperatorsOf> beside_cpu) {
     titles += fmt::format("{}{}", titles.empty() ? "" : ", ", device.title);
   std::string page = fmt::format(
       "# Operators\n\n"
-      "Rendered from the operator table by `fettle-docs`; do not edit. Each row is a canonical\n"
-      "operator: the newest form that ONNX has of it. Older opsets and operators of other domains\n"
-      "are raised to it when a model is imported; `7+` means opset 7 and all later ones up to 28.\n"
-      "Every operator runs on the CPU, at worst through its scalar reference; `fettle bench\n"
-      "--profile` says which kernel ran. {}: some kernel takes the operator in some form; "
-      "`--log\n"
-      "info` says why others run on the CPU. Strings, sequences, optionals and complex numbers are "
-      "not\n"
-      "supported by any operator.\n\n"
+      "The operators that Fettle runs, with the opsets and element types that it takes. `fettle\n"
+      "inspect MODEL` names all operators of a model that are not here. No operator takes "
+      "strings,\n"
+      "sequences, optionals or complex numbers.\n\n"
+      "Each row is the newest form of an operator. Older opsets and operators of other domains\n"
+      "become this form when a model is imported; `7+` means opset 7 and all later ones up to 28.\n"
+      "The CPU runs every operator, some by their scalar reference alone; `fettle bench "
+      "--profile`\n"
+      "says which kernel ran. {}: some kernel there takes the operator in some form; `--log info`\n"
+      "says why others run on the CPU. `fettle-docs` prints this page; do not edit it.\n\n"
       "| operator | imported from (opset) | element types | devices | refused, and why |\n"
       "|---|---|---|---|---|\n",
       titles);
