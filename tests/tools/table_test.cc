@@ -74,6 +74,18 @@ TEST(TableTest, NamesLoseTheirMiddleAndNumbersStay) {
   EXPECT_THAT(text, HasSubstr("12345.6"));
 }
 
+TEST(TableTest, DifferentNamesStayDifferent) {
+  const Columns columns("40");
+  // They differ in their middle alone, where the usual cut lies.
+  Table table({{"node"}, {"us", Table::Align::kRight}});
+  for (char c : {'0', '1', '2'})
+    table.Row({"classifier/blocks/attention." + std::string(1, c) + "/linear/MatMul", "1.0"});
+  const std::string text = table.ToString();
+  EXPECT_LE(Widest(text), 40u) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4) << text;
+  for (const char* name : {".0/", ".1/", ".2/"}) EXPECT_THAT(text, HasSubstr(name));
+}
+
 TEST(TableTest, ColumnsAreLeftOutLowestFirstAndSaidSo) {
   const Columns columns("44");
   Table table({{"node"},

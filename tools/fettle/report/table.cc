@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "report/terminal.h"
 
@@ -102,11 +104,39 @@ Fitting FitColumns(const std::vector<Table::Column>& columns, const std::vector<
   return fit;
 }
 
-/// The lines of a cell.
-std::vector<std::string> CellLines(const Table::Column& column, const std::string& text,
-                                   size_t width) {
-  if (column.narrow == Table::Narrow::kShorten || TextWidth(text) <= width)
-    return {Shorten(text, std::max(width, size_t{1}))};
+/// How the cells of a column are shortened, so that different ones stay different: the cut lies
+/// where that holds for most of them.
+class Shortener {
+ public:
+  Shortener(const std::vector<std::vector<std::string>>& rows, size_t column, size_t width)
+      : width_(std::max(width, size_t{1})) {
+    std::unordered_set<std::string> names;
+    for (const auto& row : rows) names.insert(row[column]);
+    for (const size_t fifths : {3, 2, 4, 1, 0}) {
+      std::unordered_map<std::string, int> counts;
+      for (const std::string& name : names) ++counts[Shorten(name, width_, fifths)];
+      if (counts.size() <= counts_.size()) continue;
+      counts_ = std::move(counts);
+      fifths_ = fifths;
+    }
+  }
+  std::string Short(const std::string& name) const { return Shorten(name, width_, fifths_); }
+  /// Whether another name is shortened to the same.
+  bool IsShared(const std::string& name) const {
+    const auto it = counts_.find(Short(name));
+    return it != counts_.end() && it->second > 1;
+  }
+
+ private:
+  size_t width_ = 1, fifths_ = 3;
+  std::unordered_map<std::string, int> counts_;
+};
+
+/// The lines of a cell: one, unless it is to wrap, or its name would look like another's.
+std::vector<std::string> CellLines(const Table::Column& column, const Shortener& shortener,
+                                   const std::string& text, size_t width) {
+  const bool wraps = column.narrow == Table::Narrow::kWrap || shortener.IsShared(text);
+  if (!wraps || TextWidth(text) <= width) return {shortener.Short(text)};
   std::vector<std::string> lines(1);
   for (char c : Wrap(text, width)) {
     if (c == '\n')
@@ -121,13 +151,16 @@ std::vector<std::string> CellLines(const Table::Column& column, const std::strin
 
 std::string Table::ToString() const {
   const Fitting fit = FitColumns(columns_, WidestCells(), OutputWidth());
+  std::vector<Shortener> shorteners;
+  for (size_t i = 0; i < fit.shown.size(); ++i)
+    shorteners.emplace_back(rows_, fit.shown[i], fit.widths[i]);
   std::string text;
   const auto add = [&](auto&& cell) {
     std::vector<std::vector<std::string>> cells;
     size_t height = 1;
     for (size_t i = 0; i < fit.shown.size(); ++i) {
       const size_t column = fit.shown[i];
-      cells.push_back(CellLines(columns_[column], cell(column), fit.widths[i]));
+      cells.push_back(CellLines(columns_[column], shorteners[i], cell(column), fit.widths[i]));
       height = std::max(height, cells.back().size());
     }
     for (size_t line = 0; line < height; ++line) {

@@ -78,12 +78,11 @@ size_t TextWidth(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-std::string Shorten(std::string_view text, size_t width) {
+std::string Shorten(std::string_view text, size_t width, size_t fifths) {
   const size_t all = TextWidth(text);
   if (all <= width) return std::string(text);
   if (width == 0) return {};
-  // What names begin with says more, where parts of a network are numbered.
-  const size_t head = width * 3 / 5, tail = width - 1 - head;
+  const size_t head = std::min(width * fifths / 5, width - 1), tail = width - 1 - head;
   return fmt::format("{}…{}", text.substr(0, ByteOf(text, head)),
                      text.substr(ByteOf(text, all - tail)));
 }

@@ -21,8 +21,10 @@ bool TakesEscapeCodes();
 /// Code points of a UTF-8 text, which is what a terminal counts for the names that models use.
 size_t TextWidth(std::string_view text);
 
-/// `text` in at most `width` code points: both ends, and an ellipsis for the middle.
-std::string Shorten(std::string_view text, size_t width);
+/// `text` in at most `width` code points: both ends, and an ellipsis for the middle. The beginning
+/// has `fifths` (0 to 5) of the width: more than half, as it says more where parts of a network
+/// are numbered.
+std::string Shorten(std::string_view text, size_t width, size_t fifths = 3);
 /// What a table calls a step: its first node, without the folders whose names the next one repeats.
 /// "/f/f.0/f.0.0/Conv+/f/f.0/f.0.2/Clip" is "f.0.0/Conv". Whole where tables are as wide as they
 /// want to be.
