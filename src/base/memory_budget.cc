@@ -27,6 +27,22 @@ int64_t MachineBytes() {
                    NumberIn("/sys/fs/cgroup/memory/memory.limit_in_bytes", kNone)});
 }
 
+/// What the system can give without taking it from another program: "MemAvailable: N kB" in
+/// /proc/meminfo, which counts the pages of files that it would drop, and free swap.
+int64_t AvailableBytes() {
+  constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+  std::FILE* const file = std::fopen("/proc/meminfo", "re");
+  if (file == nullptr) return kNone;
+  char line[128];
+  int64_t available = kNone, swap = 0;
+  for (long long kib = 0; std::fgets(line, sizeof line, file) != nullptr;) {
+    if (std::sscanf(line, "MemAvailable: %lld kB", &kib) == 1) available = kib * 1024;
+    if (std::sscanf(line, "SwapFree: %lld kB", &kib) == 1) swap = kib * 1024;
+  }
+  std::fclose(file);
+  return available == kNone ? kNone : available + swap;
+}
+
 /// Counts no owners: the process's budget lives as long as the process.
 std::shared_ptr<MemoryBudget>& InForce() {
   thread_local std::shared_ptr<MemoryBudget> budget(std::shared_ptr<void>(),
@@ -37,13 +53,18 @@ std::shared_ptr<MemoryBudget>& InForce() {
 }  // namespace
 
 MemoryBudget& MemoryBudget::Process() {
-  static MemoryBudget* const budget = new MemoryBudget(MachineBytes() / 5 * 4);
+  static MemoryBudget* const budget = [] {
+    auto* const made = new MemoryBudget(MachineBytes() / 5 * 4);
+    made->is_default_ = true;
+    return made;
+  }();
   return *budget;
 }
 
 const std::shared_ptr<MemoryBudget>& MemoryBudget::Current() { return InForce(); }
 
 Status MemoryBudget::Take(int64_t bytes) {
+  RETURN_IF_ERROR(CheckMachine(bytes));
   const int64_t before = used_.fetch_add(bytes, std::memory_order_relaxed);
   if (bytes <= limit() - before) return OkStatus();
   GiveBack(bytes);
@@ -51,7 +72,23 @@ Status MemoryBudget::Take(int64_t bytes) {
 }
 
 Status MemoryBudget::Check(int64_t bytes) const {
-  return bytes <= limit() - used() ? OkStatus() : Refusal(bytes, used());
+  if (bytes > limit() - used()) return Refusal(bytes, used());
+  return CheckMachine(bytes);
+}
+
+Status MemoryBudget::CheckAlone(int64_t bytes) const {
+  return bytes <= limit() ? OkStatus() : Refusal(bytes, 0);
+}
+
+Status MemoryBudget::CheckMachine(int64_t bytes) const {
+  // Smaller ones are many, and come out of what the process has.
+  constexpr int64_t kLarge = int64_t{256} << 20;
+  if (bytes < kLarge || !is_default_.load(std::memory_order_relaxed)) return OkStatus();
+  const int64_t available = AvailableBytes();
+  if (bytes <= available) return OkStatus();
+  return Error(StatusCode::kOutOfMemory,
+               "out of memory: {} bytes are asked for, and this machine has {} left", bytes,
+               available);
 }
 
 Status MemoryBudget::Refusal(int64_t bytes, int64_t used) const {

@@ -19,22 +19,32 @@ class MemoryBudget {
   /// pass the limit.
   Status Take(int64_t bytes);
   void GiveBack(int64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
-  /// Fails as Take does and counts nothing: of memory that another allocator counts.
+  /// Fails as Take does and counts nothing: of memory that another allocator counts, and of the sum
+  /// of what will be taken in parts.
   Status Check(int64_t bytes) const;
-  void set_limit(int64_t limit) { limit_.store(limit, std::memory_order_relaxed); }
+  /// Fails where `bytes` pass the limit, whatever is in use: they may be in use already.
+  Status CheckAlone(int64_t bytes) const;
+  void set_limit(int64_t limit) {
+    limit_.store(limit, std::memory_order_relaxed);
+    is_default_.store(false, std::memory_order_relaxed);
+  }
   int64_t limit() const { return limit_.load(std::memory_order_relaxed); }
   int64_t used() const { return used_.load(std::memory_order_relaxed); }
 
   /// That of the whole process, which is in force where no scope is: four fifths of the machine's
-  /// memory, or of what its control group may have, until set_limit.
+  /// memory, or of what its control group may have, until set_limit; until then large blocks are
+  /// also held against what the machine has left.
   static MemoryBudget& Process();
   /// The one in force on the calling thread.
   static const std::shared_ptr<MemoryBudget>& Current();
 
  private:
   Status Refusal(int64_t bytes, int64_t used) const;
+  /// Fails where the machine has no `bytes` left and nobody has set a limit.
+  Status CheckMachine(int64_t bytes) const;
 
   std::atomic<int64_t> limit_;
+  std::atomic<bool> is_default_{false};
   std::atomic<int64_t> used_{0};
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <set>
 
 #include "base/file.h"
 #include "base/subnormals.h"
@@ -83,16 +84,35 @@ uint64_t PackedStore::ContentHash(const std::shared_ptr<const Constant>& constan
   return hash;
 }
 
-Result<std::shared_ptr<const PackedBlob>> PackedStore::Get(const kernels::PackRequest& request,
-                                                           const ir::Graph& group) {
+PackedKey PackedStore::KeyOf(const kernels::PackRequest& request, const ir::Graph& group) {
   PackedKey key{request.recipe, {}};
-  std::vector<const Constant*> constants;
   for (ir::ValueId id : request.constants) {
     const std::shared_ptr<const Constant>& constant = group.value(id).constant;
     FETTLE_CHECK(constant != nullptr, "only constants are packed");
     key.contents.push_back(ContentHash(constant));
-    constants.push_back(constant.get());
   }
+  return key;
+}
+
+int64_t PackedStore::BytesToPack(std::span<const Wanted> requests) {
+  std::set<std::string, std::less<>> seen;
+  int64_t bytes = 0;
+  for (const auto& [request, group] : requests) {
+    std::string text = Text(KeyOf(request, *group));
+    std::lock_guard lock(mutex_);
+    const auto slot = slots_.find(text);
+    const bool is_there =
+        slot != slots_.end() && (slot->second.open != nullptr || !slot->second.blob.expired());
+    if (!is_there && seen.insert(std::move(text)).second) bytes += request.bytes;
+  }
+  return bytes;
+}
+
+Result<std::shared_ptr<const PackedBlob>> PackedStore::Get(const kernels::PackRequest& request,
+                                                           const ir::Graph& group) {
+  PackedKey key = KeyOf(request, group);
+  std::vector<const Constant*> constants;
+  for (ir::ValueId id : request.constants) constants.push_back(group.value(id).constant.get());
   const std::string text = Text(key);
   Open open;
   {

@@ -37,6 +37,11 @@ class PackedStore {
   Result<std::shared_ptr<const PackedBlob>> Get(const kernels::PackRequest& request,
                                                 const ir::Graph& group);
 
+  using Wanted = std::pair<kernels::PackRequest, const ir::Graph*>;
+  /// Bytes that Get would allocate for all of the requests on their groups together: equal blobs
+  /// once, those that live or are provided not at all.
+  int64_t BytesToPack(std::span<const Wanted> requests);
+
   /// The same blob in a buffer of `device`, copied there once for all who hold both.
   Result<std::shared_ptr<DeviceMemory>> GetOn(const Device& device,
                                               const std::shared_ptr<const PackedBlob>& blob);
@@ -56,6 +61,7 @@ class PackedStore {
   int64_t bytes() const;
 
  private:
+  PackedKey KeyOf(const kernels::PackRequest& request, const ir::Graph& group);
   uint64_t ContentHash(const std::shared_ptr<const Constant>& constant);
 
   struct Hashed {

@@ -68,15 +68,16 @@ Status Cancelled() { return Error(StatusCode::kCancelled, "cancelled"); }
 
 Result<std::unique_ptr<Program>> Program::Build(Plan plan, const DeviceSet& devices,
                                                 PackedStore& packed,
-                                                const std::atomic<bool>* cancelled) {
+                                                const std::atomic<bool>* cancelled,
+                                                MemoryBeside memory) {
   std::unique_ptr<Program> program(new Program());
   program->plan_ = std::move(plan);
-  RETURN_IF_ERROR(program->Prepare(devices, packed, cancelled));
+  RETURN_IF_ERROR(program->Prepare(devices, packed, cancelled, memory));
   return program;
 }
 
 Status Program::Prepare(const DeviceSet& devices, PackedStore& packed,
-                        const std::atomic<bool>* cancelled) {
+                        const std::atomic<bool>* cancelled, MemoryBeside memory) {
   const int64_t begin = NowNs();
   PrepareOthersAhead(devices, cancelled);
   std::vector<StepProfile> profiles;
@@ -98,9 +99,11 @@ Status Program::Prepare(const DeviceSet& devices, PackedStore& packed,
     ASSIGN_OR_RETURN(step.kernel, PrepareStep(plan_, planned, DeviceAt(devices, step.device)));
   }
   const int64_t prepared = NowNs();
+  PlanSteps(devices, profiles);
+  RETURN_IF_ERROR(CheckMemory(packed, memory));
   RETURN_IF_ERROR(PackAll(devices, packed, cancelled, profiles));
   build_times_ = {.kernels_ns = prepared - begin, .weights_ns = NowNs() - prepared};
-  PlanSteps(devices, profiles);
+  KeepProfiles(profiles);
   return OkStatus();
 }
 
@@ -157,17 +160,22 @@ void Program::PlanSteps(const DeviceSet& devices, std::vector<StepProfile>& prof
     } else {
       step.nothing_to_do = true;
     }
-    if (step.nothing_to_do) {
-      profiles[i].bytes = 0;
-      profiles[i].work = {};
-    }
-    step.profile = std::make_shared<const StepProfile>(std::move(profiles[i]));
   }
-  for (const StepChain& chain : plan_.chains)
-    chain_profiles_.push_back(std::make_shared<const StepProfile>(DescribeChain(chain, steps_)));
   std::vector<DeviceKind> kinds;
   for (const Device* device : devices.all()) kinds.push_back(device->kind());
   memory_ = PlanMemory(plan_, kinds, aliases, workspaces, windows);
+}
+
+void Program::KeepProfiles(std::vector<StepProfile>& profiles) {
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    if (steps_[i].nothing_to_do) {
+      profiles[i].bytes = 0;
+      profiles[i].work = {};
+    }
+    steps_[i].profile = std::make_shared<const StepProfile>(std::move(profiles[i]));
+  }
+  for (const StepChain& chain : plan_.chains)
+    chain_profiles_.push_back(std::make_shared<const StepProfile>(DescribeChain(chain, steps_)));
 }
 
 Status Program::Pack(const PlannedStep& planned, const Device& device, PackedStore& packed,

@@ -37,14 +37,22 @@ struct RunArgs {
   StepChains* chains = nullptr;  // null: steps are launched one by one
 };
 
+/// What a program's host memory is beside its packed constants, in bytes.
+struct MemoryBeside {
+  int64_t outputs = 0;    // that a run will allocate
+  int64_t work_held = 0;  // of the work memory, already there
+};
+
 /// Immutable after Build; may run on several threads at once with distinct arguments.
 class Program {
  public:
   /// Packs constants on all threads of the CPU's pool. Fails with kCancelled soon after `cancelled`
-  /// (null: no flag) is set.
+  /// (null: no flag) is set, and with kOutOfMemory, before anything is packed, where the packed
+  /// constants, the work memory of the host and `memory` beside them pass the limit together.
   static Result<std::unique_ptr<Program>> Build(Plan plan, const DeviceSet& devices,
                                                 PackedStore& packed,
-                                                const std::atomic<bool>* cancelled = nullptr);
+                                                const std::atomic<bool>* cancelled = nullptr,
+                                                MemoryBeside memory = {});
 
   const MemoryPlan& memory_plan() const { return memory_; }
   const Plan& plan() const { return plan_; }
@@ -69,11 +77,15 @@ class Program {
     static std::atomic<uint64_t> next{0};
     return next++;
   }
-  Status Prepare(const DeviceSet& devices, PackedStore& packed, const std::atomic<bool>* cancelled);
+  Status Prepare(const DeviceSet& devices, PackedStore& packed, const std::atomic<bool>* cancelled,
+                 MemoryBeside memory);
   void PrepareOthersAhead(const DeviceSet& devices, const std::atomic<bool>* cancelled) const;
   Status PackAll(const DeviceSet& devices, PackedStore& packed, const std::atomic<bool>* cancelled,
                  std::vector<StepProfile>& profiles);
+  /// What the steps need of memory.
   void PlanSteps(const DeviceSet& devices, std::vector<StepProfile>& profiles);
+  Status CheckMemory(PackedStore& packed, MemoryBeside memory) const;
+  void KeepProfiles(std::vector<StepProfile>& profiles);
   Status Pack(const PlannedStep& planned, const Device& device, PackedStore& packed, Step& step,
               StepProfile& profile);
   StepProfile Describe(const PlannedStep& step) const;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/memory_budget.h"
+
 namespace fettle::planner {
 namespace {
 
@@ -116,6 +118,21 @@ void AddChoices(const Device& device, const Limits& limits, GroupChoices& result
   }
 }
 
+/// Fails with kOutOfMemory where no kernel can compute the group: each of the values at its border
+/// is in memory as a whole, floats perhaps as one bit each. Kernels are asked only after this,
+/// since some make tables as long as an axis.
+Status CheckBorder(const ir::Graph& group) {
+  for (const std::vector<ir::ValueId>* ids : {&group.inputs, &group.outputs}) {
+    for (const ir::ValueId id : *ids) {
+      const ir::Value& value = group.value(id);
+      const int64_t elements = value.shape->elements();
+      RETURN_IF_ERROR(MemoryBudget::Current()->CheckAlone(
+          IsFloat(value.dtype) ? elements / 8 : StorageBytes(value.dtype, elements)));
+    }
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 std::string Limits::RefusalOf(kernels::Arithmetic arithmetic) const {
@@ -150,6 +167,8 @@ GroupChoices ListChoices(const ir::Graph& graph, const passes::Group& group,
   GroupChoices result;
   result.nodes = group.nodes;
   result.fragment = passes::ExtractGroup(graph, group);
+  result.fits = CheckBorder(*result.fragment.graph);
+  if (!result.fits.ok()) return result;
   for (const Device* device : devices.all()) {
     if (device->kind() == DeviceKind::kCpu && limits.accelerator_only) continue;
     AddChoices(*device, limits, result);

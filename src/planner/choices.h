@@ -60,6 +60,9 @@ struct GroupChoices {
   passes::Fragment fragment;
   std::vector<Choice> choices;
   std::vector<Rejection> rejected;
+  /// kOutOfMemory where memory cannot hold what the group reads or writes; then no kernel was
+  /// asked.
+  Status fits;
 };
 
 /// Of all devices, those of limits.preferred first.

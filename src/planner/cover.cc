@@ -48,6 +48,7 @@ std::string Reasons(const GroupChoices& choices, std::optional<DeviceKind> devic
 }  // namespace
 
 Status NoChoice(const ir::Node& node, const GroupChoices& choices) {
+  if (!choices.fits.ok()) return choices.fits.WithContext(ir::Describe(node));
   return Unsupported("{}: no kernel computes it: {}", ir::Describe(node), Reasons(choices));
 }
 
@@ -88,6 +89,8 @@ GroupChoices BestGroup(const ir::Graph& graph, const std::vector<const passes::G
 Status AllOf(const std::vector<Status>& failures) {
   constexpr size_t kMostLines = 20;
   if (failures.size() == 1) return failures[0];
+  for (const Status& failure : failures)
+    if (failure.code() == StatusCode::kOutOfMemory) return failure;
   std::string lines;
   for (size_t i = 0; i < std::min(kMostLines, failures.size()); ++i)
     lines += "\n  " + failures[i].message();

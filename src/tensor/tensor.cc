@@ -1,6 +1,7 @@
 #include "tensor/tensor.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstring>
@@ -21,12 +22,43 @@ std::align_val_t AlignmentOf(size_t size) {
   return std::align_val_t(size >= kLarge ? kHugePage : kTensorAlignment);
 }
 
-struct AlignedDelete {
-  std::align_val_t alignment;
+/// Blocks from this size on are mapped, as malloc maps them: their pages are zeros that nobody has
+/// to write.
+constexpr size_t kMapped = size_t{32} << 20;
+
+/// Null where the system has no such block.
+std::byte* MapBlock(size_t size) {
+  void* const whole = ::mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (whole == MAP_FAILED) return nullptr;
+  auto* const begin = static_cast<std::byte*>(whole);
+  const size_t before = -reinterpret_cast<uintptr_t>(begin) % kHugePage;
+  const size_t page = ::getpagesize(), used = (before + size + page - 1) / page * page;
+  if (before > 0) ::munmap(begin, before);
+  if (used < size + kHugePage) ::munmap(begin + used, size + kHugePage - used);
+  return begin + before;
+}
+
+/// All but `bytes` at its beginning is zero; from kMapped on all of it.
+std::byte* NewBlock(int64_t bytes) {
+  const size_t size = bytes + kTensorSlack;
+  if (size >= kMapped) return MapBlock(size);
+  auto* const block =
+      static_cast<std::byte*>(::operator new(size, AlignmentOf(size), std::nothrow));
+  if (block != nullptr) std::memset(block + bytes, 0, kTensorSlack);
+  return block;
+}
+
+struct BlockDelete {
   std::shared_ptr<MemoryBudget> budget;
   int64_t bytes;
   void operator()(std::byte* p) const {
-    ::operator delete(p, alignment);
+    const size_t size = bytes + kTensorSlack;
+    if (size >= kMapped) {
+      ::munmap(p, size);
+    } else {
+      ::operator delete(p, AlignmentOf(size));
+    }
     budget->GiveBack(bytes);
   }
 };
@@ -47,19 +79,17 @@ W LoadAs(DType dtype, const std::byte* element) {
 Result<std::shared_ptr<std::byte>> AllocateHost(int64_t bytes) {
   FETTLE_CHECK(bytes >= 0, "negative allocation");
   const size_t size = bytes + kTensorSlack;
-  const std::align_val_t alignment = AlignmentOf(size);
   const std::shared_ptr<MemoryBudget>& budget = MemoryBudget::Current();
   RETURN_IF_ERROR(budget->Take(bytes));
-  auto* memory = static_cast<std::byte*>(::operator new(size, alignment, std::nothrow));
+  std::byte* const memory = NewBlock(bytes);
   if (memory == nullptr) {
     budget->GiveBack(bytes);
     return Error(StatusCode::kOutOfMemory, "out of memory: {} bytes of host memory", bytes);
   }
   // A hint: what the system makes of it is its own.
   if (size >= kLarge) ::madvise(memory, size / kHugePage * kHugePage, MADV_HUGEPAGE);
-  std::memset(memory + bytes, 0, kTensorSlack);
   marks::Fresh(memory, bytes);
-  return std::shared_ptr<std::byte>(memory, AlignedDelete{alignment, budget, bytes});
+  return std::shared_ptr<std::byte>(memory, BlockDelete{budget, bytes});
 }
 
 double HostView::GetDouble(int64_t offset) const {
@@ -89,7 +119,7 @@ Result<Tensor> Tensor::Create(DType dtype, Shape shape) {
   tensor.shape_ = std::move(shape);
   const int64_t bytes = StorageBytes(dtype, *elements);
   ASSIGN_OR_RETURN(tensor.data_, AllocateHost(bytes));
-  std::memset(tensor.data_.get(), 0, bytes);
+  if (bytes + kTensorSlack < kMapped || marks::On()) std::memset(tensor.data_.get(), 0, bytes);
   return tensor;
 }
 

@@ -106,6 +106,21 @@ TEST(MemoryLimit, WorkMemoryAndPackedConstantsStayWithin) {
       {{"x", Tensor::Create(DType::kF32, Shape{8, 2048}).value()}});
 }
 
+TEST(MemoryLimit, LongAxesArePlannedWithoutTables) {
+  // A table of the padded axis alone would have 32 GiB.
+  for (const char* mode : {"constant", "edge", "reflect", "wrap"}) {
+    const std::string pad = fmt::format(
+        "input %x: f32[9x1]\nconst %p: i64[4] = 0 0 4294967296 0\n"
+        "%y = Pad(%x, %p) {{mode=\"{}\"}}\n",
+        mode);
+    ExpectRefused(pad + "output %y\n", {{"x", Tensor::Create(DType::kF32, Shape{9, 1}).value()}});
+    ExpectRefused(pad +
+                      "const %b: i64[1] = 5\nconst %e: i64[1] = 7\nconst %a: i64[1] = 0\n"
+                      "%z = Slice(%y, %b, %e, %a)\n%r = Neg(%z)\noutput %r\n",
+                  {{"x", Tensor::Create(DType::kF32, Shape{9, 1}).value()}});
+  }
+}
+
 TEST(MemoryLimit, WhatFitsRunsAndIsGivenBack) {
   const auto session = SessionOf(kDoubles, {.threads = 1, .max_memory = kLimit});
   const Tensor x = Tensor::FromVector(Shape{1}, std::vector<float>{1}).value();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -9,6 +10,21 @@
 
 namespace fettle {
 namespace {
+
+TEST(Tensor, LargeOnesAreZerosAndAligned) {
+  // Below, at and above the size from which blocks are mapped.
+  constexpr int64_t kMapped = int64_t{32} << 20;
+  for (const int64_t bytes : {int64_t{1} << 12, kMapped - 65, kMapped - 64, kMapped + 4097}) {
+    for (int again = 0; again < 2; ++again) {
+      const Result<Tensor> tensor = Tensor::Create(DType::kU8, Shape{bytes});
+      ASSERT_TRUE(tensor.ok()) << tensor.status().message();
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(tensor->data()) % kTensorAlignment, 0u);
+      const std::span<const std::byte> all(tensor->data(), bytes + kTensorSlack);
+      EXPECT_TRUE(std::ranges::all_of(all, [](std::byte b) { return b == std::byte{0}; }));
+      std::memset(tensor->data(), 0xff, bytes);
+    }
+  }
+}
 
 TEST(ShapeTest, CountsElementsWithoutOverflow) {
   EXPECT_EQ(Shape({2, 3, 4}).CheckedElements(), 24);

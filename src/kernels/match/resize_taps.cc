@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/memory_budget.h"
+
 namespace fettle::kernels {
 namespace {
 
@@ -31,6 +33,8 @@ Result<ResizeTaps> ReadResizeTaps(const ir::Graph& group, const ir::Node& node) 
   if (resize.output.elements() == 0 || x.elements() == 0) return Unsupported("nothing to resize");
   ResizeTaps all{resize.output, {}};
   for (int axis = 0; axis < x.rank(); ++axis) {
+    // An index and a weight of each tap.
+    RETURN_IF_ERROR(MemoryBudget::Current()->Check(resize.output[axis] * 16));
     all.taps.push_back(ops::MakeAxisTaps(resize, x[axis], axis));
     const auto& outside = all.taps.back().outside;
     if (std::find(outside.begin(), outside.end(), true) != outside.end())

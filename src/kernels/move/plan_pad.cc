@@ -1,5 +1,6 @@
 // Pad and CenterCropPad: every axis falls into runs of evenly spaced sources and of padding.
 #include <algorithm>
+#include <utility>
 
 #include "kernels/move/move_plan.h"
 #include "ops/pad/op.h"
@@ -14,26 +15,51 @@ struct Run {
   int64_t begin, count, source, step;
 };
 
-std::vector<Run> FindRuns(const std::vector<int64_t>& sources) {
+constexpr size_t kMaxRuns = 8;
+
+/// The padding before the first element that is kept, the elements, and the padding behind them,
+/// each where it is: `edge` repeats the outermost elements.
+std::vector<Run> ThreeRuns(int64_t before, int64_t cropped, int64_t kept, int64_t extent,
+                           bool edge) {
+  const int64_t first = std::clamp(before, int64_t{0}, extent);
+  const int64_t last = std::clamp(before + kept, first, extent);
   std::vector<Run> runs;
-  for (size_t i = 0; i < sources.size(); ++i) {
-    if (!runs.empty()) {
-      Run& run = runs.back();
-      const int64_t step = sources[i] - sources[i - 1];
-      const bool both_padding = run.source < 0 && sources[i] < 0;
-      const bool both_inside = run.source >= 0 && sources[i] >= 0;
-      if (both_padding || (both_inside && (run.count == 1 || step == run.step))) {
-        run.step = both_padding ? 0 : step;
-        ++run.count;
-        continue;
-      }
-    }
-    runs.push_back({static_cast<int64_t>(i), 1, sources[i], 0});
-  }
+  if (first > 0) runs.push_back({0, first, edge ? cropped : -1, 0});
+  if (last > first)
+    runs.push_back({first, last - first, cropped + first - before, last - first > 1 ? 1 : 0});
+  if (extent > last) runs.push_back({last, extent - last, edge ? cropped + kept - 1 : -1, 0});
   return runs;
 }
 
-constexpr size_t kMaxRuns = 8;
+/// The runs of one axis, which may be longer than a table of it could be; more than kMaxRuns where
+/// there are more.
+std::vector<Run> FindRuns(const ops::PadAttributes& pad, const Shape& x, int axis) {
+  constexpr int64_t kPart = 4096;
+  const int64_t extent = pad.output[axis], begin = pad.begin[axis], end = pad.end[axis];
+  const int64_t cropped = std::max<int64_t>(-begin, 0);
+  const int64_t kept = x[axis] - cropped + std::min<int64_t>(end, 0);
+  const bool repeats = pad.mode == ops::PadMode::kReflect || pad.mode == ops::PadMode::kWrap;
+  if (!repeats || kept <= 1)
+    return ThreeRuns(std::max<int64_t>(begin, 0), cropped, kept, extent,
+                     pad.mode != ops::PadMode::kConstant);
+  std::vector<Run> runs;
+  int64_t last = 0;
+  for (int64_t part = 0; part < extent && runs.size() <= kMaxRuns; part += kPart) {
+    int64_t at = part;
+    for (const int64_t source :
+         ops::PadSources(pad, x, axis, part, std::min(part + kPart, extent))) {
+      const int64_t step = source - std::exchange(last, source);
+      if (!runs.empty() && (runs.back().count == 1 || step == runs.back().step)) {
+        runs.back().step = step;
+        ++runs.back().count;
+      } else {
+        runs.push_back({at, 1, source, 0});
+      }
+      ++at;
+    }
+  }
+  return runs;
+}
 
 class PadPlan {
  public:
@@ -92,7 +118,7 @@ Result<std::vector<Move>> PlanPad(const MoveContext& context) {
                    ops::ReadPad(context.node(), x, pads, context.has_input(3) ? &axes : nullptr));
   std::vector<std::vector<Run>> runs;
   for (int axis = 0; axis < x.rank(); ++axis) {
-    runs.push_back(FindRuns(ops::PadSources(pad, x, axis, 0, pad.output[axis])));
+    runs.push_back(FindRuns(pad, x, axis));
     if (runs.back().size() > kMaxRuns) return Unsupported("the padding repeats the input often");
   }
   return PadPlan(context, std::move(runs)).TakeMoves();

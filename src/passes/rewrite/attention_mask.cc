@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/memory_budget.h"
+
 namespace fettle::passes {
 namespace {
 
@@ -36,6 +38,9 @@ class MaskBuilder {
  private:
   /// Which keys each query sees by its position: [queries, keys] of bool.
   Status AddOrder() {
+    const auto pairs = Shape{a_.queries, a_.keys}.CheckedElements();
+    if (!pairs) return Unsupported("a mask of {} queries and {} keys", a_.queries, a_.keys);
+    RETURN_IF_ERROR(MemoryBudget::Current()->Check(*pairs * int64_t{sizeof(double)}));
     std::vector<double> sees;
     sees.reserve(a_.queries * a_.keys);
     for (int64_t query = 0; query < a_.queries; ++query) {

@@ -38,6 +38,7 @@ Compiler::Compiler(const expr::Expr& expr, const ir::Graph& group, const StateAs
       full_(shape(group.outputs[0])) {}
 
 Result<Program> Compiler::Run() {
+  RETURN_IF_ERROR(CheckLength());
   RETURN_IF_ERROR(CheckStates());
   SetDims();
   RETURN_IF_ERROR(AddLeaves());
@@ -124,6 +125,13 @@ Program::Operand Compiler::ConstantOperand(const expr::Leaf& leaf) {
 Source Compiler::SourceOf(expr::Ref ref) const {
   if (ref < 0) return leaves_[~ref];
   return {Source::kRegister, static_cast<int16_t>(ref), 0};
+}
+
+Status Compiler::CheckLength() const {
+  // Well below what the 16-bit numbers of registers reach.
+  constexpr size_t kMaxInstructions = 4096;
+  if (expr_.code.size() + expr_.results.size() <= kMaxInstructions) return OkStatus();
+  return Unsupported("more than {} operations on each element", kMaxInstructions);
 }
 
 void Compiler::AddCode() {

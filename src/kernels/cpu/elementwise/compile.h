@@ -17,6 +17,7 @@ class Compiler {
 
  private:
   const Shape& shape(ir::ValueId id) const { return *group_.value(id).shape; }
+  Status CheckLength() const;
   Status CheckStates() const;
   void SetDims();
   Status AddLeaves();
