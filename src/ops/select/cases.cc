@@ -31,6 +31,28 @@ std::span<const Case> SelectCases() {
       {"select.top_k_one",
        "input %x: f64[1x1]\nconst %k: i64[1] = 1\n%v, %i = TopK(%x, %k)\noutput %v\n"
        "output %i\n"},
+      {"select.top_k_short_rows",
+       "input %x: f32[37x1000]\nconst %k: i64[1] = 5\n%v, %i = TopK(%x, %k)\noutput %v\n"
+       "output %i\n"},
+      {"select.top_k_first_of_rows",
+       "input %x: u16[5x9001] = noise(0, 65535)\nconst %k: i64[1] = 1\n"
+       "%v, %i = TopK(%x, %k) {largest=0}\noutput %v\noutput %i\n"},
+      {"select.top_k_columns_of_nan",
+       "input %x: f64[2x600x21]\nconst %k: i64[1] = 24\n%s = Sqrt(%x)\n"
+       "%v, %i = TopK(%s, %k) {axis=1}\noutput %v\noutput %i\n"},
+      {"select.top_k_many_of_columns",
+       "input %x: i8[700x17] = noise(-100, 100)\nconst %k: i64[1] = 25\n"
+       "%v, %i = TopK(%x, %k) {axis=0}\noutput %v\noutput %i\n"},
+      {"select.top_k_most_of_two_columns",
+       "input %x: u64[3x5000x2] = noise(0, 1000)\nconst %k: i64[1] = 4900\n"
+       "%v, %i = TopK(%x, %k) {axis=1, largest=0}\noutput %v\noutput %i\n"},
+      {"select.top_k_infinities",
+       "const %c: f32[12] = inf -inf 1 nan 0 -0.0 inf nan -inf 3 -3 0\n"
+       "input %x: f32[3x12]\n%s = Add(%x, %c)\nconst %k: i64[1] = 12\n"
+       "%v, %i = TopK(%s, %k)\noutput %v\noutput %i\n"},
+      {"select.top_k_bfloat_columns",
+       "input %x: bf16[300x40]\nconst %k: i64[1] = 2\n%v, %i = TopK(%x, %k) {axis=0}\n"
+       "output %v\noutput %i\n"},
       {"select.top_k_zeros",
        "input %x: f32[2x90] = noise(-0.4, 0.4)\nconst %k: i64[1] = 7\n%r = Round(%x)\n"
        "%v, %i = TopK(%r, %k) {largest=0}\noutput %v\noutput %i\n"},
