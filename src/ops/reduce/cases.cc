@@ -13,6 +13,13 @@ std::span<const Case> ReduceCases() {
       {"reduce.argmax_i8_columns",
        "input %x: i8[2x9x150] = noise(-20, 20)\n%y = ArgMax(%x) {axis=1, select_last_index=1}\n"
        "output %y\n"},
+      {"reduce.argmin_i8_long_rows",
+       "input %x: i8[5x777] = noise(-128, 127)\n%y = ArgMin(%x) {axis=1}\noutput %y\n"},
+      {"reduce.argmax_i32_last_of_long_rows",
+       "input %x: i32[3x301] = noise(-9, 9)\n%y = ArgMax(%x) {axis=1, select_last_index=1}\n"
+       "output %y\n"},
+      {"reduce.argmin_i64_long_row",
+       "input %x: i64[1x1003] = noise(-4000, 4000)\n%y = ArgMin(%x) {axis=1}\noutput %y\n"},
       {"reduce.argmin_u8_rows",
        "input %x: u8[5x300] = noise(0, 40)\n%y = ArgMin(%x) {axis=1}\noutput %y\n"},
       {"reduce.argmax_infinities",

@@ -3,7 +3,6 @@
 #include "kernels/cpu/reduce/arg.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/operands.h"
@@ -17,50 +16,8 @@ namespace {
 constexpr int64_t kElementsPerTask = 32768;
 constexpr int64_t kColumnsPerTask = 256;
 
-template <typename T>
-inline constexpr bool kIsArgInteger = std::is_same_v<T, int8_t> || std::is_same_v<T, uint8_t> ||
-                                      std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>;
-
-/// ArgColumns of integers, a few columns at a time.
-template <typename T>
-void ArgIntegers(const ArgRule& rule, const T* x, int64_t n, int64_t stride, int64_t columns,
-                 int64_t* to) {
-  constexpr int64_t kWidth = 64;
-  for (int64_t c = 0; c < columns; c += kWidth, x += kWidth, to += kWidth) {
-    const int64_t width = std::min(kWidth, columns - c);
-    T best[kWidth];
-    int32_t at[kWidth] = {};
-    std::copy_n(x, width, best);
-    for (int64_t r = 1; r < n; ++r) {
-      const T* row = x + r * stride;
-      for (int64_t i = 0; i < width; ++i) {
-        const bool beyond = rule.max ? row[i] > best[i] : row[i] < best[i];
-        const bool better = beyond || (rule.last && row[i] == best[i]);
-        best[i] = better ? row[i] : best[i];
-        at[i] = better ? static_cast<int32_t>(r) : at[i];
-      }
-    }
-    std::copy_n(at, width, to);
-  }
-}
-
-/// A row of neighbours: the extreme of it, then where that is.
-template <typename T>
-int64_t ArgIntegerRow(const ArgRule& rule, const T* x, int64_t n) {
-  // Bits turned over reverse the order. Several extremes at once: they do not wait for each other.
-  const T turn = static_cast<T>(rule.max ? 0 : ~T{0});
-  T most[4];
-  std::fill_n(most, 4, static_cast<T>(x[0] ^ turn));
-  int64_t at = 0;
-  for (; at + 4 <= n; at += 4) {
-    for (int64_t i = 0; i < 4; ++i) most[i] = std::max(most[i], static_cast<T>(x[at + i] ^ turn));
-  }
-  for (; at < n; ++at) most[0] = std::max(most[0], static_cast<T>(x[at] ^ turn));
-  const T best = static_cast<T>(*std::max_element(most, most + 4) ^ turn);
-  if (!rule.last) return std::find(x, x + n, best) - x;
-  while (x[--n] != best) {
-  }
-  return n;
+bool IsArgInteger(DType dtype) {
+  return dtype == DType::kI8 || dtype == DType::kU8 || dtype == DType::kI32 || dtype == DType::kI64;
 }
 
 class Arg final : public PreparedKernel {
@@ -95,16 +52,8 @@ class Arg final : public PreparedKernel {
     if (dtype_ == DType::kF32)
       return ArgColumns(rule_, reinterpret_cast<const float*>(x) + at, extents_.row, extents_.inner,
                         columns, to);
-    DispatchDType(dtype_, [&]<typename T>() {
-      if constexpr (kIsArgInteger<T>) {
-        const T* from = reinterpret_cast<const T*>(x) + at;
-        if (extents_.inner == 1) {
-          *to = ArgIntegerRow(rule_, from, extents_.row);
-        } else {
-          ArgIntegers(rule_, from, extents_.row, extents_.inner, columns, to);
-        }
-      }
-    });
+    ArgIntegers(rule_, dtype_, x + at * ByteSize(dtype_), extents_.row, extents_.inner, columns,
+                to);
   }
 
   RowExtents extents_;
@@ -140,9 +89,8 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (node.op != "ArgMax"_op && node.op != "ArgMin"_op)
     return Unsupported("computes ArgMax and ArgMin only");
   const ir::Value& x = group.value(group.inputs[0]);
-  bool is_computed = x.dtype == DType::kF32 || x.dtype == DType::kF16 || x.dtype == DType::kBF16;
-  if (!is_computed && !IsSubByte(x.dtype))
-    DispatchDType(x.dtype, [&]<typename T>() { is_computed = kIsArgInteger<T>; });
+  const bool is_computed = x.dtype == DType::kF32 || x.dtype == DType::kF16 ||
+                           x.dtype == DType::kBF16 || IsArgInteger(x.dtype);
   if (!is_computed) return Unsupported("{} is not compared here", DTypeName(x.dtype));
   const auto axis = NormaliseAxis(node.attributes.Int("axis", 0), x.shape->rank());
   if (!axis || (*x.shape)[*axis] >= 1 << 24) return Unsupported("rows beyond 2^24 elements");

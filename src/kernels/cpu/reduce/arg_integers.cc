@@ -1,0 +1,116 @@
+#include <algorithm>
+#include <type_traits>
+
+#include "kernels/cpu/reduce/arg.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/reduce/arg_integers.cc"
+#include <hwy/foreach_target.h>
+// Highway needs this order.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace fettle::kernels {
+namespace HWY_NAMESPACE {
+
+// Plain loops: the compiler makes vectors of this target of them.
+
+/// A few columns at a time.
+template <typename T>
+HWY_INLINE void Columns(const ArgRule& rule, const T* x, int64_t n, int64_t stride, int64_t columns,
+                        int64_t* to) {
+  constexpr int64_t kWidth = 64;
+  for (int64_t c = 0; c < columns; c += kWidth, x += kWidth, to += kWidth) {
+    const int64_t width = columns - c < kWidth ? columns - c : kWidth;
+    T best[kWidth];
+    int32_t at[kWidth] = {};
+    for (int64_t i = 0; i < width; ++i) best[i] = x[i];
+    for (int64_t r = 1; r < n; ++r) {
+      const T* row = x + r * stride;
+      for (int64_t i = 0; i < width; ++i) {
+        const bool beyond = rule.max ? row[i] > best[i] : row[i] < best[i];
+        const bool better = beyond || (rule.last && row[i] == best[i]);
+        best[i] = better ? row[i] : best[i];
+        at[i] = better ? static_cast<int32_t>(r) : at[i];
+      }
+    }
+    for (int64_t i = 0; i < width; ++i) to[i] = at[i];
+  }
+}
+
+/// A row of neighbours: the extreme of it, then where that is.
+template <typename T>
+HWY_INLINE int64_t Row(const ArgRule& rule, const T* x, int64_t n) {
+  // Bits turned over reverse the order. Vectors of extremes: they do not wait for each other.
+  constexpr int64_t kLanes = 128 / sizeof(T);
+  const T turn = static_cast<T>(rule.max ? 0 : ~T{0});
+  T best = static_cast<T>(x[0] ^ turn);
+  int64_t at = 0;
+  if (n >= kLanes) {
+    T most[kLanes];
+    for (T& lane : most) lane = best;
+    for (; at + kLanes <= n; at += kLanes) {
+      for (int64_t i = 0; i < kLanes; ++i) {
+        const T value = static_cast<T>(x[at + i] ^ turn);
+        most[i] = most[i] > value ? most[i] : value;
+      }
+    }
+    for (const T lane : most) best = best > lane ? best : lane;
+  }
+  for (; at < n; ++at) {
+    const T value = static_cast<T>(x[at] ^ turn);
+    best = best > value ? best : value;
+  }
+  best = static_cast<T>(best ^ turn);
+  if (rule.last) {
+    while (x[--n] != best) {
+    }
+    return n;
+  }
+  at = 0;
+  for (; at + kLanes <= n; at += kLanes) {
+    T any = 0;
+    for (int64_t i = 0; i < kLanes; ++i) any = static_cast<T>(any | (x[at + i] == best ? 1 : 0));
+    if (any != 0) break;
+  }
+  while (x[at] != best) ++at;
+  return at;
+}
+
+template <typename T>
+void Find(const ArgRule& rule, const std::byte* x, int64_t n, int64_t stride, int64_t columns,
+          int64_t* to) {
+  const T* from = reinterpret_cast<const T*>(x);
+  if (stride == 1) {
+    *to = Row(rule, from, n);
+  } else {
+    Columns(rule, from, n, stride, columns, to);
+  }
+}
+
+void ArgIntegersOnTarget(const ArgRule& rule, DType dtype, const std::byte* x, int64_t n,
+                         int64_t stride, int64_t columns, int64_t* to) {
+  switch (dtype) {
+    case DType::kI8: return Find<int8_t>(rule, x, n, stride, columns, to);
+    case DType::kU8: return Find<uint8_t>(rule, x, n, stride, columns, to);
+    case DType::kI32: return Find<int32_t>(rule, x, n, stride, columns, to);
+    default: return Find<int64_t>(rule, x, n, stride, columns, to);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fettle::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fettle::kernels {
+
+HWY_EXPORT(ArgIntegersOnTarget);
+
+void ArgIntegers(const ArgRule& rule, DType dtype, const std::byte* x, int64_t n, int64_t stride,
+                 int64_t columns, int64_t* to) {
+  HWY_DYNAMIC_DISPATCH(ArgIntegersOnTarget)(rule, dtype, x, n, stride, columns, to);
+}
+
+}  // namespace fettle::kernels
+#endif
