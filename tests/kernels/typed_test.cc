@@ -29,9 +29,10 @@ constexpr NumberType kIntegers[] = {
 constexpr NumberType kDouble = {"f64", "-1e18, 1e18", "-3, 3"};
 constexpr NumberType kBool = {"bool", "0, 1", "0, 1"};
 
-/// Shapes of two operands whose output is 6x1x700, or as large.
+/// Shapes of two operands whose output is 6x1x700, or as large, or of short rows.
 constexpr std::string_view kShapes[][2] = {
-    {"6x1x700", "6x1x700"}, {"6x1x700", ""}, {"", "6x700"}, {"6x1x1", "4x700"}, {"3x1", "7x1x5"}};
+    {"6x1x700", "6x1x700"}, {"6x1x700", ""},    {"", "6x700"},         {"6x1x1", "4x700"},
+    {"3x1", "7x1x5"},       {"7x1x4", "200x4"}, {"5x1x3x1", "1x7x1x3"}};
 
 void CheckPair(std::string_view op, const NumberType& type, std::string_view attributes = "") {
   for (const auto& [a, b] : kShapes) {
@@ -65,6 +66,9 @@ TEST(Typed, PairsOfIntegers) {
     for (std::string_view op : {"BitwiseAnd", "BitwiseOr", "BitwiseXor", "Mod"})
       CheckPair(op, type);
     CheckPair("Mod", type, " {fmod=1}");
+    if (type.name[0] != 'u') continue;
+    for (std::string_view to : {"LEFT", "RIGHT"})
+      CheckPair("BitShift", type, fmt::format(" {{direction=\"{}\"}}", to));
   }
 }
 
@@ -111,7 +115,8 @@ TEST(Typed, CastsBetweenAll) {
     for (const std::string_view to : kTypes) {
       if (from == to) continue;
       const bool is_float = from[0] == 'f';
-      for (const std::string_view range : {is_float ? "-1e18, 1e18" : "0, 127", "0, 1"}) {
+      for (const std::string_view range :
+           {is_float ? "-1e18, 1e18" : "0, 127", is_float ? "-300, 300" : "0, 9", "0, 1"}) {
         const std::string text =
             fmt::format("input %x: {}[3x600] = noise({})\n%y = Cast(%x) {{to=\"{}\"}}\noutput %y\n",
                         from, range, to);

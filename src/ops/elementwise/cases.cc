@@ -40,6 +40,33 @@ constexpr Case kSpecialCases[] = {
      "%y = BitShift(%a, %b) {direction=\"LEFT\"}\noutput %y\n"},
     {"elementwise.cast_bool_to_f32",
      "input %x: bool[31] = noise(0, 1)\n%y = Cast(%x) {to=\"f32\"}\noutput %y\n"},
+    {"elementwise.cast_f32_to_i32_beyond",
+     "const %c: f32[12] = inf -inf nan 1e30 -1e30 2147483648 -2147483648 2147483520 0.9 -0.9 0 "
+     "-3.5\n"
+     "input %x: i8[2x12] = noise(0, 0)\n%f = Cast(%x) {to=\"f32\"}\n%s = Add(%f, %c)\n"
+     "%y = Cast(%s) {to=\"i32\"}\noutput %y\n"},
+    {"elementwise.cast_f32_to_i64_beyond",
+     "const %c: f32[12] = inf -inf nan 1e30 -1e30 9223372036854775808 -9223372036854775808 9e18 "
+     "0.9 -0.9 0 -3.5\n"
+     "input %x: i8[2x12] = noise(0, 0)\n%f = Cast(%x) {to=\"f32\"}\n%s = Add(%f, %c)\n"
+     "%y = Cast(%s) {to=\"i64\"}\noutput %y\n"},
+    {"elementwise.cast_f32_to_u8_beyond",
+     "const %c: f32[12] = inf -inf nan 1e30 -1e30 255.9 -0.9 256 0.9 -0.9 0 -3.5\n"
+     "input %x: i8[2x12] = noise(0, 0)\n%f = Cast(%x) {to=\"f32\"}\n%s = Add(%f, %c)\n"
+     "%y = Cast(%s) {to=\"u8\"}\noutput %y\n"},
+    {"elementwise.cast_f64_to_i8_beyond",
+     "const %c: f64[12] = inf -inf nan 1e30 -1e30 127.9 -128.9 128 0.9 -0.9 0 -3.5\n"
+     "input %x: i8[2x12] = noise(0, 0)\n%f = Cast(%x) {to=\"f64\"}\n%s = Add(%f, %c)\n"
+     "%y = Cast(%s) {to=\"i8\"}\noutput %y\n"},
+    {"elementwise.cast_f64_to_i64_beyond",
+     "const %c: f64[12] = inf -inf nan 1e30 -1e30 9223372036854775808 -9223372036854775808 9e18 "
+     "0.9 -0.9 0 -3.5\n"
+     "input %x: i8[2x12] = noise(0, 0)\n%f = Cast(%x) {to=\"f64\"}\n%s = Add(%f, %c)\n"
+     "%y = Cast(%s) {to=\"i64\"}\noutput %y\n"},
+    {"elementwise.cast_f64_to_bool_beyond",
+     "const %c: f64[12] = inf -inf nan 1e30 -1e30 0.5 -0.0 1e-300 0.9 -0.9 0 -3.5\n"
+     "input %x: i8[2x12] = noise(0, 0)\n%f = Cast(%x) {to=\"f64\"}\n%s = Add(%f, %c)\n"
+     "%y = Cast(%s) {to=\"bool\"}\noutput %y\n"},
     {"elementwise.cast_f32_to_f16", "input %x: f32[5x31]\n%y = Cast(%x) {to=\"f16\"}\noutput %y\n"},
     {"elementwise.cast_f32_to_i32",
      "input %x: f32[31] = noise(-9, 9)\n%y = Cast(%x) {to=\"i32\"}\noutput %y\n"},

@@ -26,4 +26,19 @@ BroadcastLoop::BroadcastLoop(std::vector<int64_t> dims, std::vector<std::vector<
   tasks_ = (elements_ + per_task_ - 1) / per_task_;
 }
 
+void BroadcastLoop::JoinShortRows() {
+  constexpr int64_t kShort = 32;
+  if (dims_.size() < 2 || dims_.back() <= 1 || dims_.back() >= kShort) return;
+  inner_ = dims_.back();
+  dims_.pop_back();
+  for (std::vector<int64_t>& operand : strides_) {
+    inner_strides_.push_back(operand.back());
+    operand.pop_back();
+  }
+  dims_.back() *= inner_;
+  columns_ = std::max<int64_t>(dims_.back(), 1);
+  per_task_ = kElementsPerTask / inner_ * inner_;
+  tasks_ = (elements_ + per_task_ - 1) / per_task_;
+}
+
 }  // namespace fettle::kernels::elementwise

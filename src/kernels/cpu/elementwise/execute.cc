@@ -215,6 +215,14 @@ HWY_INLINE const std::byte* At(const Window& window, int64_t row, int64_t col) {
 View Convert(const Window& window, const Chunk& chunk, float* loaded) {
   const bool once = window.col_stride == 0;
   const int64_t cols = once ? 1 : chunk.area.cols;
+  if (chunk.area.rows > 1 && window.col_stride == 1 &&
+      (window.row_stride == 0 || window.row_stride == cols)) {
+    // Short rows are converted together, a row that all share once.
+    const bool shared = window.row_stride == 0;
+    LoadAsFloat(window.storage, At(window, chunk.row, chunk.col), 1,
+                shared ? cols : chunk.area.rows * cols, loaded);
+    return {loaded, shared ? 0 : cols, false};
+  }
   for (int64_t r = 0; r < chunk.area.rows; ++r) {
     LoadAsFloat(window.storage, At(window, chunk.row + r, chunk.col), once ? 1 : window.col_stride,
                 cols, loaded + r * cols);
@@ -270,8 +278,9 @@ void Step(const Instruction& in, std::span<const Window> operands, std::span<con
                          fetch(in.b, !views[0].broadcast, 1), fetch(in.c, true, 2)};
   kFunctions[static_cast<size_t>(in.fn)](in, area, views, dst, stride);
   if (out == nullptr || out->storage == DType::kF32) return;
-  for (int64_t r = 0; r < area.rows; ++r) {
-    StoreFromFloat(out->storage, scratch.result + r * area.cols, area.cols,
+  const Area rows = Joined(area, area.rows > 1 && out->row_stride == area.cols);
+  for (int64_t r = 0; r < rows.rows; ++r) {
+    StoreFromFloat(out->storage, scratch.result + r * rows.cols, rows.cols,
                    const_cast<std::byte*>(At(*out, chunk.row + r, chunk.col)));
   }
 }

@@ -26,6 +26,8 @@ struct Facts {
 };
 
 std::string_view LoopOf(const ir::Node& node) {
+  if (node.op == "BitShift"_op)
+    return node.attributes.Text("direction", "") == "LEFT" ? "ShiftLeft" : "ShiftRight";
   return node.op == "Mod"_op && node.attributes.Int("fmod", 0) != 0 ? "FMod" : node.op.name();
 }
 
@@ -101,6 +103,7 @@ class Typed final : public PreparedKernel {
                           return OkStatus();
                         }});
     }
+    loop_.JoinShortRows();
     for (size_t i = 0; i < operands_.size(); ++i) is_dense_ = is_dense_ && loop_.stride(i) == 1;
   }
 
@@ -123,9 +126,33 @@ class Typed final : public PreparedKernel {
   }
 
  private:
+  static constexpr int64_t kChunk = 512, kMaxBytes = 8;
+
+  /// Runs of few elements, many at once: those that are no row without gaps become one.
+  void RunShort(const std::byte* const* in, std::byte* out, int64_t n) const {
+    alignas(64) std::byte rows[elementwise::kMaxTypedOperands][kChunk * kMaxBytes];
+    const std::byte* now[elementwise::kMaxTypedOperands] = {};
+    const int64_t inner = loop_.inner(), runs = n / inner, step = kChunk / inner;
+    for (int64_t run = 0; run < runs; run += step) {
+      const int64_t count = std::min(step, runs - run);
+      for (size_t k = 0; k < operands_.size(); ++k) {
+        const int64_t bytes = operands_[k].bytes, stride = loop_.stride(k);
+        const std::byte* from = in[k] + run * stride * bytes;
+        const bool is_row = loop_.inner_stride(k) == 1 && stride == inner;
+        now[k] = is_row ? from : rows[k];
+        if (is_row || (stride == 0 && run > 0)) continue;
+        for (int64_t r = 0; r < count; ++r) {
+          CopyRow(bytes, from + r * stride * bytes, loop_.inner_stride(k), inner,
+                  rows[k] + r * inner * bytes);
+        }
+      }
+      function_(now, out + run * inner * output_bytes_, count * inner);
+    }
+  }
+
   /// Operands with gaps, or of one element, are copied into rows without.
   void RunRow(const std::byte* const* in, std::byte* out, int64_t n) const {
-    constexpr int64_t kChunk = 512, kMaxBytes = 8;
+    if (loop_.inner() > 1) return RunShort(in, out, n);
     alignas(64) std::byte rows[elementwise::kMaxTypedOperands][kChunk * kMaxBytes];
     const std::byte* now[elementwise::kMaxTypedOperands] = {};
     const int64_t step = is_dense_ ? n : kChunk;

@@ -7,6 +7,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/cpu/elementwise/float_casts.h"
+
 namespace fettle::kernels::elementwise {
 namespace {
 
@@ -28,9 +30,17 @@ T Remainder(T a, T b, bool fmod) {
   return As<T>(a % b);
 }
 
-/// Truncates; by zero gives 0, and the least value by -1 wraps.
+/// Truncates; by zero gives 0, and the least value by -1 wraps. Quotients of 32 bits are exact in
+/// double, of which there are vectors.
 template <typename T>
 T Quotient(T a, T b) {
+  if constexpr (std::integral<T> && sizeof(T) == 4) {
+    const bool turns = std::is_signed_v<T> && b == static_cast<T>(-1);
+    const double divisor = b == 0 || turns ? 1 : b;
+    const T cut = static_cast<T>(static_cast<double>(a) / divisor);
+    const T whole = turns ? As<T>(0 - As<uint32_t>(a)) : cut;
+    return b == 0 ? 0 : whole;
+  }
   if constexpr (std::integral<T>) {
     if (b == 0) return 0;
     if constexpr (std::is_signed_v<T>)
@@ -96,6 +106,20 @@ TypedRow FindSignless(std::string_view op) {
       // Narrow ones are promoted to signed integers, whose product might not fit.
       {"Mul", Of2<T>([](T a, T b) { return As<T>(std::common_type_t<T, unsigned>(a) * b); })},
       {"Sub", Of2<T>([](T a, T b) { return As<T>(a - b); })},
+  };
+  return Find(kRows, op);
+}
+
+/// Shifts by the width or more give 0; T is unsigned.
+template <typename T>
+TypedRow FindShift(std::string_view op) {
+  constexpr unsigned kWidth = 8 * sizeof(T);
+  static constexpr Row kRows[] = {
+      {"ShiftLeft", Of2<T>([](T a, T b) {
+         return As<T>(b < kWidth ? As<T>(std::common_type_t<T, unsigned>(a) << (b % kWidth)) : 0);
+       })},
+      {"ShiftRight",
+       Of2<T>([](T a, T b) { return As<T>(b < kWidth ? As<T>(a >> (b % kWidth)) : 0); })},
   };
   return Find(kRows, op);
 }
@@ -167,6 +191,7 @@ TypedRow FindNumeric(std::string_view op) {
          {FindSignless<Bits>, FindBits<Bits>, FindSigned<T>, FindRemainder<T>}) {
       if (const TypedRow found = find(op); found != nullptr) return found;
     }
+    if constexpr (std::unsigned_integral<T>) return FindShift<T>(op);
   }
   return nullptr;
 }
@@ -196,6 +221,14 @@ struct Conversion {
   }
 };
 
+/// Of FindFloatCastRow.
+template <typename From, typename To>
+constexpr bool kIsInVectors = (std::floating_point<From> &&
+                               (std::is_same_v<To, int8_t> || std::is_same_v<To, uint8_t> ||
+                                std::is_same_v<To, int32_t> || std::is_same_v<To, int64_t> ||
+                                std::is_same_v<To, bool>)) ||
+                              (std::is_same_v<From, bool> && std::is_same_v<To, float>);
+
 bool IsPlain(DType dtype) {
   return dtype == DType::kBool || dtype == DType::kF32 || dtype == DType::kF64 ||
          (IsInteger(dtype) && !IsSubByte(dtype));
@@ -223,9 +256,10 @@ TypedRow FindWhereRow(DType dtype) {
 TypedRow FindCastRow(DType from, DType to) {
   TypedRow found = nullptr;
   if (!IsPlain(from) || !IsPlain(to)) return nullptr;
+  if (const TypedRow vectors = FindFloatCastRow(from, to); vectors != nullptr) return vectors;
   DispatchDType(from, [&]<typename From>() {
     DispatchDType(to, [&]<typename To>() {
-      if constexpr (!kIsReducedFloat<From> && !kIsReducedFloat<To>)
+      if constexpr (!kIsReducedFloat<From> && !kIsReducedFloat<To> && !kIsInVectors<From, To>)
         found = Map<Conversion<From, To>, To, From>;
     });
   });

@@ -16,7 +16,7 @@ using TypedRow = void (*)(const std::byte* const in[kMaxTypedOperands], std::byt
 // Each null where there is no such loop.
 
 /// `op` of operands of `dtype`, integers, bool or double, by its canonical name; "FMod" is Mod with
-/// fmod = 1.
+/// fmod = 1, "ShiftLeft" and "ShiftRight" are BitShift of unsigned integers.
 TypedRow FindNumericRow(DType dtype, std::string_view op);
 /// Where, of operands of `dtype`.
 TypedRow FindWhereRow(DType dtype);
