@@ -177,6 +177,14 @@ def pools():
                 ("3d", volume), ("8x2048x7x7", (8, 2048, 7, 7)), ("M1", PLANES))):
             yield Row(op, f"{t} {name}", [data(t, shape)])
         yield Row("InstanceNormalization", f"{t} 3d", [data(t, (1, 32, 16, 64, 64)), data(t, (32,)), data(t, (32,))], const=(1, 2))
+    features = data("f", (1, 256, 50, 68))
+    corners = data("f", (300, 4), 0, 400)
+    corners[:, 2:] += corners[:, :2] + 16
+    for ratio in (0, 2):
+        yield Row("RoiAlign", f"f 300x7x7 ratio{ratio}", [features, corners, np.zeros(300, np.int64)], output_height=7, output_width=7,
+                  sampling_ratio=ratio, spatial_scale=1 / 16)
+    yield Row("MaxRoiPool", "f 300x7x7", [features, np.concatenate([np.zeros((300, 1), np.float32), corners], 1)], pooled_shape=[7, 7],
+              spatial_scale=1 / 16)
     for t in ("i8", "u8"):
         yield Row("MaxPool", t, [data(t, PLANES)], kernel_shape=[3, 3], pads=[1] * 4)
 

@@ -53,6 +53,8 @@ extern const KernelDesc kCpuNormLayerBytes;
 extern const KernelDesc kCpuNormLp;
 extern const KernelDesc kCpuNormLrn;
 extern const KernelDesc kCpuOneHot;
+extern const KernelDesc kCpuPoolIndices;
+extern const KernelDesc kCpuPoolRoi;
 extern const KernelDesc kCpuPoolUnpool;
 extern const KernelDesc kCpuPoolWindow;
 extern const KernelDesc kCpuQuantisedChannels;
@@ -138,6 +140,8 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuNormLp,
       &kCpuNormLrn,
       &kCpuOneHot,
+      &kCpuPoolIndices,
+      &kCpuPoolRoi,
       &kCpuPoolUnpool,
       &kCpuPoolWindow,
       &kCpuQuantisedChannels,

@@ -36,6 +36,14 @@ std::span<const Case> PoolCases() {
        "input %x: f32[2x3x7x9]\n"
        "%y, %i = MaxPool(%x) {kernel_shape=[2,2], storage_order=1, strides=[2,2]}\n"
        "output %y\noutput %i\n"},
+      {"pool.max_indices_1d_of_nan",
+       "input %x: f32[2x3x23]\n%s = Sqrt(%x)\n"
+       "%y, %i = MaxPool(%s) {ceil_mode=1, dilations=[2], kernel_shape=[4], pads=[2,3], "
+       "strides=[3]}\noutput %y\noutput %i\n"},
+      {"pool.max_indices_3d_ties",
+       "input %x: f16[1x2x5x6x7] = noise(-2, 2)\n%s = Round(%x)\n"
+       "%y, %i = MaxPool(%s) {kernel_shape=[2,3,2], pads=[1,1,0,0,1,1], storage_order=1}\n"
+       "output %y\noutput %i\n"},
       {"pool.max_u8",
        "input %x: u8[1x5x9x9] = noise(0, 255)\n"
        "%y = MaxPool(%x) {kernel_shape=[3,3], pads=[1,1,1,1]}\noutput %y\n"},
@@ -51,6 +59,21 @@ std::span<const Case> PoolCases() {
       {"pool.max_f16",
        "input %x: f16[1x8x9x9]\n"
        "%y = MaxPool(%x) {kernel_shape=[3,3], strides=[2,2]}\noutput %y\n"},
+      {"pool.max_narrow_pairs",
+       "input %x: f32[1x2x9x75]\n"
+       "%y = MaxPool(%x) {kernel_shape=[3,3], pads=[1,1,1,1], strides=[2,2]}\noutput %y\n"},
+      {"pool.average_narrow_pairs",
+       "input %x: f32[1x1x6x70]\n"
+       "%y = AveragePool(%x) {kernel_shape=[2,2], strides=[2,2]}\noutput %y\n"},
+      {"pool.average_narrow_row_of_pairs",
+       "input %x: f32[1x3x1x77]\n"
+       "%y = AveragePool(%x) {kernel_shape=[1,4], pads=[0,1,0,2], strides=[1,2]}\noutput %y\n"},
+      {"pool.max_narrow_every_other",
+       "input %x: i8[1x2x5x90] = noise(-128, 127)\n"
+       "%y = MaxPool(%x) {kernel_shape=[2,1], strides=[1,2]}\noutput %y\n"},
+      {"pool.average_narrow_many_rows",
+       "input %x: f32[1x1x9x11x37]\n"
+       "%y = AveragePool(%x) {kernel_shape=[5,7,3], pads=[2,3,1,2,3,1]}\noutput %y\n"},
       {"pool.max_one_pixel",
        "input %x: f32[1x1x1x1]\n%y = MaxPool(%x) {kernel_shape=[1,1]}\noutput %y\n"},
       {"pool.average_3x3",
@@ -131,6 +154,27 @@ std::span<const Case> PoolCases() {
        "const %i: i64[2] = 1 0\n"
        "%y = RoiAlign(%x, %r, %i) {output_height=3, output_width=2, sampling_ratio=2, "
        "spatial_scale=0.5}\noutput %y\n"},
+      {"pool.max_roi_half",
+       "input %x: f16[3x19x7x11]\ninput %n: f16[4x5] = noise(0, 2.5)\n"
+       "const %s: f16[5] = 1 5 3 9 9\n%r = Mul(%n, %s)\n"
+       "%y = MaxRoiPool(%x, %r) {pooled_shape=[3,1]}\noutput %y\n"},
+      {"pool.roi_align_outside",
+       "input %x: f32[2x37x5x8]\ninput %r: f32[9x4] = noise(-30, 60)\n"
+       "input %i: i32[9] = noise(0, 1)\n"
+       "%y = RoiAlign(%x, %r, %i) {output_height=2, output_width=3, spatial_scale=0.25}\n"
+       "output %y\n"},
+      {"pool.roi_align_half_one_channel",
+       "input %x: f16[1x1x6x1]\ninput %r: f16[5x4] = noise(0, 12)\nconst %i: i64[5] = 0 0 0 0 0\n"
+       "%y = RoiAlign(%x, %r, %i) {coordinate_transformation_mode=\"output_half_pixel\", "
+       "output_height=1, output_width=4, sampling_ratio=3, spatial_scale=0.5}\noutput %y\n"},
+      {"pool.roi_align_max_outside",
+       "input %x: f32[1x5x4x6]\ninput %r: f32[7x4] = noise(-9, 15)\nconst %i: i64[7] = 0 0 0 0 0 0 "
+       "0\n"
+       "%y = RoiAlign(%x, %r, %i) {mode=\"max\", output_height=3, output_width=2, "
+       "sampling_ratio=2}\noutput %y\n"},
+      {"pool.roi_align_no_regions",
+       "input %x: f32[1x5x4x6]\ninput %r: f32[0x4]\ninput %i: i64[0]\n"
+       "%y = RoiAlign(%x, %r, %i) {output_height=3, output_width=2}\noutput %y\n"},
       {"pool.roi_align_max_adaptive",
        "input %x: f32[2x3x9x9]\nconst %r: f32[1x4] = 1 1 6.5 7.25\nconst %i: i64[1] = 1\n"
        "%y = RoiAlign(%x, %r, %i) {coordinate_transformation_mode=\"output_half_pixel\", "

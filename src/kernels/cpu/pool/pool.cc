@@ -101,7 +101,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = *affine.node;
   if (node.op != "MaxPool"_op && node.op != "AveragePool"_op)
     return Unsupported("computes poolings only");
-  if (node.outputs.size() > 1) return Unsupported("indices are left to the reference");
+  if (node.outputs.size() > 1) return Unsupported("computes no indices");
   const Shape &x = *group.value(affine.input).shape, &y = *group.value(affine.output).shape;
   if (x.rank() < 3 || x.rank() > 5) return Unsupported("1 to 3 spatial axes");
   ASSIGN_OR_RETURN(const ops::PoolAttributes pool, ops::ReadPool(node, x));

@@ -1,0 +1,129 @@
+// cpu.pool.indices: MaxPool with the positions of its maxima, of floats held in fp32, row-major.
+#include <algorithm>
+#include <limits>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/operands.h"
+#include "kernels/cpu/pool/row.h"
+#include "kernels/family.h"
+#include "ops/op.h"
+#include "ops/pool/op.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// Planes are the batch of the plan, of pixels of one element.
+struct Facts {
+  PoolPlan plan;
+  PoolPlan::Axes steps{0, 0, 1};  // of positions, along each axis
+  float empty = 0;                // the maximum of no elements
+};
+
+class PoolWithIndices final : public PreparedKernel {
+ public:
+  PoolWithIndices(const Problem& problem, const Facts& facts)
+      : operands_(*problem.group), facts_(facts) {
+    const PoolPlan& plan = facts_.plan;
+    const int64_t taps = plan.kernel[0] * plan.kernel[1] * plan.kernel[2];
+    rows_per_task_ = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, plan.out[2] * taps));
+  }
+
+  Status Launch(const LaunchArgs& args) const override {
+    const auto* x = reinterpret_cast<const float*>(operands_.input(args, 0));
+    auto* y = reinterpret_cast<float*>(operands_.output(args, 0));
+    auto* positions = reinterpret_cast<int64_t*>(operands_.output(args, 1));
+    const int64_t rows = facts_.plan.batch * facts_.plan.out[0] * facts_.plan.out[1];
+    static_cast<CpuStream&>(args.stream)
+        .ParallelFor((rows + rows_per_task_ - 1) / rows_per_task_, [&](int64_t task, int) {
+          const int64_t end = std::min(rows, (task + 1) * rows_per_task_);
+          for (int64_t row = task * rows_per_task_; row < end; ++row) RunRow(x, row, y, positions);
+        });
+    return OkStatus();
+  }
+
+ private:
+  void RunRow(const float* x, int64_t row, float* y, int64_t* positions) const {
+    const PoolPlan& plan = facts_.plan;
+    const int64_t plane = row / (plan.out[0] * plan.out[1]);
+    const PoolTaps d(plan, 0, row / plan.out[1] % plan.out[0]), h(plan, 1, row % plan.out[1]);
+    const int64_t base = plane * plan.in[0] * plan.in[1] * plan.in[2];
+    for (int64_t ow = 0; ow < plan.out[2]; ++ow) {
+      const PoolTaps w(plan, 2, ow);
+      float best = facts_.empty;
+      int64_t at = -1;
+      for (int64_t kd = d.begin; kd < d.end; ++kd) {
+        for (int64_t kh = h.begin; kh < h.end; ++kh) {
+          const int64_t z = d.first + kd * plan.dilation[0], r = h.first + kh * plan.dilation[1];
+          const float* line = x + base + (z * plan.in[1] + r) * plan.in[2];
+          int64_t c = w.first + w.begin * plan.dilation[2];
+          int64_t position = base + z * facts_.steps[0] + r * facts_.steps[1] + c * facts_.steps[2];
+          for (int64_t kw = w.begin; kw < w.end; ++kw) {
+            // The first of equal ones counts, and a NaN if it is the first of all.
+            const bool better = at < 0 || line[c] > best;
+            best = better ? line[c] : best;
+            at = better ? position : at;
+            c += plan.dilation[2];
+            position += plan.dilation[2] * facts_.steps[2];
+          }
+        }
+      }
+      const int64_t to = row * plan.out[2] + ow;
+      if (y != nullptr) y[to] = best;
+      if (positions != nullptr) positions[to] = at;
+    }
+  }
+
+  NodeOperands operands_;
+  Facts facts_;
+  int64_t rows_per_task_ = 1;
+};
+
+Result<Facts> Read(const ir::Graph& group, const Device&) {
+  if (group.nodes().size() != 1 || group.inputs.size() != 1)
+    return Unsupported("computes MaxPool alone");
+  const ir::Node& node = group.nodes()[0];
+  if (node.op != "MaxPool"_op || node.outputs.size() != 2)
+    return Unsupported("computes MaxPool with indices only");
+  const ir::Value &x = group.value(node.inputs[0]), &y = group.value(node.outputs[0]);
+  const bool is_half = x.dtype == DType::kF16 || x.dtype == DType::kBF16;
+  if (x.dtype != DType::kF32 && !is_half)
+    return Unsupported("{} is not compared here", DTypeName(x.dtype));
+  const int axes = x.shape->rank() - 2;
+  if (axes < 1 || axes > 3) return Unsupported("1 to 3 spatial axes");
+  ASSIGN_OR_RETURN(const ops::PoolAttributes pool, ops::ReadPool(node, *x.shape));
+  Facts facts;
+  facts.empty =
+      is_half ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::lowest();
+  PoolPlan& plan = facts.plan;
+  plan.batch = x.shape->Count(0, 2);
+  for (int axis = 0; axis < axes; ++axis) {
+    const size_t from = axis, to = from + 3 - axes;
+    plan.in[to] = (*x.shape)[axis + 2];
+    plan.out[to] = (*y.shape)[axis + 2];
+    plan.kernel[to] = pool.kernel[from];
+    plan.stride[to] = pool.strides[from];
+    plan.dilation[to] = pool.dilations[from];
+    plan.pad_begin[to] = pool.pad_begin[from];
+  }
+  facts.steps = {plan.in[1] * plan.in[2], plan.in[2], 1};
+  // Axes that the pooling does not have are of one element.
+  if (pool.column_major) facts.steps = {1, plan.in[0], plan.in[0] * plan.in[1]};
+  return facts;
+}
+
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&, const Device&) {
+  return std::vector<StateAssignment>{WidenedStates(group)};
+}
+
+constexpr Family<Facts> kFamily{.read = Read,
+                                .states = States,
+                                .prepare = Make<PoolWithIndices>,
+                                .taste = Always<10>,
+                                .reads_callers_memory = true};
+
+}  // namespace
+
+extern const KernelDesc kCpuPoolIndices;
+const KernelDesc kCpuPoolIndices = {.name = "cpu.pool.indices", .match = MatchAs<kFamily>};
+
+}  // namespace fettle::kernels

@@ -1,0 +1,231 @@
+#include <algorithm>
+#include <limits>
+
+#include "kernels/cpu/pool/row.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/pool/narrow_row.cc"
+#include <hwy/foreach_target.h>
+// Highway needs this order.
+#include <hwy/highway.h>
+
+#include "kernels/cpu/simd/load-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fettle::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <bool max, class V>
+HWY_INLINE V Join(V a, V b) {
+  if constexpr (max) return hn::Max(a, b);
+  return hn::Add(a, b);
+}
+
+template <bool max>
+HWY_INLINE float JoinOne(float a, float b) {
+  if constexpr (max) return a > b ? a : b;
+  return a + b;
+}
+
+/// to = all rows joined, and to as well unless `first`, for `n` neighbours.
+template <bool max, bool first, typename T>
+void JoinAll(const T* const* rows, int64_t count, int64_t n, float* to) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    auto joined = LoadFloats(d, rows[0] + i);
+    for (int64_t r = 1; r < count; ++r) joined = Join<max>(joined, LoadFloats(d, rows[r] + i));
+    hn::StoreU(first ? joined : Join<max>(hn::LoadU(d, to + i), joined), d, to + i);
+  }
+  for (; i < n; ++i) {
+    auto joined = static_cast<float>(rows[0][i]);
+    for (int64_t r = 1; r < count; ++r)
+      joined = JoinOne<max>(joined, static_cast<float>(rows[r][i]));
+    to[i] = first ? joined : JoinOne<max>(to[i], joined);
+  }
+}
+
+/// The rows of the window as one: what the width is joined over.
+template <bool max, typename T>
+void JoinRows(const PoolPlan& plan, const T* image, const PoolTaps& d, const PoolTaps& h,
+              float* to) {
+  constexpr int64_t kMost = 32;
+  const T* rows[kMost];
+  const int64_t width = plan.in[2] * plan.channels;
+  int64_t count = 0;
+  bool first = true;
+  const auto join = [&]() HWY_ATTR {
+    if (count == 0) return;
+    first ? JoinAll<max, true>(rows, count, width, to)
+          : JoinAll<max, false>(rows, count, width, to);
+    first = false;
+    count = 0;
+  };
+  for (int64_t kd = d.begin; kd < d.end; ++kd) {
+    for (int64_t kh = h.begin; kh < h.end; ++kh) {
+      const int64_t row =
+          (d.first + kd * plan.dilation[0]) * plan.in[1] + h.first + kh * plan.dilation[1];
+      rows[count++] = image + row * width;
+      if (count == kMost) join();
+    }
+  }
+  join();
+  if (first) std::fill_n(to, width, max ? std::numeric_limits<float>::lowest() : 0.0f);
+}
+
+/// Taps of neighbouring windows, `step` elements apart: those of neighbours are neighbours.
+template <bool max>
+void JoinNeighbours(const float* from, int64_t n, int64_t taps, int64_t step, float scale,
+                    float* to) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    auto joined = hn::LoadU(d, from + i);
+    for (int64_t k = 1; k < taps; ++k)
+      joined = Join<max>(joined, hn::LoadU(d, from + i + k * step));
+    hn::StoreU(max ? joined : hn::Mul(joined, hn::Set(d, scale)), d, to + i);
+  }
+  for (; i < n; ++i) {
+    float joined = from[i];
+    for (int64_t k = 1; k < taps; ++k) joined = JoinOne<max>(joined, from[i + k * step]);
+    to[i] = max ? joined : joined * scale;
+  }
+}
+
+/// The same of windows that lie two elements apart, of taps side by side. Returns how many of the
+/// `n` windows it joined: some of the last are left.
+template <bool max>
+int64_t JoinPairs(const float* from, int64_t n, int64_t taps, float scale, float* to) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  // An odd tap is read with the one behind it.
+  for (; i + lanes + taps % 2 <= n; i += lanes) {
+    hn::Vec<decltype(d)> joined, even, odd;
+    hn::LoadInterleaved2(d, from + 2 * i, joined, odd);
+    if (taps > 1) joined = Join<max>(joined, odd);
+    for (int64_t k = 2; k < taps; k += 2) {
+      hn::LoadInterleaved2(d, from + 2 * i + k, even, odd);
+      joined = Join<max>(joined, even);
+      if (k + 1 < taps) joined = Join<max>(joined, odd);
+    }
+    hn::StoreU(max ? joined : hn::Mul(joined, hn::Set(d, scale)), d, to + i);
+  }
+  return i;
+}
+
+/// One output pixel at the border, or between: only the taps inside count.
+template <bool max>
+void JoinPixel(const PoolPlan& plan, const PoolTaps& w, const float* from, float rows, float* to) {
+  const int64_t inner = plan.channels;
+  const float scale = max ? 1.0f : 1.0f / (rows * static_cast<float>(w.counted));
+  for (int64_t c = 0; c < inner; ++c) {
+    float sum = max ? std::numeric_limits<float>::lowest() : 0.0f;
+    for (int64_t k = w.begin; k < w.end; ++k) {
+      const float x = from[(w.first + k * plan.dilation[2]) * inner + c];
+      sum = max && k == w.begin ? x : JoinOne<max>(sum, x);
+    }
+    to[c] = sum * scale;
+  }
+}
+
+/// The width of the joined row: pixels whose whole window lies inside are joined tap by tap.
+template <bool max>
+void JoinWidth(const PoolPlan& plan, const float* from, float rows, float* to) {
+  const int64_t inner = plan.channels, stride = plan.stride[2], pad = plan.pad_begin[2];
+  const int64_t reach = (plan.kernel[2] - 1) * plan.dilation[2];
+  const int64_t last = plan.in[2] - 1 - reach + pad;  // input position, from which none are outside
+  const int64_t begin = std::min((pad + stride - 1) / stride, plan.out[2]);
+  const int64_t end = last < 0 ? begin : std::clamp(last / stride + 1, begin, plan.out[2]);
+  for (int64_t ow = 0; ow < begin; ++ow)
+    JoinPixel<max>(plan, PoolTaps(plan, 2, ow), from, rows, to + ow * inner);
+  for (int64_t ow = end; ow < plan.out[2]; ++ow)
+    JoinPixel<max>(plan, PoolTaps(plan, 2, ow), from, rows, to + ow * inner);
+  if (begin == end) return;
+  float* inside = to + begin * inner;
+  const float* first = from + (begin * stride - pad) * inner;
+  const float scale = max ? 1.0f : 1.0f / (rows * static_cast<float>(plan.kernel[2]));
+  const int64_t taps = plan.kernel[2], step = plan.dilation[2] * inner, n = end - begin;
+  if (stride == 1) return JoinNeighbours<max>(first, n * inner, taps, step, scale, inside);
+  int64_t i = 0;
+  if (stride == 2 && step == 1) i = JoinPairs<max>(first, n, taps, scale, inside);
+  for (; i < n; ++i)
+    JoinNeighbours<max>(first + i * stride * inner, inner, taps, step, scale, inside + i * inner);
+}
+
+/// Rounded integers.
+template <typename T>
+void StoreRow(const PoolPlan& plan, const float* from, int64_t n, T* to) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto mul = hn::Set(d, plan.mul), add = hn::Set(d, plan.add);
+  for (int64_t i = 0; i < n; i += lanes) {
+    const int64_t count = std::min(lanes, n - i);
+    auto x = hn::Round(hn::MulAdd(LoadSomeFloats(d, from + i, count), mul, add));
+    x = hn::Min(hn::Max(x, hn::Set(d, plan.least)), hn::Set(d, plan.greatest));
+    if (count == lanes) {
+      StoreFloats(d, x, to + i);
+    } else {
+      StoreSomeFloats(d, x, to + i, count);
+    }
+  }
+}
+
+template <bool max, typename T>
+void NarrowRow(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,
+               float* scratch) {
+  const int64_t oh = row % plan.out[1], od = row / plan.out[1] % plan.out[0],
+                n = row / (plan.out[1] * plan.out[0]);
+  const int64_t width = plan.in[2] * plan.channels, out_width = plan.out[2] * plan.channels;
+  const PoolTaps d(plan, 0, od), h(plan, 1, oh);
+  const T* image = reinterpret_cast<const T*>(x) + n * plan.in[0] * plan.in[1] * width;
+  T* to = reinterpret_cast<T*>(y) + row * out_width;
+  JoinRows<max>(plan, image, d, h, scratch);
+  float* joined = scratch + width;
+  if constexpr (std::is_same_v<T, float>) joined = to;
+  JoinWidth<max>(plan, scratch, static_cast<float>(d.counted * h.counted), joined);
+  if constexpr (!std::is_same_v<T, float>) StoreRow(plan, joined, out_width, to);
+}
+
+template <typename T>
+void NarrowRowOf(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,
+                 float* scratch) {
+  plan.max ? NarrowRow<true, T>(plan, x, y, row, scratch)
+           : NarrowRow<false, T>(plan, x, y, row, scratch);
+}
+
+}  // namespace
+
+void PoolNarrowRowOnTarget(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,
+                           float* scratch) {
+  switch (plan.storage) {
+    case DType::kU8: return NarrowRowOf<uint8_t>(plan, x, y, row, scratch);
+    case DType::kI8: return NarrowRowOf<int8_t>(plan, x, y, row, scratch);
+    default: return NarrowRowOf<float>(plan, x, y, row, scratch);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fettle::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fettle::kernels {
+
+HWY_EXPORT(PoolNarrowRowOnTarget);
+
+void PoolNarrowRow(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,
+                   float* scratch) {
+  HWY_DYNAMIC_DISPATCH(PoolNarrowRowOnTarget)(plan, x, y, row, scratch);
+}
+
+int64_t PoolScratch(const PoolPlan& plan) {
+  const int64_t joined = plan.storage == DType::kF32 ? 0 : plan.out[2] * plan.channels;
+  return (plan.in[2] * plan.channels + joined + 15) / 16 * 16;
+}
+
+}  // namespace fettle::kernels
+#endif
