@@ -62,6 +62,12 @@ std::span<const Case> ResizeCases() {
       {"resize.linear_f16",
        "input %x: f16[1x3x5x7]\nconst %s: f32[4] = 1 1 2 2\n"
        "%y = Resize(%x, _, %s) {mode=\"linear\"}\noutput %y\n"},
+      {"resize.nearest_f16",
+       "input %x: f16[2x3x7x9]\nconst %s: i64[4] = 2 3 11 5\n"
+       "%y = Resize(%x, _, _, %s) {mode=\"nearest\"}\noutput %y\n"},
+      {"resize.cubic_bf16",
+       "input %x: bf16[1x2x9x31]\nconst %s: i64[4] = 1 2 4 7\n"
+       "%y = Resize(%x, _, _, %s) {mode=\"cubic\"}\noutput %y\n"},
       {"resize.linear_channels_last",
        "input %x: f32[1x5x7x3]\nconst %s: f32[4] = 1 2 2 1\n"
        "%y = Resize(%x, _, %s) {mode=\"linear\"}\noutput %y\n"},

@@ -8,6 +8,7 @@
 #include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/cpu/quantised/affine.h"
 #include "kernels/cpu/resize/row.h"
+#include "kernels/cpu/simd/storage.h"
 #include "kernels/family.h"
 #include "kernels/match/resize_taps.h"
 #include "ops/op.h"
@@ -32,8 +33,9 @@ struct Facts {
 struct ResizePlan {
   int64_t outer = 1, inner = 1;
   Axis height, width;
-  AffineGroup affine;  // without its node, which may go before the kernel
-  PadLanes pads;       // of the output
+  AffineGroup affine;                          // without its node, which may go before the kernel
+  PadLanes pads;                               // of the output
+  DType from = DType::kF32, to = DType::kF32;  // what the operands are stored as
 };
 
 /// Every output is one input element: nothing is blended.
@@ -41,6 +43,8 @@ bool Picks(const ops::AxisTaps& taps) {
   return taps.taps == 1 &&
          std::all_of(taps.weight.begin(), taps.weight.end(), [](double w) { return w == 1; });
 }
+
+bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
 
 /// An axis that is not resized.
 Axis Kept(int64_t extent) {
@@ -73,7 +77,7 @@ class Resize final : public PreparedKernel {
   Resize(ResizePlan plan, int lanes)
       : plan_(std::move(plan)),
         lanes_(lanes),
-        picks_rows_(Picks(plan_.height.taps) && !plan_.affine.from.is_integer()),
+        picks_rows_(Picks(plan_.height.taps) && plan_.from == DType::kF32),
         table_(MakeSpreadTable(plan_.width.out, plan_.width.taps.taps, plan_.inner,
                                plan_.width.taps.index, plan_.width.taps.weight)) {
     rows_per_task_ = std::max<int64_t>(1, 8192 / std::max<int64_t>(OutRow(), 1));
@@ -100,8 +104,11 @@ class Resize final : public PreparedKernel {
 
   int64_t InRow() const { return plan_.width.in * plan_.inner; }
   int64_t OutRow() const { return plan_.width.out * plan_.inner; }
-  /// A spread reads a vector behind the row.
-  int64_t LaneElements() const { return (InRow() + OutRow() + 31) / 16 * 16; }
+  /// Rows blended, spread and widened; a spread reads a vector behind the row.
+  int64_t LaneElements() const {
+    const int64_t widened = IsHalf(plan_.from) ? InRow() : 0;
+    return (InRow() + OutRow() + widened + 31) / 16 * 16;
+  }
 
   /// Whether a row is read where it is copied to, as memory behind the input may be a stranger's.
   bool IsNearEnd(int64_t image, int64_t row) const {
@@ -113,25 +120,33 @@ class Resize final : public PreparedKernel {
     const int64_t image = row / plan_.height.out, y = row % plan_.height.out;
     const ops::AxisTaps& taps = plan_.height.taps;
     const std::byte* x = args.inputs[0].host<std::byte>() +
-                         StorageBytes(affine.from.storage, image * plan_.height.in * InRow());
+                         StorageBytes(plan_.from, image * plan_.height.in * InRow());
     const float* blended = scratch;
     for (int t = 0; t < taps.taps; ++t) {
       const size_t at = y * taps.taps + t;
-      const std::byte* from = x + StorageBytes(affine.from.storage, taps.index[at] * InRow());
+      const std::byte* from = x + StorageBytes(plan_.from, taps.index[at] * InRow());
       if (picks_rows_ && !IsNearEnd(image, taps.index[at])) {
         blended = reinterpret_cast<const float*>(from);
-      } else {
-        BlendRow(affine.from.storage, from, static_cast<float>(taps.weight[at]), t > 0, InRow(),
-                 scratch);
+        continue;
       }
+      DType type = plan_.from;
+      if (IsHalf(type)) {
+        auto* widened = reinterpret_cast<std::byte*>(scratch + InRow() + OutRow());
+        ConvertRow(type, from, DType::kF32, widened, InRow());
+        from = widened;
+        type = DType::kF32;
+      }
+      BlendRow(type, from, static_cast<float>(taps.weight[at]), t > 0, InRow(), scratch);
     }
-    std::byte* out =
-        args.outputs[0].host<std::byte>() + StorageBytes(affine.to.storage, row * OutRow());
-    float* spread = affine.to.is_integer() ? scratch + InRow() : reinterpret_cast<float*>(out);
+    std::byte* out = args.outputs[0].host<std::byte>() + StorageBytes(plan_.to, row * OutRow());
+    const bool is_direct = plan_.to == DType::kF32;
+    float* spread = is_direct ? reinterpret_cast<float*>(out) : scratch + InRow();
     SpreadRow(table_, blended, spread);
     if (affine.to.is_integer()) {
-      StoreRounded(affine.to.storage, spread, affine.mul(), affine.add(), affine.least(),
-                   affine.greatest(), OutRow(), out);
+      StoreRounded(plan_.to, spread, affine.mul(), affine.add(), affine.least(), affine.greatest(),
+                   OutRow(), out);
+    } else if (!is_direct) {
+      ConvertRow(DType::kF32, reinterpret_cast<const std::byte*>(spread), plan_.to, out, OutRow());
     }
   }
 
@@ -182,7 +197,22 @@ Result<ResizePlan> MakePlan(const Facts& facts, const Layout& layout) {
   return plan;
 }
 
-Result<std::vector<StateAssignment>> States(const ir::Graph&, const Facts& facts, const Device&) {
+/// Halves may be widened row by row where rows are read once, and stay what they are where nothing
+/// is blended.
+void AddHalves(const ir::Graph& group, const Facts& facts, std::vector<StateAssignment>& states) {
+  const DType half = group.value(group.inputs[0]).dtype;
+  const Result<ResizePlan> plan = MakePlan(facts, Layout::RowMajor());
+  if (!IsHalf(half) || !plan.ok()) return;
+  const Axis& height = plan->height;
+  const bool picks = std::all_of(facts.taps.begin(), facts.taps.end(), Picks);
+  if (!picks && height.out * height.taps.taps > height.in) return;
+  const State to{.storage = picks ? half : DType::kF32};
+  states.push_back({{{.storage = half, .external = true}}, {to}});
+  if (picks) states.push_back({{{.storage = half}}, {to}});
+}
+
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts& facts,
+                                            const Device&) {
   std::vector<Layout> layouts = BlockedLayouts(facts.y);
   layouts.insert(layouts.begin(), {Layout::ChannelsLast(facts.y.rank()), Layout::RowMajor()});
   std::vector<StateAssignment> states;
@@ -198,12 +228,15 @@ Result<std::vector<StateAssignment>> States(const ir::Graph&, const Facts& facts
     if (states.empty() || !(states[0] == next)) states.push_back(std::move(next));
   }
   if (states.empty()) return refused;
+  AddHalves(group, facts, states);
   return states;
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
                                                 const Params&, const Device& device) {
   ASSIGN_OR_RETURN(ResizePlan plan, MakePlan(facts, problem.states.inputs[0].layout));
+  plan.from = problem.states.inputs[0].storage;
+  plan.to = problem.states.outputs[0].storage;
   const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
   return std::unique_ptr<PreparedKernel>(new Resize(std::move(plan), lanes));
 }
