@@ -160,11 +160,7 @@ class IntegerMatMul final : public PreparedKernel {
     const auto a_zero = static_cast<uint32_t>(Zero(args, f_.a, index));
     const uint32_t less =
         static_cast<uint32_t>(RowSums(args)[row]) - static_cast<uint32_t>(f_.p.k) * a_zero;
-    for (int64_t n = 0; n < columns; ++n) {
-      to[n] = static_cast<int32_t>(static_cast<uint32_t>(sums[n]) -
-                                   a_zero * static_cast<uint32_t>(column_sums[n]) -
-                                   static_cast<uint32_t>(zeros[n]) * less);
-    }
+    TakeOffZeros(sums, {a_zero, less, column_sums, zeros}, columns, to);
   }
 
   std::shared_ptr<const ir::Graph> group_;

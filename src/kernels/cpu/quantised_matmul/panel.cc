@@ -98,6 +98,19 @@ int32_t SumOnTarget(const uint8_t* x, int64_t n) {
   return static_cast<int32_t>(sum);
 }
 
+/// A plain loop, of which the compiler makes vectors.
+void TakeOffOnTarget(const int32_t* HWY_RESTRICT sums, const ZeroTerms& terms, int64_t n,
+                     int32_t* HWY_RESTRICT to) {
+  const int32_t* HWY_RESTRICT column_sums = terms.column_sums;
+  const int32_t* HWY_RESTRICT zeros = terms.column_zeros;
+  const uint32_t zero = terms.row_zero, less = terms.row_sum;
+  for (int64_t i = 0; i < n; ++i) {
+    to[i] = static_cast<int32_t>(static_cast<uint32_t>(sums[i]) -
+                                 zero * static_cast<uint32_t>(column_sums[i]) -
+                                 less * static_cast<uint32_t>(zeros[i]));
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace fettle::kernels
 HWY_AFTER_NAMESPACE();
@@ -112,6 +125,7 @@ constexpr int kMostLanes = 16;
 HWY_EXPORT(PackBytesOnTarget);
 HWY_EXPORT(PackWideOnTarget);
 HWY_EXPORT(SumOnTarget);
+HWY_EXPORT(TakeOffOnTarget);
 
 void PackByteSteps(const ByteMatrix& b, uint8_t flip, int nr, uint8_t* panel) {
   uint8_t copy[4 * kMostLanes];
@@ -124,6 +138,10 @@ void PackWideSteps(const ByteMatrix& b, bool is_signed, int zero, int nr, int16_
 }
 
 int32_t SumOfBytes(const uint8_t* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(SumOnTarget)(x, n); }
+
+void TakeOffZeros(const int32_t* sums, const ZeroTerms& terms, int64_t n, int32_t* to) {
+  HWY_DYNAMIC_DISPATCH(TakeOffOnTarget)(sums, terms, n, to);
+}
 
 }  // namespace fettle::kernels
 #endif

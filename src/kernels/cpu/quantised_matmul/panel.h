@@ -22,4 +22,13 @@ void PackWideSteps(const ByteMatrix& b, bool is_signed, int zero, int nr, int16_
 
 int32_t SumOfBytes(const uint8_t* x, int64_t n);
 
+/// What zero points add to a row of sums of products; all modulo 2^32.
+struct ZeroTerms {
+  uint32_t row_zero = 0;  // of the row's operand
+  uint32_t row_sum = 0;   // of the row's elements, less their zero points
+  const int32_t *column_sums = nullptr, *column_zeros = nullptr;
+};
+/// to = sums - row_zero * column_sums - row_sum * column_zeros, of `n` columns.
+void TakeOffZeros(const int32_t* sums, const ZeroTerms& terms, int64_t n, int32_t* to);
+
 }  // namespace fettle::kernels
