@@ -27,6 +27,8 @@ struct Context {
   bool waits_for_steps = false;
   const std::atomic<bool>* cancelled_by_caller = nullptr;  // SessionOptions::cancelled
   std::atomic<bool> cancelled{false};
+  /// Whether the caller brings the memory of outputs.
+  bool outputs_are_bound = false;
   /// Whether a default plan (exec::Plan::is_default) was among those prepared.
   bool has_default_plans = false;
   /// Steps of the run in progress.

@@ -56,6 +56,7 @@ class Session::Impl {
   }
 
   Status PrepareOn(const BufferMap& inputs, const BufferMap& outputs) {
+    context_.outputs_are_bound = !outputs.empty();
     std::map<std::string, Shape> shapes;
     for (const auto& [name, buffer] : inputs) shapes.emplace(name, buffer->shape());
     RETURN_IF_ERROR(Prepare(shapes));
@@ -64,6 +65,7 @@ class Session::Impl {
   }
 
   Status RunOn(const BufferMap& inputs, const BufferMap& outputs, TensorMap* results) {
+    context_.outputs_are_bound = !outputs.empty();
     RunHolds holds;
     RETURN_IF_ERROR(holds.Take(inputs, outputs));
     ASSIGN_OR_RETURN(const Bindings bindings, BindingsOf(*graph_, inputs, outputs));
@@ -83,6 +85,7 @@ class Session::Impl {
   }
 
   Status Run(const TensorMap& inputs, TensorMap* outputs) {
+    context_.outputs_are_bound = false;
     RETURN_IF_ERROR(RunPlans(inputs, {}, outputs));
     if (!std::exchange(judges_next_run_, false) || !RoundedUnmeasured()) return OkStatus();
     const planner::AccuracyLimits limits = LimitsFor(model_->graph(), context_.limits.precision);

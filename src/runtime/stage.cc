@@ -18,12 +18,24 @@ Status Stage::PlanOn(const DeviceSet& devices, Context& context) {
   ASSIGN_OR_RETURN(exec::Plan plan, context.plans.PlanFor(*segment_, devices, limits));
   context.preparation.plan_ns += NowNs() - begin;
   context.has_default_plans |= plan.is_default;
-  ASSIGN_OR_RETURN(program_, exec::Program::Build(std::move(plan), devices, context.packed,
-                                                  context.cancelled_by_caller));
+  ASSIGN_OR_RETURN(
+      program_,
+      exec::Program::Build(std::move(plan), devices, context.packed, context.cancelled_by_caller,
+                           {.outputs = context.outputs_are_bound ? 0 : OutputBytes(),
+                            .work_held = context.memory.arena_bytes()}));
   context.preparation.Add(program_->build_times());
   bound_programs_.clear();
   bound_ = nullptr;
   return context.memory.Reserve(program_->memory_plan(), devices);
+}
+
+int64_t Stage::OutputBytes() const {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < program_outputs_.size(); ++i) {
+    const auto& [dtype, shape] = program_output_types_[i];
+    if (program_outputs_[i].last.empty()) bytes += StorageBytes(dtype, shape.elements());
+  }
+  return bytes;
 }
 
 bool Stage::MayLeaveAccelerator(const Status& status, const Context& context) const {

@@ -58,6 +58,8 @@ class Stage {
 
   /// Makes program_ of segment_ for `devices`.
   Status PlanOn(const DeviceSet& devices, Context& context);
+  /// Of the program's outputs that nobody has allocated yet.
+  int64_t OutputBytes() const;
   /// Whether `status` is a failure of another device that the CPU can make good.
   bool MayLeaveAccelerator(const Status& status, const Context& context) const;
   /// Has the CPU compute the segment from now on; says `why`.

@@ -106,6 +106,19 @@ TEST(MemoryLimit, WorkMemoryAndPackedConstantsStayWithin) {
       {{"x", Tensor::Create(DType::kF32, Shape{8, 2048}).value()}});
 }
 
+TEST(MemoryLimit, PartsThatFitAloneAreAddedUpBeforeAnyIsTaken) {
+  // 2 MiB of weights, and an output of 2.5.
+  const auto session = SessionOf(
+      "input %x: f32[640x512]\nconst %w: f32[512x1024] = noise(-1, 1)\n"
+      "%y = MatMul(%x, %w)\noutput %y\n",
+      {.threads = 1, .max_memory = kLimit});
+  TensorMap outputs;
+  const Status status =
+      session->Run({{"x", Tensor::Create(DType::kF32, Shape{640, 512}).value()}}, &outputs);
+  EXPECT_EQ(status.code(), StatusCode::kOutOfMemory);
+  EXPECT_THAT(status.message(), HasSubstr("beside 0 in use"));
+}
+
 TEST(MemoryLimit, LongAxesArePlannedWithoutTables) {
   // A table of the padded axis alone would have 32 GiB.
   for (const char* mode : {"constant", "edge", "reflect", "wrap"}) {
