@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::unique_ptr<Session> SessionOf(const std::string& text, SessionOptions options) {
+std::unique_ptr<Session> SessionAcross(const std::string& text, SessionOptions options) {
   Result<ir::Graph> graph = ops::Parse(text);
   EXPECT_TRUE(graph.ok()) << graph.status().message();
   const auto model = Model::FromGraph(std::move(graph).value(), "m");
@@ -27,7 +27,7 @@ TEST(ManyOperands, AreAddedUpBeyondSixteenBits) {
   constexpr int kOperands = 40000;
   std::string text = "input %x: f32[3]\nconst %c: f32[] = 1\n%y = Sum(%x";
   for (int i = 1; i < kOperands; ++i) text += ", %c";
-  const auto session = SessionOf(text + ")\noutput %y\n", {.threads = 1});
+  const auto session = SessionAcross(text + ")\noutput %y\n", {.threads = 1});
   TensorMap outputs;
   const Tensor x = Tensor::FromVector(Shape{3}, std::vector<float>{0, 1, 2}).value();
   const Status status = session->Run({{"x", x}}, &outputs);
@@ -51,7 +51,7 @@ TEST(AttentionLengths, BeyondTheBiasAreRefused) {
                                                                 {"b", {1, 1, 1, 8}}})
     inputs[name] = Tensor::Create(DType::kF32, shape).value();
   for (const bool reference : {false, true}) {
-    const auto session = SessionOf(text, {.threads = 1, .reference_only = reference});
+    const auto session = SessionAcross(text, {.threads = 1, .reference_only = reference});
     TensorMap outputs;
     inputs["n"] = Tensor::FromVector(Shape{1}, std::vector<int32_t>{7}).value();
     EXPECT_TRUE(session->Run(inputs, &outputs).ok());
