@@ -35,6 +35,10 @@ Status GuardedBlock::Resize(int64_t bytes, int64_t shift) {
   return OkStatus();
 }
 
+void GuardedBlock::Share() const {
+  if (owner_ != nullptr) marks::Alive(owner_.get(), capacity_ + kBack);
+}
+
 void GuardedBlock::Fill(std::byte value) const {
   if (bytes_ > 0) std::memset(data_, static_cast<int>(value), bytes_);
 }

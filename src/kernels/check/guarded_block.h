@@ -29,6 +29,9 @@ class GuardedBlock {
 
   std::byte* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
+  /// Until the next Resize all of the allocation may be used: kernels that take turns in it have
+  /// operands of several sizes.
+  void Share() const;
   void Fill(std::byte value) const;
   /// Whether nobody wrote next to it.
   bool Intact() const;

@@ -23,6 +23,8 @@ class GuardedMemory {
   /// kOutOfMemory, or kUnsupported where the device has no such image.
   Status Resize(const MemoryRequest& request, const Device& device, Start start, int64_t shift = 0);
 
+  /// As GuardedBlock's.
+  void Share() const { block_.Share(); }
   /// What kernels take.
   Location location() const;
   /// The host's bytes, or the copy of the device's.

@@ -206,9 +206,9 @@ class Bench::Impl {
     }
     ASSIGN_OR_RETURN(GroupExpectations * expectations,
                      expectations_.Get(candidates[which[0]].problem.group));
+    workbench_.TakeTurns(bound);
     std::vector<Sample> samples;
     for (size_t k = 0; k < which.size(); ++k) {
-      bound[k].PutInPlace(nullptr);  // a later one may have moved the memory
       samples.push_back([this, &kernel = bound[k], &candidate = candidates[which[k]],
                          inputs = NoiseFor(bound[k], *expectations)]() -> Result<double> {
         ASSIGN_OR_RETURN(Stream * stream, workbench_.StreamOf(candidate.kernel->device(),

@@ -123,6 +123,13 @@ Result<kernels::BoundKernel> Workbench::Bind(const Candidate& candidate) {
                                     memory_, *device);
 }
 
+void Workbench::TakeTurns(std::span<kernels::BoundKernel> bound) {
+  for (const auto* memories : {&memory_->inputs, &memory_->outputs})
+    for (const kernels::GuardedMemory& memory : *memories) memory.Share();
+  for (kernels::BoundKernel& kernel : bound)
+    kernel.PutInPlace(nullptr);  // a later one may have moved the memory
+}
+
 Result<kernels::BoundKernel> Workbench::BindConversion(const kernels::Operand& from,
                                                        const State& to) {
   written_ = nullptr;

@@ -28,6 +28,8 @@ class Workbench {
 
   /// Prepares, packs, binds. Kernels bound earlier for other operands must be gone.
   Result<kernels::BoundKernel> Bind(const Candidate& candidate);
+  /// Kernels that were bound one after the other take turns from now on, until the next is bound.
+  void TakeTurns(std::span<kernels::BoundKernel> bound);
   Result<kernels::BoundKernel> BindConversion(const kernels::Operand& from, const State& to);
   /// Whether external operands lie off their alignment, as they may in the hands of a caller: while
   /// verifying. Keeps no contents.
