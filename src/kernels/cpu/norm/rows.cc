@@ -15,9 +15,9 @@ HWY_BEFORE_NAMESPACE();
 namespace fettle::kernels {
 namespace HWY_NAMESPACE {
 
-/// The sum of x - shift, or of its squares.
+/// The sum of x - shift, or of its squares, of a part of a row.
 template <bool squares>
-float SumOf(const float* x, int64_t n, float shift) {
+float SumOfPart(const float* x, int64_t n, float shift) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto m = hn::Set(d, shift);
@@ -39,6 +39,16 @@ float SumOf(const float* x, int64_t n, float shift) {
     s1 = hn::IfThenElse(some, step(s1, LoadSomeFloats(d, x + i, n - i)), s1);
   }
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+}
+
+/// The same of a whole row. Sums of parts keep their digits, whatever the lanes are.
+template <bool squares>
+float SumOf(const float* x, int64_t n, float shift) {
+  constexpr int64_t kPart = 4096;
+  double sum = 0;
+  for (int64_t begin = 0; begin < n; begin += kPart)
+    sum += SumOfPart<squares>(x + begin, n - begin < kPart ? n - begin : kPart, shift);
+  return static_cast<float>(sum);
 }
 
 void MeasureRowOnTarget(const float* x, int64_t n, bool takes_mean, RowStatistics& statistics) {

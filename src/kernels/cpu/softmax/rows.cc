@@ -32,9 +32,9 @@ float MaxOf(const float* x, int64_t n) {
   return hn::GetLane(hn::MaxOfLanes(d, hn::Max(m0, m1)));
 }
 
-/// y = e^(x - shift), or nothing is written where `log`; returns the sum.
+/// ExpSum of a part of a row.
 template <bool log>
-float ExpSum(const float* x, float* y, int64_t n, float shift) {
+float ExpSumOfPart(const float* x, float* y, int64_t n, float shift) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto s = hn::Set(d, shift);
@@ -52,6 +52,17 @@ float ExpSum(const float* x, float* y, int64_t n, float shift) {
     sum = hn::Add(sum, hn::IfThenElseZero(some, e));
   }
   return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+/// y = e^(x - shift), or nothing is written where `log`; returns the sum. Sums of parts keep their
+/// digits, whatever the lanes are.
+template <bool log>
+float ExpSum(const float* x, float* y, int64_t n, float shift) {
+  const int64_t part = 256 * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
+  float sum = 0;
+  for (int64_t begin = 0; begin < n; begin += part)
+    sum += ExpSumOfPart<log>(x + begin, y + begin, n - begin < part ? n - begin : part, shift);
+  return sum;
 }
 
 /// y = x * factor + offset.
