@@ -118,14 +118,14 @@ void AddStepOptions(CLI::App& app, JobOptions& job) {
                 return std::string(text.empty() ? "expected steps, got ''" : "");
               },
               ""));
-  CLI::Option* network = app.add_option("--network", job.network,
-                                        "how large the steps' networks are: fast, good or best")
-                             ->check(OneOf(NetworkChoices()));
+  CLI::Option* network =
+      app.add_option("--network", job.network, "size of the steps' networks (default: by --budget)")
+          ->check(OneOf(NetworkChoices()));
   CLI::Option* fps =
-      app.add_option("--fps", job.fps, "keep up with so many frames a second, as --realtime does")
+      app.add_option("--fps", job.fps, "keep up with this many frames a second, as --realtime does")
           ->check(NumberFrom(0.001, 1e9));
   app.add_option("--budget", job.budget,
-                 "realtime: the largest network that keeps up with the input; best: the largest")
+                 "the largest network that keeps up with the input, or the best one")
       ->capture_default_str()
       ->check(OneOf({"realtime", "best"}))
       ->excludes(fps)
@@ -139,49 +139,54 @@ void AddStepOptions(CLI::App& app, JobOptions& job) {
          "keep up with the input: change to a faster network where the machine slows down")
       ->excludes(fps);
   fps->excludes(network);
-  app.add_option("--plan", job.plan_file, "do what a plan says that --plan-only --json wrote")
+  app.add_option("--plan", job.plan_file,
+                 "do what this plan says: a file that --plan-only --json wrote")
       ->excludes(named)
       ->excludes(network);
   app.add_flag("--dither", job.dither,
-               "round by a pattern in steps that are tables, which hides bands");
+               "hide bands: round by a pattern in steps that work by a table");
 }
 
 void AddAlertOptions(CLI::App& app, JobOptions& job) {
   app.add_option("--alert-file", job.alert_file,
-                 "where alert writes what it found (JSON); usually OUTPUT.alerts.json");
+                 "where alert writes what it found, as JSON (default OUTPUT.alerts.json)");
   app.add_option("--alert-score", job.alert_score,
-                 "the least score that alert takes for a phone; usually 0.55")
+                 "the least score at which alert reports a phone (default 0.55)")
       ->check(NumberFrom(0.01, 0.99));
   app.add_option("--alert-votes", job.alert_votes,
-                 "SEEN/OF: alert reports what it sees in SEEN of OF frames; usually 15/30");
+                 "SEEN/OF: alert reports what it sees in SEEN of OF frames (default 15/30)");
 }
 
 void AddEncoderOptions(CLI::App& app, JobOptions& job) {
   app.add_option("--encoder", job.encoder, fmt::format("auto, {}", fmt::join(EncoderNames(), ", ")))
       ->capture_default_str();
-  app.add_option("--crf", job.crf, "the encoder's quality: lower is better, and larger")
+  app.add_option("--crf", job.crf,
+                 "quality: lower is better and gives a larger file (default: by encoder, see "
+                 "docs/enhance.md)")
       ->check(WholeFrom(0, 63));
-  app.add_option("--preset", job.preset, "the encoder's speed, in its own words");
+  app.add_option("--preset", job.preset,
+                 "speed, in the encoder's own words, such as veryfast (default: by encoder, see "
+                 "docs/enhance.md)");
 }
 
 void AddOptions(CLI::App& app, Arguments& arguments) {
   JobOptions& job = arguments.job;
-  app.add_option("INPUT", job.input, "video, picture, or folder of them")->required();
-  app.add_option("-o,--output", job.output, "file or folder; usually INPUT_enhanced");
+  app.add_option("INPUT", job.input, "a video, a picture, or a folder of them")->required();
+  app.add_option("-o,--output", job.output, "file or folder to write (default INPUT_enhanced)");
   AddStepOptions(app, job);
   AddAlertOptions(app, job);
   AddEncoderOptions(app, job);
-  app.add_option("--threads", job.threads, "of the job; 0: one for each core")
+  app.add_option("--threads", job.threads, "threads of the CPU; 0: one for each core (default)")
       ->envname("FETTLE_THREADS")
       ->check(WholeFrom(0, 1024));
   app.add_option("--jobs", arguments.jobs,
-                 "how many files of a folder to do at a time; they share the cores")
+                 "files of a folder that are done at a time; they share the cores")
       ->capture_default_str()
       ->check(WholeFrom(1, 256));
-  app.add_flag("--recursive", job.recursive, "do the files of a folder's folders, too");
+  app.add_flag("--recursive", job.recursive, "also do the files of folders in the folder");
   CLI::Option* overwrite =
-      app.add_flag("--overwrite", job.overwrite, "replace an output that is there");
-  app.add_flag("--skip-existing", job.skip_existing, "skip an input whose output is there")
+      app.add_flag("--overwrite", job.overwrite, "replace an output that exists");
+  app.add_flag("--skip-existing", job.skip_existing, "skip an input whose output exists")
       ->excludes(overwrite);
   app.add_flag("--restart", job.restart, "begin an unfinished job from its start");
   app.add_flag("--strict", job.strict, "refuse a job that cannot keep everything");
@@ -190,8 +195,10 @@ void AddOptions(CLI::App& app, Arguments& arguments) {
                  "write a page (HTML) with pictures and figures of each scene");
   app.add_flag("--plan-only", job.plan_only, "print what would be done, and do nothing");
   app.add_flag("--explain", arguments.job.explain, "print the reason of each choice");
-  app.add_flag("--json", arguments.json, "one JSON document on stdout")->envname("FETTLE_JSON");
-  app.set_version_flag("--version", FETTLE_VERSION);
+  app.add_flag("--json", arguments.json, "print one JSON document instead of text")
+      ->envname("FETTLE_JSON");
+  app.set_version_flag("--version", FETTLE_VERSION, "print the version and exit");
+  app.set_help_flag("-h,--help", "print this help and exit");
 }
 
 /// The first word that is no option, with the one that may have been meant.

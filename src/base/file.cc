@@ -33,9 +33,8 @@ class Descriptor {
 };
 
 Status IoError(const std::string& path, const char* action) {
-  const int error = errno;
-  const StatusCode code = error == ENOENT ? StatusCode::kNotFound : StatusCode::kIo;
-  return Error(code, "{}: cannot {}: {}", path, action, std::strerror(error));
+  if (errno == ENOENT) return Error(StatusCode::kNotFound, "{}: no such file", path);
+  return Error(StatusCode::kIo, "{}: cannot {}: {}", path, action, std::strerror(errno));
 }
 
 /// Of what is written: a folder that is not there is no input that was not found.
@@ -153,6 +152,8 @@ Result<std::unique_ptr<FileWriter>> FileWriter::Create(const std::string& path) 
   const std::string target = FollowLinks(path);
   std::string temporary = target + ".XXXXXX";
   const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
+  if (fd < 0 && errno == ENOENT)
+    return Error(StatusCode::kIo, "{}: cannot be written: no such folder", path);
   if (fd < 0) return WriteError(path, "create a temporary file beside it");
   return std::unique_ptr<FileWriter>(new FileWriter(target, std::move(temporary), fd));
 }

@@ -706,7 +706,7 @@ class Cli(unittest.TestCase):
         self.fails(4, "other.json: of another device, 'another'", "peak", "--compare", "other.json")
         pathlib.Path("no.json").write_text("{")
         self.fails(3, "no.json: not the JSON of an earlier peak", "peak", "--compare", "no.json")
-        self.fails(3, "nowhere.json: cannot open", "peak", "--compare", "nowhere.json")
+        self.fails(3, "nowhere.json: no such file", "peak", "--compare", "nowhere.json")
         self.fails(3, "--only", "peak", "--only", "no such ceiling")
 
     GEMM = ("gemm", "--m", "33", "--n", "47", "--k", "65", "--warmup", "0", "--iters", "1", "--no-cache")

@@ -191,7 +191,7 @@ class Usage(unittest.TestCase):
         # The model is not there either: only what is looked at first is told.
         for arguments in (("tune", "none.onnx"), ("report", "none.onnx"), ("quantise", "none.onnx", "--data", "none.png"),
                           ("tune-kernel", "none.json")):
-            for place, why in (("no/folder/out", "cannot create a temporary file"), (".", "Is a directory")):
+            for place, why in (("no/folder/out", "cannot be written: no such folder"), (".", "Is a directory")):
                 result = run(*arguments, "-o", place)
                 if result.returncode != 4:  # a build without pages
                     # A model's place is named as an input is.

@@ -30,12 +30,16 @@ Status WriteBeforeAfter(const std::string& before, const std::string& after,
 }  // namespace fettle::demo
 
 int main(int argc, char** argv) {
-  const bool before_after = argc == 5 && std::string(argv[1]) == "--before-after";
-  if (argc != 2 && !before_after) {
-    fmt::print(stderr,
+  const std::string first = argc > 1 ? argv[1] : "";
+  const bool before_after = argc == 5 && first == "--before-after";
+  const bool wants_help = first == "--help" || first == "-h";
+  if (wants_help || (!before_after && (argc != 2 || first.starts_with("-")))) {
+    fmt::print(wants_help ? stdout : stderr,
                "usage: fettle-demo DIR\n"
-               "       fettle-demo --before-after BEFORE AFTER RESULT\n");
-    return 2;
+               "         writes DIR/enhance_x2.onnx and DIR/landscape.png\n"
+               "       fettle-demo --before-after BEFORE AFTER RESULT\n"
+               "         writes a picture that is half of each\n");
+    return wants_help ? 0 : 2;
   }
   const fettle::Status status = before_after
                                     ? fettle::demo::WriteBeforeAfter(argv[2], argv[3], argv[4])

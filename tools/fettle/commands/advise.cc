@@ -147,14 +147,17 @@ int GiveAdvice(const AdviseOptions& options) {
 void RegisterAdvise(CLI::App& app, Action& action) {
   auto options = std::make_shared<AdviseOptions>();
   CLI::App* sub =
-      app.add_subcommand("advise", "what to change in a network so that it is faster here");
+      app.add_subcommand("advise", "find changes of a network that make it faster on this device");
   AddJobOptions(*sub, options->job);
-  sub->add_option("--apply", options->output, "write the network with all that gains to this file");
-  sub->add_option("--seconds", options->advice.seconds, "longest comparison of one change (1)")
+  sub->add_option("--apply", options->output,
+                  "write the network with all changes that make it faster");
+  sub->add_option("--seconds", options->advice.seconds,
+                  "the longest comparison of one change, in seconds (default 1)")
       ->check(Between(0.0, 3600.0));
-  sub->add_option("--budget", options->advice.budget, "seconds of all comparisons (60)")
+  sub->add_option("--budget", options->advice.budget,
+                  "the time of all comparisons, in seconds; 0 measures nothing (default 60)")
       ->check(Between(0.0, 86400.0));
-  sub->add_flag("--all", options->all, "list what was measured and did not gain, too");
+  sub->add_flag("--all", options->all, "also list the changes that make it no faster");
   sub->callback([&action, options] { action = [options] { return GiveAdvice(*options); }; });
 }
 

@@ -194,24 +194,29 @@ int Bench(const BenchOptions& options) {
 
 void RegisterBench(CLI::App& app, Action& action) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* sub = app.add_subcommand("bench", "load, prepare, first and steady latency");
+  CLI::App* sub =
+      app.add_subcommand("bench", "time loading, preparation, the first and later inferences");
   AddJobOptions(*sub, options->job);
   AddLoadAndRunFlags(*sub, options->load_and_run);
-  CLI::Option* iters = sub->add_option("--iters,--iter", options->length.iters, "timed inferences")
+  CLI::Option* iters = sub->add_option("--iters,--iter", options->length.iters,
+                                       "number of timed inferences (default: by --seconds)")
                            ->check(Between(1, 100000000));
-  sub->add_option("--seconds", options->length.seconds, "time for timed inferences")
+  sub->add_option("--seconds", options->length.seconds,
+                  "time of the timed inferences, in seconds (default 2)")
       ->check(Between(0.0, 86400.0))
       ->excludes(iters);
-  sub->add_option("--warmup,--warmup-iter", options->length.warmup, "inferences before")
+  sub->add_option("--warmup,--warmup-iter", options->length.warmup,
+                  "inferences before those (default 3)")
       ->check(Between(0, 1000000));
-  sub->add_flag("--profile", options->profile, "one line per step instead of per operator");
+  sub->add_flag("--profile", options->profile, "list each step, instead of sums for each operator");
   AddSort(*sub, options->sort);
-  sub->add_flag("--bound", options->bound,
-                "inputs and outputs are tensors in the device's memory, filled once");
-  sub->add_option("--sessions", options->sessions,
-                  "so many sessions at once after that, each on a thread of its own")
+  sub->add_flag("--bound", options->bound, "keep inputs and outputs in the device's memory");
+  sub->add_option(
+         "--sessions", options->sessions,
+         "then also run this many sessions at once, each in a thread of its own (default 1: none)")
       ->check(Between(1, 256));
-  sub->add_option("--compare", options->compare, "the JSON of an earlier bench");
+  sub->add_option("--compare", options->compare,
+                  "the --json output of an earlier bench, to compare with");
   AddRemoteOptions(*sub, options->remote);
   sub->callback([&action, options, sub] {
     ChooseTarget(options->load_and_run, options->job.common);

@@ -179,13 +179,16 @@ int Compare(const CompareOptions& options) {
 
 void RegisterCompare(CLI::App& app, Action& action) {
   auto options = std::make_shared<CompareOptions>();
-  CLI::App* sub = app.add_subcommand("compare", "results against the reference");
+  CLI::App* sub = app.add_subcommand("compare", "compare results with the scalar reference");
   AddJobOptions(*sub, options->job);
-  sub->add_option("--against", options->against,
-                  "reference, a package or a folder of expected outputs");
-  sub->add_option("--atol", options->atol, "absolute tolerance")->check(NonNegative<double>());
-  sub->add_option("--rtol", options->rtol, "relative tolerance")->check(NonNegative<double>());
-  sub->add_flag("!--outputs-only", options->nodes, "leave the node-by-node part out");
+  sub->add_option(
+      "--against", options->against,
+      "what to compare with: reference (default), a package, or a folder of expected outputs");
+  sub->add_option("--atol", options->atol, "absolute tolerance (default: by the precision used)")
+      ->check(NonNegative<double>());
+  sub->add_option("--rtol", options->rtol, "relative tolerance (default: by the precision used)")
+      ->check(NonNegative<double>());
+  sub->add_flag("!--outputs-only", options->nodes, "compare the outputs alone, not each node");
   AddRemoteOptions(*sub, options->remote);
   sub->callback([&action, options, sub] {
     action = [options, sub] {

@@ -147,12 +147,12 @@ void RegisterCompletion(CLI::App& app, Action& action) {
     bool json = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* sub =
-      app.add_subcommand("completion", "words for a shell to complete: eval \"$(...)\"");
-  sub->add_option("SHELL", options->shell, "bash|zsh|fish")
+  CLI::App* sub = app.add_subcommand("completion", "print the completion script of a shell");
+  sub->add_option("SHELL", options->shell, "the shell to write the script for")
       ->required()
       ->check(OneOf({"bash", "zsh", "fish"}));
-  sub->add_flag("--json", options->json, "one JSON document on stdout")->envname("FETTLE_JSON");
+  sub->add_flag("--json", options->json, "print one JSON document instead of tables")
+      ->envname("FETTLE_JSON");
   sub->callback([&app, &action, options] {
     action = [&app, options] {
       const std::string script =

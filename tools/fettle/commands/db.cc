@@ -18,17 +18,17 @@ struct DbCommand {
 };
 
 void AddFilter(CLI::App& app, DbOptions& options) {
-  app.add_option("--kernel", options.filter.kernel, "rows whose kernel's name has this part");
+  app.add_option("--kernel", options.filter.kernel, "rows whose kernel's name contains this text");
   app.add_option("--device", options.filter.device,
-                 "rows whose device's fingerprint has this part");
-  app.add_option("--build", options.filter.build, "rows whose build has this part");
+                 "rows whose device's fingerprint contains this text");
+  app.add_option("--build", options.filter.build, "rows whose build contains this text");
 }
 
 void AddNothing(CLI::App&, DbOptions&) {}
 
 void AddListOptions(CLI::App& app, DbOptions& options) {
   AddFilter(app, options);
-  app.add_option("--limit", options.limit, "show so many rows at most (default: all)")
+  app.add_option("--limit", options.limit, "the most rows to show (default: all)")
       ->check(NonNegative<int64_t>());
 }
 
@@ -36,15 +36,17 @@ void AddPruneOptions(CLI::App& app, DbOptions& options) {
   CLI::App* criteria = app.add_option_group("What may go");
   criteria->require_option(1, 0);
   AddFilter(*criteria, options);
-  criteria->add_option("--older-than", options.older_than_days, "rows older than so many days")
+  criteria->add_option("--older-than", options.older_than_days, "rows older than this, in days")
       ->check(Between(0.0, 1e6));
-  criteria->add_option("--max-size", options.max_bytes, "the oldest until the file fits (8MB, 1GB)")
+  criteria
+      ->add_option("--max-size", options.max_bytes,
+                   "the oldest rows, until the file is no larger than this (8MB, 1GB)")
       ->transform(ByteSize());
 }
 
 void AddOutput(CLI::App& app, DbOptions& options) {
   options.file = "-";
-  app.add_option("FILE", options.file, "where to (default: standard output)");
+  app.add_option("FILE", options.file, "the file to write (default -: standard output)");
 }
 
 void AddInput(CLI::App& app, DbOptions& options) {
@@ -52,31 +54,34 @@ void AddInput(CLI::App& app, DbOptions& options) {
 }
 
 void AddOther(CLI::App& app, DbOptions& options) {
-  app.add_option("FILE", options.file, "another tuning.db")->required();
+  app.add_option("FILE", options.file, "the tuning.db to take rows from")->required();
 }
 
 constexpr DbCommand kCommands[] = {
-    {"info", "what is in it", DbInfo, AddNothing},
-    {"list", "the rows", DbList, AddListOptions},
-    {"export", "rows and decisions as JSON lines", DbExport, AddOutput},
-    {"import", "adds exported rows; the younger of two stays", DbImport, AddInput},
-    {"merge", "adds another database; the younger of two stays", DbMerge, AddOther},
-    {"prune", "removes rows that agree with all that is given", DbPrune, AddPruneOptions},
-    {"verify", "reads everything and says what is damaged", DbVerify, AddNothing},
+    {"info", "count the rows and say where the database is", DbInfo, AddNothing},
+    {"list", "list the rows", DbList, AddListOptions},
+    {"export", "write rows and plans as JSON lines", DbExport, AddOutput},
+    {"import", "add exported rows; of two for the same, the younger stays", DbImport, AddInput},
+    {"merge", "add another database; of two rows for the same, the younger stays", DbMerge,
+     AddOther},
+    {"prune", "remove rows that match all options given", DbPrune, AddPruneOptions},
+    {"verify", "read everything and say what is damaged", DbVerify, AddNothing},
 };
 
 }  // namespace
 
 void RegisterDb(CLI::App& app, Action& action) {
-  CLI::App* db = app.add_subcommand("db", "the tuning database");
+  CLI::App* db = app.add_subcommand("db", "look at, move and clean the tuning database");
   db->require_subcommand(1);
   for (const DbCommand& command : kCommands) {
     auto options = std::make_shared<DbOptions>();
     CLI::App* sub = db->add_subcommand(command.name, command.description);
-    sub->add_option("--cache", options->cache,
-                    "folder of tuning.db (default: fettle in $XDG_CACHE_HOME or $HOME/.cache)")
+    sub->add_option(
+           "--cache", options->cache,
+           "folder of the tuning database (default: fettle in $XDG_CACHE_HOME or $HOME/.cache)")
         ->envname("FETTLE_CACHE");
-    sub->add_flag("--json", options->json, "one JSON document on stdout")->envname("FETTLE_JSON");
+    sub->add_flag("--json", options->json, "print one JSON document instead of tables")
+        ->envname("FETTLE_JSON");
     AddWide(*sub);
     command.add_options(*sub, *options);
     sub->callback([&action, &command, options] {

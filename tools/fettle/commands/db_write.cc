@@ -1,6 +1,8 @@
 // What `fettle db` changes in a database.
 #include <fmt/core.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 
@@ -39,8 +41,10 @@ Status DbImport(const DbOptions& options) {
   std::ifstream file;
   const bool from_stdin = options.file == "-";
   if (!from_stdin) {
+    if (!FileExists(options.file))
+      return Error(StatusCode::kNotFound, "{}: no such file", options.file);
     file.open(options.file, std::ios::binary);
-    if (!file) return InvalidArgument("{}: cannot be opened", options.file);
+    if (!file) return InvalidArgument("{}: {}", options.file, std::strerror(errno));
   }
   ASSIGN_OR_RETURN(const auto database, OpenOrMake(options));
   ASSIGN_OR_RETURN(const LineCounts counts,

@@ -93,7 +93,8 @@ int Devices(const CommonOptions& options) {
 
 void RegisterDevices(CLI::App& app, Action& action) {
   auto options = std::make_shared<CommonOptions>();
-  CLI::App* sub = app.add_subcommand("devices", "what this machine offers, options in force");
+  CLI::App* sub = app.add_subcommand(
+      "devices", "show this machine's devices and the options set by the environment");
   AddCommonOptions(*sub, *options);
   MarkWithoutEffect(*sub, {"--shape", "--seed"});
   sub->callback([&action, options] { action = [options] { return Devices(*options); }; });

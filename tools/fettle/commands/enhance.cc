@@ -33,7 +33,8 @@ int HandOver(const char* program, int argc, char** argv) {
 }
 
 void RegisterEnhance(CLI::App& app, Action& action) {
-  CLI::App* sub = app.add_subcommand("enhance", "a video or picture in, a better one out");
+  CLI::App* sub =
+      app.add_subcommand("enhance", "enlarge and clean videos and pictures (docs/enhance.md)");
   // Its options are the other program's: the line is handed over before it is parsed.
   sub->callback([&action] { action = [] { return static_cast<int>(kExitUsage); }; });
 }

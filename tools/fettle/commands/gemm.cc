@@ -99,29 +99,35 @@ int Gemm(const GemmOptions& options) {
 void RegisterGemm(CLI::App& app, Action& action) {
   auto options = std::make_shared<GemmOptions>();
   CLI::App* sub = app.add_subcommand(
-      "gemm", "C = alpha * op(A) * op(B) + beta * C in the ways that a device has");
-  sub->add_flag("--ladder", options->ladder, "every step from naive to the best");
+      "gemm", "time a matrix product, C = alpha * A * B + beta * C, by each kernel of the device");
+  sub->add_flag("--ladder", options->ladder, "also time textbook versions, from naive to packed");
   runtime::ProductProblem& p = options->problem;
   for (const auto& [name, value] :
        {std::pair<const char*, int64_t*>{"--m,-m", &p.m}, {"--n,-n", &p.n}, {"--k,-k", &p.k}})
-    sub->add_option(name, *value, "extent")->check(Between(1, 16384));
-  sub->add_flag("--transa", p.trans_a, "A is stored as k x m");
-  sub->add_flag("--transb", p.trans_b, "B is stored as n x k");
-  sub->add_option("--alpha", p.alpha, "factor of the product (1)")->check(Finite());
-  sub->add_option("--beta", p.beta, "factor of what C held (0)")->check(Finite());
+    sub->add_option(name, *value, "size of the product (default 1024)")->check(Between(1, 16384));
+  sub->add_flag("--transa", p.trans_a, "A is stored transposed, as k x m");
+  sub->add_flag("--transb", p.trans_b, "B is stored transposed, as n x k");
+  sub->add_option("--alpha", p.alpha, "factor of the product (default 1)")->check(Finite());
+  sub->add_option("--beta", p.beta, "factor of what C held (default 0)")->check(Finite());
   for (const auto& [name, value] :
        {std::pair<const char*, int64_t*>{"--lda", &options->strides.lda},
         {"--ldb", &options->strides.ldb},
         {"--ldc", &options->strides.ldc}})
-    sub->add_option(name, *value, "elements from row to row, of the call; 0: no gaps")
+    sub->add_option(name, *value,
+                    "elements from one row to the next; 0: rows without gaps (default)")
         ->check(Between(0, 1 << 20));
-  sub->add_option("--batch", p.batch, "products at once")->check(Between(1, 1 << 20));
-  sub->add_option("--dtype", options->dtype, "f32; f16; bf16; i8 and u8 (of A; B i8, sums i32)")
+  sub->add_option("--batch", p.batch, "number of products in one call (default 1)")
+      ->check(Between(1, 1 << 20));
+  sub->add_option("--dtype", options->dtype,
+                  "type of A and B (default f32); with i8 and u8, that of A: B is i8, sums are i32")
       ->check(OneOf({"f32", "f16", "bf16", "i8", "u8"}));
-  sub->add_option("--evals", options->evals, "configurations of each search; 0: none (16)")
+  sub->add_option("--evals", options->evals,
+                  "configurations that each search measures; 0: no search (default 16)")
       ->check(Between(0, 100000));
-  sub->add_option("--warmup", options->warmup, "products before")->check(Between(0, 100000));
-  sub->add_option("--iters", options->iters, "timed products")->check(Between(1, 100000));
+  sub->add_option("--warmup", options->warmup, "products before the timed ones (default 10)")
+      ->check(Between(0, 100000));
+  sub->add_option("--iters", options->iters, "timed products (default 20)")
+      ->check(Between(1, 100000));
   AddCommonOptions(*sub, options->common);
   sub->callback([&action, options] {
     SetTypes(options->dtype, options->problem);

@@ -220,11 +220,13 @@ int InspectCommand(const InspectOptions& options) {
 
 void RegisterInspect(CLI::App& app, Action& action) {
   auto options = std::make_shared<InspectOptions>();
-  CLI::App* sub = app.add_subcommand("inspect", "inputs, outputs, operators, costs");
+  CLI::App* sub =
+      app.add_subcommand("inspect", "show a model's inputs, outputs, operators and costs");
   AddModelOptions(*sub, options->model, options->strict, options->binary_lenient);
   sub->add_flag("--ops", options->ops, "list every node");
   sub->add_flag("--tensors", options->tensors, "list every value");
-  sub->add_flag("--binary", options->binary, "each convolution and product: on bits, or why not");
+  sub->add_flag("--binary", options->binary,
+                "for each convolution and product: whether it runs on bits, and why not");
   AddCommonOptions(*sub, options->common);
   MarkWithoutEffect(*sub, {"--threads", "--cache", "--no-cache", "--seed"});
   sub->callback([&action, options] { action = [options] { return InspectCommand(*options); }; });

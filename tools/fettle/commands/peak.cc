@@ -110,12 +110,13 @@ int Peak(const PeakOptions& options) {
 
 void RegisterPeak(CLI::App& app, Action& action) {
   auto options = std::make_shared<PeakOptions>();
-  CLI::App* sub = app.add_subcommand("peak", "measure the ceilings of this device");
+  CLI::App* sub = app.add_subcommand("peak", "measure what this device can do at best");
   AddCommonOptions(*sub, options->common);
   MarkWithoutEffect(*sub, {"--shape", "--seed"});
-  sub->add_option("--only", options->only, "those whose names hold this text");
-  sub->add_flag("--csv", options->csv, "comma-separated lines in place of tables");
-  sub->add_option("--compare", options->compare, "the JSON of an earlier peak");
+  sub->add_option("--only", options->only, "only those whose names contain this text");
+  sub->add_flag("--csv", options->csv, "print comma-separated lines instead of tables");
+  sub->add_option("--compare", options->compare,
+                  "the --json output of an earlier peak, to compare with");
   AddRemoteOptions(*sub, options->remote);
   sub->callback([&action, options, sub] {
     action = [options, sub] {

@@ -120,23 +120,27 @@ int Plan(const PlanOptions& options) {
 
 void RegisterPlan(CLI::App& app, Action& action) {
   auto options = std::make_shared<PlanOptions>();
-  CLI::App* sub = app.add_subcommand("plan", "show what is chosen and why");
+  CLI::App* sub = app.add_subcommand("plan", "show which kernels and layouts are chosen, and why");
   AddJobOptions(*sub, options->job);
   sub->get_option("MODEL")->required(false);
   AddSort(*sub, options->sort);
-  sub->add_flag("--explain", options->explain, "and why not the others");
-  sub->add_option("--solver", options->solver, "auto|ve|sweep|capped|pbqp|single:LAYOUT|brute")
+  sub->add_flag("--explain", options->explain, "also say why the other kernels were not chosen");
+  sub->add_option("--solver", options->solver,
+                  "auto (default), ve, sweep, capped, pbqp, brute, or single:LAYOUT for one layout "
+                  "everywhere")
       ->check(CheckSolver);
-  sub->add_option("--budget", options->seconds, "seconds for branch and bound (60)")
+  sub->add_option("--budget", options->seconds,
+                  "the longest time of branch and bound, in seconds (default 60)")
       ->check(Between(0.0, 1e6));
   AddPlanBounds(*sub, options->bounds);
   sub->add_option("--level", options->level,
-                  "none|fast|work-size|normal|wide|full: how far slots are searched")
+                  "take a kernel as searched that was tuned at this level (default normal)")
       ->check(OneOf(tuner::LevelNames()));
-  sub->add_option("--dump-problem", options->dump_problem, "write the solver's problem as text");
-  sub->add_option("--costs", options->costs, "take the costs from this database");
+  sub->add_option("--dump-problem", options->dump_problem,
+                  "write the solver's problem to this file, as text");
+  sub->add_option("--costs", options->costs, "take measured times from this tuning.db");
   sub->add_option("--problem", options->problem,
-                  "solve a problem that was dumped, or an instance of the IOPDDL contest")
+                  "solve what --dump-problem wrote, or an instance of the IOPDDL contest")
       ->excludes(sub->get_option("MODEL"));
   sub->callback([&action, options] { action = [options] { return Plan(*options); }; });
 }

@@ -1,6 +1,6 @@
 #include "commands/program.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -22,14 +22,16 @@ namespace {
 constexpr size_t kHelpColumn = 30;
 
 void AddVersionFlags(CLI::App& app) {
-  app.set_version_flag("--version", FETTLE_VERSION);
+  app.set_version_flag("--version", FETTLE_VERSION, "print the version and exit");
+  app.set_help_flag("-h,--help", "print this help and exit");
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; }))
     if (!command->get_name().empty()) AddVersionFlags(*command);
 }
 
 /// What --help and --version print.
 int PrintText(const std::string& text) {
-  fmt::print("{}", text);
+  // Not fmt::print, which throws where standard output is full.
+  std::fwrite(text.data(), 1, text.size(), stdout);
   return FlushOutput(kExitOk);
 }
 
@@ -43,13 +45,30 @@ std::string ConversionMessage(const CLI::App& command, const std::string& text) 
   return fmt::format("{}: '{}' is not such a value", name, value);
 }
 
+/// "At least 1 option from [--a,--b] is required" in other words; "FILE is required" stays.
+std::string RequiredMessage(const CLI::App& command, const std::string& text) {
+  for (const CLI::App* group :
+       command.get_subcommands([](const CLI::App* app) { return app->get_name().empty(); })) {
+    if (text.find('[') == std::string::npos) break;
+    std::vector<std::string> names;
+    ForEachOption(*group, [&](const CLI::Option& option) {
+      if (option.get_name() != "--help") names.push_back(option.get_name());
+    });
+    return fmt::format("at least one of {} is required", fmt::join(names, ", "));
+  }
+  return text;
+}
+
 /// What CLI11 says of words that belong to no option or are too few or too many of one, in words of
 /// ours.
 std::string UsageMessage(const CLI::App& command, const CLI::ParseError& error) {
   const std::string text = error.what();
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !command.remaining().empty())
-    return fmt::format("{}: '{}' is one argument too many", command.get_name(),
+    return fmt::format("{}: '{}' is one argument too many", WordsOf(command),
                        command.remaining().front());
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr)
+    return fmt::format("{}: {} (fettle {} --help)", WordsOf(command),
+                       RequiredMessage(command, text), WordsOf(command));
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
     return text.substr(0, text.find(':')) + (text.find("At Most") != std::string::npos
                                                  ? ": given more than once"
@@ -103,7 +122,7 @@ int RunProgram(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return FailUsage(UsageMessage(command, error));
   } catch (const std::exception&) {  // what a flag's value was not, from the standard library
-    return FailUsage(command.get_name() + ": a flag takes no value");
+    return FailUsage(WordsOf(command) + ": a flag takes no value");
   }
   PrintWarnings(GivenWithoutEffect(command, words));
   return Perform(action);

@@ -182,36 +182,42 @@ int Quantise(const QuantisationOptions& options) {
 
 void AddMethods(CLI::App& sub, QuantisationOptions& options) {
   const auto switches = OneOf({"auto", "on", "off"});
-  sub.add_option("--activations", options.activations, "the integers of activations: u8|i8")
+  sub.add_option("--activations", options.activations, "type of activations (default u8)")
       ->check(OneOf({"u8", "i8"}));
-  sub.add_option("--ranges", options.ranges, "how ranges follow from data: minmax|percentile|mse")
+  sub.add_option("--ranges", options.ranges, "how ranges follow from the data (default mse)")
       ->check(OneOf(quantise::RangeMethodNames()));
-  sub.add_option("--percentile", options.percentile,
-                 "of --ranges percentile: % of the values that each end keeps")
+  sub.add_option(
+         "--percentile", options.percentile,
+         "with --ranges percentile: the share of values within the range, in % (default 99.99)")
       ->check(Between(50.0, 100.0));
   sub.add_option("--weight-bits", options.weight_bits,
-                 "8, or 7 for CPUs that add products in 16 bits (AVX2 without VNNI)")
+                 "bits of weights (default 8); 7 avoids overflow on CPUs that add products in 16 "
+                 "bits (AVX2 without VNNI)")
       ->check(OneOf({"7", "8"}));
   sub.add_option("--equalise", options.equalisation,
-                 "ranges of channels between layers: auto|on|off")
+                 "make the ranges of channels equal between layers (default auto: where it gains)")
       ->check(switches);
-  sub.add_option("--bias-correction", options.bias_correction,
-                 "take the mean error of rounded weights from biases: auto|on|off")
+  sub.add_option(
+         "--bias-correction", options.bias_correction,
+         "subtract the mean error of rounded weights from biases (default auto: where it gains)")
       ->check(switches);
 }
 
 void AddBudget(CLI::App& sub, QuantisationOptions& options) {
   sub.add_flag("--for-size", options.for_size,
-               "int8 also where that is slower here; the file depends on model, data and options "
-               "alone then");
+               "also quantise layers that are slower in int8 on this device; the result is then "
+               "the same on every machine");
   sub.add_option("--min-sqnr", options.min_sqnr_db,
-                 "dB of signal to noise that outputs must keep; layers stay in fp32 until they do")
+                 "the least signal to noise ratio of the outputs, in dB; layers stay in fp32 until "
+                 "it holds (default 20)")
       ->check(Between(0.0, 1000.0));
-  sub.add_option("--min-top1", options.min_top1,
-                 "share of samples whose largest output must stay the same")
+  sub.add_option(
+         "--min-top1", options.min_top1,
+         "the least share of samples whose largest output stays the same, 0 to 1 (default 0)")
       ->check(Between(0.0, 1.0));
   sub.add_option("--sensitivity", options.sensitivity,
-                 "samples that each layer alone is measured on; 0: only where the budget needs it")
+                 "samples that each layer alone is measured on; 0: only where the budget needs it "
+                 "(default 4)")
       ->check(Between(0, 1000000));
 }
 
@@ -219,17 +225,21 @@ void AddBudget(CLI::App& sub, QuantisationOptions& options) {
 
 void RegisterQuantise(CLI::App& app, Action& action) {
   auto options = std::make_shared<QuantisationOptions>();
-  CLI::App* sub = app.add_subcommand("quantise", "from fp32 to int8, by data");
-  sub->add_option("MODEL", options->model, ".onnx file")->required();
+  CLI::App* sub =
+      app.add_subcommand("quantise", "quantise a model from fp32 to int8, by example data");
+  sub->add_option("MODEL", options->model, "an .onnx file")->required();
   sub->add_option("--data", options->data,
-                  "[NAME=]PATH... of pictures, .npy, .pb, or folders of them")
+                  "[NAME=]PATH...: example inputs, as pictures, .npy, .pb, or folders of them")
       ->required()
       ->take_all()
       ->expected(1, -1);
-  sub->add_option("-o,--output", options->output, "the quantised .onnx file")->required();
-  sub->add_option("--samples", options->samples, "most samples to use, chosen by --seed")
+  sub->add_option("-o,--output", options->output, "the .onnx file to write")->required();
+  sub->add_option("--samples", options->samples,
+                  "the most samples to use, chosen by --seed (default 64)")
       ->check(Between(1, 1000000));
-  sub->add_option("--preprocess", options->preprocess, "pictures: none|unit|imagenet|y")
+  sub->add_option("--preprocess", options->preprocess,
+                  "how pictures become numbers: 0 to 255 (none), 0 to 1 (unit, the default), "
+                  "normalised as for ImageNet, or the luma alone (y)")
       ->envname("FETTLE_PREPROCESS")
       ->check(OneOf({"none", "unit", "imagenet", "y"}));
   AddMethods(*sub, *options);

@@ -80,16 +80,19 @@ int WriteReport(ReportOptions options) {
 
 void RegisterReport(CLI::App& app, Action& action) {
   auto options = std::make_shared<ReportOptions>();
-  CLI::App* sub = app.add_subcommand("report", "one page: times, operators, why, and the device");
+  CLI::App* sub =
+      app.add_subcommand("report", "write one HTML page: times, operators, reasons, the device");
   AddJobOptions(*sub, options->report.job);
-  sub->add_option("-o,--output", options->output, "the page (default: <model>.html)");
+  sub->add_option("-o,--output", options->output, "the page to write (default MODEL.html)");
   AddTuningOptions(*sub, options->report.tuning);
-  sub->get_option("--budget")->description("tune for so many seconds before (default: not at all)");
-  sub->add_option("--seconds", options->report.seconds, "time for timed inferences (2)")
+  sub->get_option("--budget")
+      ->description("tune first, for this many seconds (default: no tuning)");
+  sub->add_option("--seconds", options->report.seconds,
+                  "time of the timed inferences, in seconds (default 2)")
       ->check(Between(0.0, 86400.0));
   sub->add_flag("!--no-accuracy", options->report.accuracy,
-                "leave the comparison with the scalar reference out");
-  sub->add_flag("!--no-advice", options->report.advice, "measure no changes of the network");
+                "do not compare with the scalar reference");
+  sub->add_flag("!--no-advice", options->report.advice, "do not measure changes of the network");
   sub->callback([&action, options] { action = [options] { return WriteReport(*options); }; });
 }
 

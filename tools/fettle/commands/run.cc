@@ -273,19 +273,24 @@ int CheckAndRun(const RunOptions& options) {
 
 void RegisterRun(CLI::App& app, Action& action) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* sub = app.add_subcommand("run", "one inference");
+  CLI::App* sub = app.add_subcommand("run", "run a model once and write its outputs");
   AddJobOptions(*sub, options->job);
   AddLoadAndRunFlags(*sub, options->load_and_run);
   sub->add_option("-o,--output", options->outputs,
-                  "FILE (- is standard output), DIR/ or NAME=FILE, repeatable")
+                  "FILE (- is standard output), DIR/ for all outputs, or NAME=FILE; may be given "
+                  "for each output")
       ->take_all()
       ->expected(1);
   AddSort(*sub, options->sort);
-  sub->add_option("--labels", options->labels, "a label per line, for --top");
-  sub->add_option("--top", options->top, "largest elements to print with --labels")
+  sub->add_option("--labels", options->labels,
+                  "file of labels, one for each element of the output");
+  sub->add_option("--top", options->top,
+                  "how many of the largest elements to print with --labels (default 5)")
       ->check(Between(1, 1000));
-  sub->add_option("--iters,--iter", options->iters, "inferences")->check(Between(1, 1000000));
-  sub->add_option("--warmup,--warmup-iter", options->warmup, "inferences before")
+  sub->add_option("--iters,--iter", options->iters,
+                  "timed inferences; the median is printed (default 1)")
+      ->check(Between(1, 1000000));
+  sub->add_option("--warmup,--warmup-iter", options->warmup, "inferences before those (default 0)")
       ->check(Between(0, 1000000));
   sub->callback([&action, options] {
     ChooseTarget(options->load_and_run, options->job.common);

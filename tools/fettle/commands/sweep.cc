@@ -135,21 +135,28 @@ int Sweep(const SweepOptions& options) {
 
 void RegisterSweep(CLI::App& app, Action& action) {
   auto options = std::make_shared<SweepOptions>();
-  CLI::App* sub = app.add_subcommand("sweep", "an operator over a grid of sizes: CSV and heat map");
-  sub->add_option("OPERATOR", options->network.op, "conv|depthwise")
+  CLI::App* sub =
+      app.add_subcommand("sweep", "time an operator over a grid of sizes: CSV and heat map");
+  sub->add_option("OPERATOR", options->network.op, "the operator")
       ->required()
       ->check(OneOf({"conv", "depthwise"}));
   constexpr std::array<const char*, kSweepAxes.size()> kHelp = {
-      "input channels: 8,24 or 8:256 (doubled), 8:256:8 (steps), 8:256:x1.5 (32:256)",
-      "output channels (32:256); those of the input where depthwise",
-      "edge of the square image (56)", "edge of the window (3)", "stride (1)"};
+      "input channels: 8,24 (these), 8:256 (doubled), 8:256:8 (steps of 8) or 8:256:x1.5 (factors) "
+      "(default 32:256)",
+      "output channels (default 32:256; depthwise: those of the input)",
+      "height and width of the image (default 56)", "height and width of the window (default 3)",
+      "stride (default 1)"};
   for (size_t axis = 0; axis < kSweepAxes.size(); ++axis)
     sub->add_option(fmt::format("--{}", kSweepAxes[axis]), options->sizes[axis], kHelp[axis]);
-  sub->add_option("--type", options->network.type, "f32|int8 (quantised, u8 to u8)")
+  sub->add_option("--type", options->network.type,
+                  "type of values (default f32); int8 is quantised, from u8 to u8")
       ->check(OneOf({"f32", "int8"}));
-  sub->add_option("-o,--output", options->output, "the CSV (sweep.csv); what it has is kept");
-  sub->add_option("--map", options->map, "the heat map (default: as the CSV, .html)");
-  sub->add_flag("!--no-map", options->makes_map, "write the CSV alone");
+  sub->add_option(
+      "-o,--output", options->output,
+      "the CSV to write (default sweep.csv); points that it has are not measured again");
+  sub->add_option("--map", options->map,
+                  "the heat map to write (default: the CSV's name with .html)");
+  sub->add_flag("!--no-map", options->makes_map, "do not write the heat map");
   AddCommonOptions(*sub, options->common);
   MarkWithoutEffect(*sub, {"--shape", "--cache", "--no-cache"});
   sub->callback([&action, options] {

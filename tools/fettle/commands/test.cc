@@ -117,15 +117,17 @@ int Test(const TestOptions& options) {
 
 void RegisterTest(CLI::App& app, Action& action) {
   auto options = std::make_shared<TestOptions>();
-  CLI::App* sub = app.add_subcommand("test", "run cases in the ONNX test layout");
-  sub->add_option("DIR", options->directories, "folders with cases below")->required();
-  sub->add_option("--rtol", options->tolerance.rtol, "relative tolerance")
+  CLI::App* sub = app.add_subcommand("test", "run test cases in ONNX's layout of folders");
+  sub->add_option("DIR", options->directories, "folders to search for cases")->required();
+  sub->add_option("--rtol", options->tolerance.rtol, "relative tolerance (default 0.001)")
       ->check(NonNegative<double>());
-  sub->add_option("--atol", options->tolerance.atol, "absolute tolerance")
+  sub->add_option("--atol", options->tolerance.atol, "absolute tolerance (default 1e-7)")
       ->check(NonNegative<double>());
-  sub->add_option("--skip-list", options->skip_list, "lines `NAME reason`; NAME may end in *");
-  sub->add_flag("--reference", options->reference, "every operator by its scalar reference");
-  sub->add_option("--case-seconds", options->limit_seconds, "longest time for one case")
+  sub->add_option("--skip-list", options->skip_list,
+                  "file of cases to skip: lines of a name, which may end in *, and a reason");
+  sub->add_flag("--reference", options->reference, "run each operator by its scalar reference");
+  sub->add_option("--case-seconds", options->limit_seconds,
+                  "the longest time of one case, in seconds (default 120)")
       ->check(Positive());
   AddCommonOptions(*sub, options->common);
   MarkWithoutEffect(*sub, {"--shape", "--cache", "--no-cache", "--seed"});

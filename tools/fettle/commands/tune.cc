@@ -92,23 +92,27 @@ int Tune(const TuneOptions& options) {
 
 void RegisterTune(CLI::App& app, Action& action) {
   auto options = std::make_shared<TuneOptions>();
-  CLI::App* sub = app.add_subcommand("tune", "measure and keep the best plan for a model");
+  CLI::App* sub =
+      app.add_subcommand("tune", "find the fastest plan for a model and write it as a package");
   AddJobOptions(*sub, options->job);
   AddTuningOptions(*sub, options->tuning);
-  sub->add_option("--compile-seconds", options->compile_seconds,
-                  "longest time to compile one program of a device (60)")
+  sub->add_option(
+         "--compile-seconds", options->compile_seconds,
+         "the longest time to compile one program of an accelerator, in seconds (default 60)")
       ->envname("FETTLE_COMPILE_SECONDS")
       ->check(Between(0.01, 86400.0));
-  CLI::Option* output =
-      sub->add_option("-o,--output", options->output, "package (default MODEL.DEVICE.fettle)");
+  CLI::Option* output = sub->add_option("-o,--output", options->output,
+                                        "the package to write (default MODEL.DEVICE.fettle)");
   sub->add_flag("--packed-weights", options->tuning.packed_weights,
-                "put packed weights into the package: it is larger and starts sooner")
+                "store packed weights too: the package is larger and starts sooner")
       ->envname("FETTLE_PACKED_WEIGHTS");
-  sub->add_option("--weights", options->job.weights,
-                  "round weights of products, which a package then stores so: f32|f16|i8")
+  sub->add_option(
+         "--weights", options->job.weights,
+         "round the weights of products to this type and store them so (default: keep the model's)")
       ->envname("FETTLE_WEIGHTS")
       ->check(OneOf({"f32", "f16", "i8"}));
-  sub->add_flag("--no-package", options->no_package, "keep what was learned in the database alone")
+  sub->add_flag("--no-package", options->no_package,
+                "write no package: keep what was learned in the database")
       ->excludes(output);
   AddRemoteOptions(*sub, options->remote);
   sub->callback([&action, options, sub] {

@@ -183,19 +183,26 @@ int TuneKernel(const TuneKernelOptions& options) {
 
 void RegisterTuneKernel(CLI::App& app, Action& action) {
   auto options = std::make_shared<TuneKernelOptions>();
-  CLI::App* sub = app.add_subcommand("tune-kernel", "search the parameters of one kernel");
-  sub->add_option("SPEC", options->spec, "parameters and conditions, T1 JSON")->required();
+  CLI::App* sub = app.add_subcommand("tune-kernel", "search the parameters of a kernel of yours");
+  sub->add_option("SPEC", options->spec, "the kernel, its parameters and conditions, as T1 JSON")
+      ->required();
   std::vector<std::string> names;
   for (const tuner::StrategyRow& row : tuner::Strategies()) names.emplace_back(row.name);
-  sub->add_option("--strategy", options->strategy, tuner::StrategyNames())->check(OneOf(names));
-  sub->add_option("--evals", options->evals, "configurations to measure; 0: no limit (128)")
+  sub->add_option("--strategy", options->strategy, "how to search (default local)")
+      ->check(OneOf(names));
+  sub->add_option("--evals", options->evals,
+                  "the most configurations to measure; 0: no limit (default 128)")
       ->check(Between(int64_t{0}, int64_t{1} << 40));
-  sub->add_option("--budget", options->budget, "seconds (default: no limit)")
+  sub->add_option("--budget", options->budget, "seconds of the search; 0: no limit (default)")
       ->check(Between(0.0, 1e6));
-  sub->add_option("--replay", options->replay, "a recorded space: T4 or Kernel Tuner cache");
-  sub->add_option("--known", options->known, "recordings whose best is measured first");
-  sub->add_option("--resume", options->resume, "what -o wrote: nothing of it is measured again");
-  sub->add_option("-o", options->output, "write what was measured as T4 JSON");
+  sub->add_option(
+      "--replay", options->replay,
+      "take times from this recording instead of measuring: T4 or a cache of Kernel Tuner");
+  sub->add_option("--known", options->known,
+                  "recordings whose best configuration is measured first");
+  sub->add_option("--resume", options->resume,
+                  "go on from what -o wrote: nothing in it is measured again");
+  sub->add_option("-o", options->output, "write what was measured to this file, as T4 JSON");
   AddCommonOptions(*sub, options->common);
   MarkWithoutEffect(*sub, {"--shape", "--threads"});
   sub->callback([&action, options] { action = [options] { return TuneKernel(*options); }; });

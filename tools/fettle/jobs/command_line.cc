@@ -87,8 +87,8 @@ std::set<std::string> GivenNames(const CLI::App& command, const std::vector<std:
 }
 
 std::string PathOf(const CLI::App& command) {
-  return command.get_parent() == nullptr ? command.get_name()
-                                         : PathOf(*command.get_parent()) + " " + command.get_name();
+  const std::string words = WordsOf(command);
+  return words.empty() ? "fettle" : "fettle " + words;
 }
 
 /// Whether one of the command's words is a file, where others have an option for it.
@@ -101,6 +101,12 @@ bool TakesFile(const CLI::App& command) {
 }
 
 }  // namespace
+
+std::string WordsOf(const CLI::App& command) {
+  if (command.get_parent() == nullptr) return "";
+  const std::string before = WordsOf(*command.get_parent());
+  return before.empty() ? command.get_name() : before + " " + command.get_name();
+}
 
 void ForEachOption(const CLI::App& command, const std::function<void(const CLI::Option&)>& visit) {
   for (const CLI::Option* option : command.get_options()) visit(*option);
@@ -171,12 +177,13 @@ std::string Misspelling(const CLI::App& app, const std::vector<std::string>& wor
       if (TakesFile(command)) {
         sentence =
             fmt::format("{}: there is no option '{}'; the file is a word of its own: {} FILE",
-                        command.get_name(), name, path);
+                        WordsOf(command), name, path);
         return false;
       }
     }
-    sentence = fmt::format("{}: there is no option '{}'{} ({} --help lists them)",
-                           command.get_name(), name, Suggestion(name, options), path);
+    sentence =
+        fmt::format("{}there is no option '{}'{} ({} --help lists them)",
+                    at == 0 ? "" : WordsOf(command) + ": ", name, Suggestion(name, options), path);
     return false;
   });
   return sentence;
@@ -233,7 +240,7 @@ std::vector<std::string> GivenWithoutEffect(const CLI::App& command,
     if (HasEffect(option)) return;
     for (const std::string& name : NamesOf(option))
       if (given.contains(name))
-        sentences.push_back(fmt::format("{}: {} has no effect", command.get_name(), name));
+        sentences.push_back(fmt::format("{}: {} has no effect", WordsOf(command), name));
   });
   return sentences;
 }

@@ -10,6 +10,9 @@
 
 namespace fettle::tools {
 
+/// "run", "db export"; "" of the program itself.
+std::string WordsOf(const CLI::App& command);
+
 /// `visit` of each option of `command`, those of option groups too.
 void ForEachOption(const CLI::App& command, const std::function<void(const CLI::Option&)>& visit);
 

@@ -37,21 +37,28 @@ std::optional<CompactForm> WeightForm(const std::string& name) {
 }  // namespace
 
 void AddModelOptions(CLI::App& app, std::string& model, bool& strict, bool& binary_lenient) {
-  app.add_option("MODEL", model, ".onnx file or .fettle package; - is standard input")->required();
-  app.add_flag("--strict", strict, "refuse a package of another device or version")
+  app.add_option("MODEL", model, "an .onnx file or a .fettle package; - is standard input")
+      ->required();
+  app.add_flag(
+         "--strict", strict,
+         "refuse a package that was made for another device or version, instead of planning anew")
       ->envname("FETTLE_STRICT");
-  app.add_flag("--binary-lenient", binary_lenient,
-               "Sign(0) is 1 where that makes a convolution one of bits")
+  app.add_flag(
+         "--binary-lenient", binary_lenient,
+         "take Sign(0) as 1 where a convolution or product can then run on bits (docs/bnn.md)")
       ->envname("FETTLE_BINARY_LENIENT");
 }
 
 void AddJobOptions(CLI::App& app, JobOptions& options) {
   AddModelOptions(app, options.model, options.strict, options.binary_lenient);
   app.add_option("-i,--input", options.inputs,
-                 "[NAME=]FILE (.npy, .pb, .png, .jpg, raw) or NAME=const:VALUE, repeatable")
+                 "[NAME=]FILE (.npy, .pb, .png, .jpg, else raw bytes) or NAME=const:VALUE; may be "
+                 "given for each input")
       ->take_all()
       ->expected(1);
-  app.add_option("--preprocess", options.preprocess, "pictures: none|unit|imagenet|y")
+  app.add_option("--preprocess", options.preprocess,
+                 "how pictures become numbers: 0 to 255 (none), 0 to 1 (unit, the default), "
+                 "normalised as for ImageNet, or the luma alone (y)")
       ->envname("FETTLE_PREPROCESS")
       ->check(OneOf({"none", "unit", "imagenet", "y"}));
   AddCommonOptions(app, options.common);

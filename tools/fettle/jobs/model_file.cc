@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "importers/onnx/inline_external.h"
+#include "io/tensor_io.h"
 #include "jobs/exit_code.h"
 #include "jobs/job.h"
 
@@ -28,7 +29,7 @@ Status CheckModelOutput(const std::string& model, std::string_view option,
     return InvalidArgument("{} {}: is the model itself", option, output);
   if (std::filesystem::is_directory(output, error))
     return InvalidArgument("{} {}: is a folder", option, output);
-  return OkStatus();
+  return CheckWritable(output);
 }
 
 }  // namespace fettle::tools

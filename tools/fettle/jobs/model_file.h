@@ -25,7 +25,8 @@ struct ModelFile {
 /// Reads and loads `path`. Fails as LoadModel does; with kInvalidArgument where it is a package.
 Result<ModelFile> ReadModelFile(const std::string& path);
 
-/// kInvalidArgument where `output`, given by `option`, is the model itself or a folder.
+/// kInvalidArgument where `output`, given by `option`, is the model itself or a folder; kIo where
+/// it cannot be written.
 Status CheckModelOutput(const std::string& model, std::string_view option,
                         const std::string& output);
 

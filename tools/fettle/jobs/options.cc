@@ -34,7 +34,7 @@ void AddWide(CLI::App& app) {
          [](int64_t count) {
            if (count > 0) SetWide();
          },
-         "tables as wide as their longest names")
+         "do not shorten names in tables to the terminal's width")
       ->envname("FETTLE_WIDE");
 }
 
@@ -45,30 +45,39 @@ void AddDeviceOptions(CLI::App& app, CommonOptions& options) {
   app.add_option("--device", options.device, kernels::DeviceChoices())
       ->envname("FETTLE_DEVICE")
       ->check(CheckDevice);
-  app.add_flag("--strict-device", options.strict_device, "fail rather than fall back")
+  app.add_flag("--strict-device", options.strict_device,
+               "fail (exit code 4) where the device cannot run the model, instead of using the CPU")
       ->envname("FETTLE_STRICT_DEVICE");
-  app.add_option("--threads", options.threads, "CPU threads (default: all cores)")
+  app.add_option("--threads", options.threads, "threads of the CPU; 0: one for each core (default)")
       ->envname("FETTLE_THREADS")
       ->check(Between(0, 1024));
-  app.add_option("--precision", options.precision, "high|normal|low")
+  app.add_option("--precision", options.precision,
+                 "how exactly kernels compute (default high): normal also stores values as f16 and "
+                 "multiplies bf16, low also computes in f16")
       ->envname("FETTLE_PRECISION")
       ->check(OneOf({"high", "normal", "low"}));
-  app.add_option("--memory", options.memory, "auto|buffer|image")
+  app.add_option("--memory", options.memory,
+                 "memory that an accelerator keeps tensors in (default auto)")
       ->envname("FETTLE_MEMORY")
       ->check(OneOf({"auto", "buffer", "image"}));
-  app.add_option("--queue-window", options.queue_window, "beside the CPU: enqueued kernels at once")
+  app.add_option("--queue-window", options.queue_window,
+                 "accelerators: the most commands in the queue; 0: no limit (default)")
       ->envname("FETTLE_QUEUE_WINDOW")
       ->check(NonNegative<int64_t>());
   app.add_option("--kernel-ms", options.kernel_ms,
-                 "beside the CPU: milliseconds that launches aim not to exceed")
+                 "accelerators: split kernels that take longer, in ms; 0: never (default)")
       ->envname("FETTLE_KERNEL_MS")
       ->check(NonNegative<double>());
-  app.add_option("--svm", options.svm,
-                 "beside the CPU: buffers shared with the host: off|coarse|fine")
+  app.add_option("--svm", options.svm, "accelerators: memory shared with the CPU (default off)")
       ->envname("FETTLE_SVM")
       ->check(OneOf({"off", "coarse", "fine"}));
+}
+
+/// How the CPU takes small numbers, and what memory may be taken.
+void AddHostOptions(CLI::App& app, CommonOptions& options) {
   app.add_option("--subnormals", options.subnormals,
-                 "of the CPU's kernels: flush numbers nearer to 0 than 1.2e-38, or keep: IEEE 754")
+                 "CPU: take numbers nearer to 0 than 1.2e-38 as 0 (flush, the default), or compute "
+                 "with them (keep)")
       ->envname("FETTLE_SUBNORMALS")
       ->check(OneOf({"flush", "keep"}));
   // In force at once, for all that this process makes.
@@ -77,7 +86,8 @@ void AddDeviceOptions(CLI::App& app, CommonOptions& options) {
          [](int64_t bytes) {
            if (bytes > 0) MemoryBudget::Process().set_limit(bytes);
          },
-         "bytes of host memory for tensors, as 800MB (default: four fifths of the machine's)")
+         "the most host memory that tensors may take, such as 800MB (default: four fifths of the "
+         "machine's)")
       ->envname("FETTLE_MAX_MEMORY")
       ->transform(ByteSize());
 }
@@ -86,20 +96,28 @@ void AddDeviceOptions(CLI::App& app, CommonOptions& options) {
 
 void AddCommonOptions(CLI::App& app, CommonOptions& options) {
   AddDeviceOptions(app, options);
-  app.add_option("--shape", options.shapes, "NAME=1x3x224x224, repeatable")
+  AddHostOptions(app, options);
+  app.add_option("--shape", options.shapes,
+                 "NAME=1x3x224x224: the shape of an input; may be given for each input")
       ->envname("FETTLE_SHAPE")
       ->check(CheckShape)
       ->take_all()
       ->expected(1);
-  app.add_option("--cache", options.cache, "folder of tuning results")->envname("FETTLE_CACHE");
-  app.add_flag("--no-cache", options.no_cache, "keep nothing")->envname("FETTLE_NO_CACHE");
-  app.add_option("--seed", options.seed, "for inputs that are not given")
+  app.add_option(
+         "--cache", options.cache,
+         "folder of the tuning database (default: fettle in $XDG_CACHE_HOME or $HOME/.cache)")
+      ->envname("FETTLE_CACHE");
+  app.add_flag("--no-cache", options.no_cache, "neither read nor write the tuning database")
+      ->envname("FETTLE_NO_CACHE");
+  app.add_option("--seed", options.seed,
+                 "seed of the random inputs that are made where none is given (default 0)")
       ->envname("FETTLE_SEED")
       ->check(NonNegative<uint64_t>());
-  app.add_option("--log", options.log, "error|warn|info|debug")
+  app.add_option("--log", options.log, "what is logged to standard error (default warn)")
       ->envname("FETTLE_LOG")
       ->check(OneOf({"error", "warn", "info", "debug"}));
-  app.add_flag("--json", options.json, "one JSON document on stdout")->envname("FETTLE_JSON");
+  app.add_flag("--json", options.json, "print one JSON document instead of tables")
+      ->envname("FETTLE_JSON");
   AddWide(app);
 }
 
@@ -173,7 +191,7 @@ Result<std::map<std::string, Shape>> ParseShapes(const std::vector<std::string>&
 }
 
 void AddLoadAndRunFlags(CLI::App& app, LoadAndRunFlags& flags) {
-  app.add_flag("--fast-run", flags.fast_run, "tune quickly before running");
+  app.add_flag("--fast-run", flags.fast_run, "tune at level fast before running");
   // "cuda" is known, to be answered by a message of its own.
   std::vector<std::string> targets = {"cuda"};
   std::string names;
@@ -185,7 +203,7 @@ void AddLoadAndRunFlags(CLI::App& app, LoadAndRunFlags& flags) {
                                           "tune before running, for " + names)
                                ->check(OneOf(targets));
   app.add_option("--layout-transform-dump", flags.layout_transform_dump,
-                 "write the tuned model as a package")
+                 "write the tuned model to this package")
       ->needs(transform);
 }
 

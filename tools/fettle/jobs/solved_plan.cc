@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "io/tensor_io.h"
 #include "jobs/plans.h"
 #include "passes/binary/binarise.h"
 #include "passes/quantise/byte_moves.h"
@@ -181,6 +182,8 @@ Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
 /// A database that was asked for by name must be one.
 Result<std::shared_ptr<tuner::Store>> OpenCosts(const PlanOptions& options) {
   if (options.costs.empty()) return StoreFor(options.job.common);
+  if (!FileExists(options.costs))
+    return Error(StatusCode::kNotFound, "--costs {}: no such file", options.costs);
   const auto readable = tuner::Database::Open(options.costs, tuner::Database::Access::kRead);
   if (!readable.ok()) return AsInvalidInput(readable.status());
   return std::shared_ptr<tuner::Store>(tuner::OpenStore("", options.costs));

@@ -16,24 +16,26 @@
 namespace fettle::tools {
 
 void AddTuningOptions(CLI::App& app, TuningOptions& options) {
-  app.add_option("--level", options.level, "how far to look: none|fast|work-size|normal|wide|full")
+  app.add_option("--level", options.level,
+                 "how many parameters are tried (default normal); none measures nothing")
       ->envname("FETTLE_LEVEL")
       ->check(OneOf(tuner::LevelNames()));
   app.add_option("--budget", options.budget,
-                 "seconds for the whole command; 0: nothing is measured (default: no limit)")
+                 "seconds for the whole command; 0 measures nothing (default: no limit)")
       ->envname("FETTLE_BUDGET")
       ->check(Between(0.0, 1e6));
   AddPlanBounds(app, options.bounds);
 }
 
 void AddPlanBounds(CLI::App& app, PlanBounds& bounds) {
-  app.add_option("--memory-limit", bounds.memory_limit_mb,
-                 "most MB that tensors and workspaces may hold at once (default: no limit)")
+  app.add_option(
+         "--memory-limit", bounds.memory_limit_mb,
+         "the most memory that tensors and workspaces may take at once, in MB (default: no limit)")
       ->envname("FETTLE_MEMORY_LIMIT")
       ->check(Between(0.0, 1e9));
   app.add_option("--min-sqnr", bounds.min_sqnr_db,
-                 "dB of signal to noise that outputs must keep (default: 40; 30 below high "
-                 "precision, 20 in quantised models)")
+                 "the least signal to noise ratio of the outputs, in dB (default: 40; 30 below "
+                 "high precision, 20 in quantised models)")
       ->envname("FETTLE_MIN_SQNR")
       ->check(Between(0.0, 1000.0));
 }

@@ -41,7 +41,7 @@ CLI::Validator NumberCheck(std::string description, std::string expected, Accept
 template <typename T>
 CLI::Validator RangeCheck(T low, T high) {
   return NumberCheck<T>(
-      CLI::Range(low, high).get_description(),
+      fmt::format("{} to {}", low, high),
       fmt::format("{}{} to {}", std::is_integral_v<T> ? "a whole number of " : "", low, high),
       [low, high](T number) { return number >= low && number <= high; });
 }
@@ -69,7 +69,7 @@ CLI::Validator Finite() {
 }
 
 CLI::Validator Positive() {
-  return NumberCheck<double>("POSITIVE", "a number above 0",
+  return NumberCheck<double>("above 0", "a number above 0",
                              [](double number) { return number > 0; });
 }
 
@@ -84,14 +84,13 @@ CLI::Validator ByteSize() {
         }
         return fmt::format("expected a size such as 8MB, 1GB or 4096, got '{}'", text);
       },
-      size.get_description());
+      "such as 8MB or 1GB");
 }
 
 template <typename T>
 CLI::Validator NonNegative() {
   return NumberCheck<T>(
-      "NONNEGATIVE",
-      std::is_integral_v<T> ? "a whole number of 0 or more" : "a number of 0 or more",
+      "0 or more", std::is_integral_v<T> ? "a whole number of 0 or more" : "a number of 0 or more",
       [](T number) { return number >= 0; });
 }
 

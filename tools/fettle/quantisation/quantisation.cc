@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "io/samples.h"
-#include "io/tensor_io.h"
 #include "jobs/exit_code.h"
 #include "jobs/interrupt.h"
 #include "jobs/job.h"
@@ -149,7 +148,6 @@ Result<Quantisation> QuantiseFile(const QuantisationOptions& options) {
   Quantisation done;
   RETURN_IF_ERROR(CheckCpuOptions(options.common, done.warnings));
   RETURN_IF_ERROR(CheckModelOutput(options.model, "-o", options.output));
-  RETURN_IF_ERROR(CheckWritable(options.output));
   runtime::SessionOptions session{.threads = options.common.threads,
                                   .cancelled = &InterruptScope::Flag()};
   ASSIGN_OR_RETURN(session.subnormals, runtime::SubnormalsFromName(options.common.subnormals));

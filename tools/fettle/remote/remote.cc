@@ -232,16 +232,18 @@ void Fleet::Run(const std::function<const RemoteOrder*()>& order, const ScratchF
 
 void AddRemoteOptions(CLI::App& app, RemoteOptions& options) {
   app.add_option("--remote", options.targets,
-                 "run there: ssh:HOST, ssh://USER@HOST:PORT or adb:SERIAL, repeatable")
+                 "run on another machine: ssh:HOST, ssh://USER@HOST:PORT or adb:SERIAL; may be "
+                 "given for each machine")
       ->envname("FETTLE_REMOTE")
       ->check([](const std::string& text) { return ParseTarget(text).status().message(); })
       ->take_all()
       ->expected(1);
   app.add_option("--runner", options.runner,
-                 "of --remote: folder of runners (default: libexec/fettle), or a runner.tar")
+                 "with --remote: the folder of runners (default: libexec/fettle), or a runner.tar")
       ->envname("FETTLE_RUNNER");
   app.add_option("--remote-hold", options.hold_seconds,
-                 "of --remote: seconds that a target keeps a job whose link is broken (3600)")
+                 "with --remote: how long the other machine keeps a job after the link broke, in "
+                 "seconds (default 3600)")
       ->envname("FETTLE_REMOTE_HOLD")
       ->check(Between(1, 7 * 86400));
 }
