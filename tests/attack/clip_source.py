@@ -16,6 +16,7 @@ SOURCES = {
     "nut": (["libx264", "ffv1", "mpeg4"], ["flac", "aac"]),
     "flv": (["libx264"], ["aac"]),
     "mpg": (["mpeg2video"], ["mp2"]),
+    "wmv": (["wmv2", "mpeg4"], ["wmav2", "libmp3lame"]),
 }
 PIXELS = {
     "libx264": ["yuv420p"] * 4 + ["yuv422p", "yuv444p", "yuv420p10le", "yuv422p10le", "gray"],
@@ -45,10 +46,12 @@ class Clip:
         self.rate = chance.choice(["25", "25", "24", "30000/1001", "12", "50", "24000/1001", "30"])
         if self.codec == "mpeg2video" and self.rate == "12":
             self.rate = "25"
-        self.frames = chance.choice([1, 2, 3, 5, 8, 12, 20, 25])
+        # Long ones fill two segments and more.
+        self.long = chance.random() < 0.05
+        self.frames = 540 if self.long else chance.choice([1, 2, 3, 5, 8, 12, 20, 25])
         self.variable = self.container in ("mkv", "mp4", "ts") and self.codec != "mpeg2video" and chance.random() < 0.3
         self.sounds = [chance.choice(sounds) for _ in range(chance.choice([0, 1, 1, 1, 2]))]
-        if self.container in ("flv", "avi", "mpg"):
+        if self.container in ("flv", "avi", "mpg", "wmv"):
             del self.sounds[1:]
         self.sound_seconds = chance.choice([0.3, 1, 1, 1.7])
         self.words = self.video_words(chance)
@@ -83,7 +86,7 @@ class Clip:
 
     def make(self, folder):
         """The file, or None where ffmpeg makes no such."""
-        pattern = f"testsrc2=s={'x'.join(str(side + side % 2) for side in self.size)}:r={self.rate}:d=3"
+        pattern = f"testsrc2=s={'x'.join(str(side + side % 2) for side in self.size)}:r={self.rate}:d={60 if self.long else 3}"
         filters = ["crop={}:{}:0:0:exact=1".format(*self.size)] if any(side % 2 for side in self.size) else []
         if self.variable:
             filters.append("select='not(mod(n,3))+not(mod(n,7))'")

@@ -6,7 +6,8 @@ usage: tests/attack/clips.py FETTLE [--seed N] [--seconds S] [--count N] [--out 
 
 What is written is compared with its source packet by packet and decoded by ffprobe. It must be right and complete, or what is lost
 must have been said before work, or the job must have been refused, then by --plan-only, too, and with nothing left behind. What is
-said of times must be so. The same seed makes the same clips.
+said of times must be so. Some jobs are interrupted, and the same command must end in the same bytes; long clips have several segments
+then. The same seed makes the same clips.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import random
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,7 +33,8 @@ from clip_source import ALPHA, Clip  # noqa: E402
 
 MOST_SECONDS = 60
 ENCODERS = ["libx264", "libx265", "libvpx-vp9", "libsvtav1", "mpeg4", "prores_ks", "ffv1", "qtrle", "png"]
-OUTPUTS = ["mp4", "mkv", "ts", "mov", "webm", "avi", "nut", "flv", "m4v", "mpg", "mxf", "ogv", "h264", "yuv", "y4m", "3gp", "gif", "mjpeg"]
+OUTPUTS = ["mp4", "mkv", "ts", "mov", "webm", "avi", "nut", "flv", "m4v", "mpg", "mxf", "ogv", "h264", "yuv", "y4m", "3gp", "gif", "mjpeg",
+           "f4v", "asf", "wmv"]
 ADTS = (".ts", ".mpg")
 USUAL_OUTPUTS = ["mp4", "mkv", "ts", "mov"]
 
@@ -55,8 +58,9 @@ def run(program, folder, words):
 
 
 def packets_of(path, stream):
-    """Of a stream, in their order: time, size, hash, whether it is hidden."""
+    """Of a stream, in their order: time, size, hash, whether it is hidden. Not those that have nothing in them."""
     packets = [p for p in media.probe(path)["packets_and_frames"] if p["type"] == "packet" and p["stream_index"] == stream["index"]]
+    packets = [p for p in packets if p["size"] != "0"]
     return [(float(p["pts_time"]) if "pts_time" in p else None, int(p["size"]), p.get("data_hash"), "D" in p["flags"]) for p in packets]
 
 
@@ -118,14 +122,12 @@ def problems_of_streams(source, result, losses):
             yield from problems_of_packets(stream, packets_of(source, stream), packets_of(result, found), (source, result), losses)
 
 
-def payloads(packets, path, adts):
-    """What tells packets apart: hashes; sizes where one of two containers gives each packet of AAC a header, of seven bytes."""
-    if not adts:
-        return [p[2] for p in packets]
-    return [p[1] - (7 if path.suffix in ADTS else 0) for p in packets]
+def is_same(one, other, headers):
+    """Of two packets; `headers`: one of two containers may give each packet of AAC a header, of seven bytes."""
+    return one[2] == other[2] or headers and abs(one[1] - other[1]) == 7
 
 
-def one_hides_the_first(before, after, paths, adts):
+def one_hides_the_first(before, after, headers):
     """Both lists of packets without those that are hidden, and without the one that sound is decoded from first where one container
     alone hides it, which then must be there all the same."""
     shown = [[p for p in packets if not p[3]] for packets in (before, after)]
@@ -133,8 +135,7 @@ def one_hides_the_first(before, after, paths, adts):
         if len(shown[more]) != len(shown[fewer]) + 1:
             continue
         first = next((i for i, p in enumerate(all_of_fewer) if not p[3]), len(all_of_fewer))
-        hidden = payloads(all_of_fewer[:first], paths[fewer], adts)
-        if hidden and hidden[-1] == payloads(shown[more][:1], paths[more], adts)[0]:
+        if first > 0 and is_same(all_of_fewer[first - 1], shown[more][0], headers):
             del shown[more][0]
     return shown
 
@@ -146,17 +147,17 @@ def problems_of_packets(stream, before, after, paths, losses):
         if sum(p[1] for p in before) != sum(p[1] for p in after):
             yield f"stream {index}: {sum(p[1] for p in before)} bytes of sound became {sum(p[1] for p in after)}"
         return
-    adts = name == "aac" and (paths[0].suffix in ADTS) != (paths[1].suffix in ADTS)
-    before, after = one_hides_the_first(before, after, paths, adts)
+    headers = name == "aac" and (paths[0].suffix in ADTS) != (paths[1].suffix in ADTS)
+    before, after = one_hides_the_first(before, after, headers)
     if len(before) != len(after):
         yield f"stream {index}: {len(before)} packets of {name} became {len(after)}"
         return
-    if payloads(before, paths[0], adts) != payloads(after, paths[1], adts):
+    if not all(is_same(a, b, headers) for a, b in zip(before, after)):
         yield f"stream {index}: packets of {name} are others"
     if any(re.search(rf"stream {index} is|holds no times", loss) for loss in losses):
         return
     shift = said_shift(losses) or 0
-    tick = (0.0011 if {path.suffix for path in paths} & {".mkv", ".webm", ".flv"} else 0.00005) + abs(shift) * 0.006
+    tick = (0.0011 if {path.suffix for path in paths} & {".mkv", ".webm", ".flv", ".asf", ".wmv"} else 0.00005) + abs(shift) * 0.006
     times = [(a[0], b[0]) for a, b in zip(before, after) if a[0] is not None and b[0] is not None]
     far = [(a, b) for a, b in times if abs(b - a - shift) > tick]
     if far:
@@ -198,11 +199,36 @@ def wider(old, new):
     return bits[1] >= bits[0] and (chroma[1] >= chroma[0] or not chroma[1]) and not old["pix_fmt"].startswith(ALPHA)
 
 
-def problems_of_job(program, folder, source, words):
-    """What is wrong with a job, and how it ended: "written", "refused"."""
+def problems_of_resume(program, folder, source, words, chance, seconds):
+    """A job that is killed or stopped at some moment, and the same command again: the bytes of the whole one."""
+    whole = folder / f"whole{pathlib.Path(words[1]).suffix}"
+    (folder / words[1]).rename(whole)
+    environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
+    begun = subprocess.Popen([program, source.name, *words, "--threads", "1"], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                             stdin=subprocess.DEVNULL, env=environment)
+    try:
+        begun.wait(chance.uniform(0.3, 1) * seconds)
+    except subprocess.TimeoutExpired:
+        begun.send_signal(chance.choice([signal.SIGKILL, signal.SIGINT]))
+        begun.wait(MOST_SECONDS)
+    result = folder / words[1]
+    waits = pathlib.Path(str(result) + ".fettle-job").exists()
+    again = run(program, folder, [source.name, *words]) if waits or not result.exists() else None
+    if again and again.returncode != 0:
+        yield f"interrupted, the same command ends with {again.returncode}: {again.stderr[-300:]}"
+    elif result.read_bytes() != whole.read_bytes():
+        yield f"interrupted, it ends in other bytes after {json.loads(again.stdout)['resumed_frames'] if again else 'all'} frames"
+    if pathlib.Path(str(result) + ".fettle-job").exists():
+        yield "interrupted, it leaves its folder"
+
+
+def problems_of_job(program, folder, source, words, chance=None):
+    """What is wrong with a job, and how it ended: "written", "refused". `chance`: it is interrupted and goes on, too."""
     try:
         planned = run(program, folder, [source.name, *words, "--plan-only"])
+        begin = time.monotonic()
         done = run(program, folder, [source.name, *words])
+        seconds = time.monotonic() - begin
     except subprocess.TimeoutExpired:
         return [f"took over {MOST_SECONDS} s"], "hung"
     result, code = folder / words[1], done.returncode
@@ -213,6 +239,8 @@ def problems_of_job(program, folder, source, words):
         problems.append("leaves its folder")
     if code == 0:
         problems += problems_of_result(source, result, json.loads(done.stdout), words)
+        if chance:
+            problems += problems_of_resume(program, folder, source, words, chance, seconds)
     elif code not in (2, 4):
         problems.append(f"ends with {code}: {done.stderr[-300:]}")
     elif result.exists() or done.stderr.count("\n") != 1 or "Invalid argument" in done.stderr:
@@ -242,7 +270,7 @@ def attempt(program, seed, number, out):
             media.video_of(source)
         except (subprocess.CalledProcessError, StopIteration):
             return None
-        problems, end = problems_of_job(program, folder, source, words)
+        problems, end = problems_of_job(program, folder, source, words, chance if clip.long or chance.random() < 0.2 else None)
         if problems and out:
             kept = out / f"clip{number}"
             kept.mkdir(parents=True, exist_ok=True)

@@ -2,10 +2,15 @@
 
 import concurrent.futures
 import json
+import pathlib
 import subprocess
+import sys
 
 import media
 from checks import check, run_parts
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "attack"))
+import clips  # noqa: E402  which compares an output with its source, and with what was said of it
 
 # Encoder -> containers that hold it; carrying_test.cc has all that do not.
 HELD = {
@@ -109,7 +114,28 @@ def check_reordered(program, folder):
     check("reordered in nut: said", planned.returncode == 0 and "times are later by" in planned.stdout, planned.stdout)
     media.ffmpeg(*media.picture("96x64", 25), "-c:v", "libx264", "-output_ts_offset", "1.4333", folder / "alone.ts")
     late = run(program, folder / "alone.ts", "-o", folder / "late.avi", "--strict")
-    check("late in avi, strict", late.returncode == 4 and "holds no late begin" in late.stderr, late.stderr)
+    check("late in avi, strict", late.returncode == 4 and "times are earlier by" in late.stderr, late.stderr)
+
+
+SHIFTED = (("usual.mp4", "f4v"), ("usual.mp4", "avi"), ("usual.mp4", "asf"), ("usual.mp4", "mpg"), ("late.ts", "avi"), ("late.ts", "mxf"),
+           ("vfr.mp4", "mxf"), ("old.avi", "nut"), ("old.avi", "mxf"), ("old.wmv", "nut"), ("brief.wmv", "mp4"))
+
+
+def check_shifts(program, folder):
+    """Containers that hold other times, or none, and sources that tell times of decoding alone: what is said is what happens."""
+    sound = ["-f", "lavfi", "-i", "sine=frequency=440:duration=0.6:r=48000"]
+    media.ffmpeg(*media.picture("96x64", 25, 0.6), *sound, "-c:v", "mpeg4", "-bf", "2", "-c:a", "libmp3lame", folder / "old.avi")
+    media.ffmpeg(*media.picture("96x64", 25, 0.6), *sound, "-c:v", "wmv2", "-c:a", "wmav2", folder / "old.wmv")
+    media.ffmpeg(*media.picture("96x64", 30), "-frames:v", "2", "-c:v", "wmv2", folder / "brief.wmv")
+
+    def shifted(source, container):
+        result = folder / f"shifted_{source}.{container}"
+        done = run(program, folder / source, "-o", result)
+        wrong = [done.stderr] if done.returncode else list(clips.problems_of_result(folder / source, result, json.loads(done.stdout), []))
+        check(f"{source} in {container}: times are as they are said to be", not wrong, wrong)
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda pair: shifted(*pair), SHIFTED))
 
 
 def check_last_packet(program, folder):
@@ -146,4 +172,4 @@ def check_words(program, folder):
 
 
 if __name__ == "__main__":
-    run_parts(check_encoders, check_begins, check_reordered, check_last_packet, check_words, make=make)
+    run_parts(check_encoders, check_begins, check_reordered, check_shifts, check_last_packet, check_words, make=make)

@@ -92,11 +92,22 @@ bool Carries(const AVOutputFormat& container, const EncoderRow& row) {
   return place->second;
 }
 
-std::string CarriedBy(const AVOutputFormat& container) {
+std::string CarriedBy(const AVOutputFormat& container, std::string_view except) {
   std::vector<std::string_view> names;
   for (const EncoderRow& row : EncoderRows())
-    if (Carries(container, row)) names.push_back(row.name);
+    if (row.name != except && Carries(container, row)) names.push_back(row.name);
   return names.empty() ? "none of the encoders here" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string CodecsOf(const AVOutputFormat& container) {
+  constexpr size_t kMost = 5;
+  std::vector<std::string_view> names;
+  const AVCodecDescriptor* codec = nullptr;
+  while ((codec = avcodec_descriptor_next(codec)) != nullptr && names.size() < kMost)
+    if (codec->type == AVMEDIA_TYPE_VIDEO &&
+        avformat_query_codec(&container, codec->id, FF_COMPLIANCE_NORMAL) == 1)
+      names.emplace_back(codec->name);
+  return names.empty() ? "no video" : fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::string CarriersOf(const EncoderRow& row) {

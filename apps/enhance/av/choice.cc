@@ -19,7 +19,9 @@ const EncoderRow& First(const AVOutputFormat& container) {
     if (!row.preset_option.empty() && Carries(container, row)) return row;
   throw Failure(
       kExitUnsupported,
-      fmt::format("{} cannot hold video of any encoder here; use .mkv or .mp4", container.name));
+      fmt::format("{} cannot hold video of any encoder here: it is for {}; use .mkv, .mp4 "
+                  "or .mov (by libx264), or .webm (by libvpx-vp9)",
+                  container.name, CodecsOf(container)));
 }
 
 /// The first of those that keep alpha and lose least of the pixels; the usual one where none does.

@@ -17,10 +17,10 @@ int64_t UsualDuration(const EncoderSetup& setup) {
   return std::max<int64_t>(1, av_rescale_q(1, av_inv_q(setup.frame_rate), setup.time_base));
 }
 
-/// As the sample before the job has it, whose times are told: what the encoder may do, whatever it
-/// did.
-int DelayOf(const JobFolder& folder, const AVCodecParameters& video) {
-  int delay = video.video_delay;
+/// Of packets that were made; where the container moves all times by it, what the encoder may do,
+/// as the sample before the job has it and the user was told.
+int DelayOf(const Plan& plan, const JobFolder& folder, const AVCodecParameters& video) {
+  int delay = HoldsEarlyTimes(ContainerOf(plan.output)) ? 0 : video.video_delay;
   for (const Segment& segment : folder.segments()) delay = std::max(delay, segment.delay);
   return delay;
 }
@@ -148,7 +148,7 @@ int64_t Assemble(const Plan& plan, const JobFolder& folder, const std::filesyste
   CheckAv(avio_open(&format->pb, ("file:" + file.string()).c_str(), AVIO_FLAG_WRITE),
           file.string());
   const ParametersPtr parameters = Encoder(plan.encoder).Parameters();
-  const int delay = DelayOf(folder, *parameters);
+  const int delay = DelayOf(plan, folder, *parameters);
   OutputWriter output(plan, input, *parameters, delay, std::move(format));
   VideoPackets video(plan, folder, delay);
   OtherPackets others(input, output);

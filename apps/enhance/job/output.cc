@@ -10,7 +10,9 @@ namespace {
 
 /// Containers that hold times before 0 and are not told so by FFmpeg: a packet's time of decoding,
 /// which Matroska does not have and MPEG-TS counts in a circle, is often earlier than the begin.
-constexpr auto kHoldNegative = std::to_array<std::string_view>({"matroska", "webm", "mpegts"});
+/// F4V has MP4's lists of what is shown, and AVI begins where each stream does.
+constexpr auto kHoldNegative =
+    std::to_array<std::string_view>({"matroska", "webm", "mpegts", "f4v", "avi"});
 /// Those that hide packets by a list of what is shown.
 constexpr auto kHide =
     std::to_array<std::string_view>({"mov", "mp4", "ipod", "3gp", "3g2", "psp", "f4v", "ismv"});
@@ -47,6 +49,10 @@ void SetMovieClock(const Input& input, const std::vector<int>& places, AVFormatC
 
 }  // namespace
 
+bool HoldsEarlyTimes(const AVOutputFormat& container) {
+  return (container.flags & AVFMT_TS_NEGATIVE) != 0 || HasName(kHoldNegative, container.name);
+}
+
 OutputPtr NewOutput(const Plan& plan, const std::filesystem::path& file) {
   AVFormatContext* made = nullptr;
   CheckAv(avformat_alloc_output_context2(&made, &ContainerOf(plan.output), nullptr, file.c_str()),
@@ -57,6 +63,7 @@ OutputPtr NewOutput(const Plan& plan, const std::filesystem::path& file) {
 OutputWriter::OutputWriter(const Plan& plan, const Input& input, const AVCodecParameters& video,
                            int delay, OutputPtr format)
     : input_(input),
+      plan_(plan),
       name_(plan.output),
       format_(std::move(format)),
       places_(CopyStructure(input, plan.streams, video, plan.light, *format_)),
@@ -113,11 +120,23 @@ void OutputWriter::Write(PacketPtr packet, int stream, AVRational base) {
 }
 
 void OutputWriter::WriteNow(PacketPtr packet, int stream, AVRational base) {
+  CountFrom(*packet, stream, base);
   av_packet_rescale_ts(packet.get(), base, ClockOf(stream));
+  if (plan_.one_tick_each && stream == input_.video_index()) packet->pts = packet->dts = frames_++;
   if (from_begin_ && stream == input_.video_index()) DecodeFromBegin(*packet);
   packet->stream_index = places_[static_cast<size_t>(stream)];
   packet->pos = -1;
   CheckAv(av_interleaved_write_frame(format_.get(), packet.get()), name_.string());
+}
+
+/// From the plan's begin on.
+void OutputWriter::CountFrom(AVPacket& packet, int stream, AVRational base) {
+  if (plan_.begin == 0) return;
+  const int64_t begin = stream == input_.video_index()
+                            ? plan_.begin
+                            : av_rescale_q(plan_.begin, plan_.encoder.time_base, base);
+  if (packet.pts != AV_NOPTS_VALUE) packet.pts -= begin;
+  if (packet.dts != AV_NOPTS_VALUE) packet.dts -= begin;
 }
 
 /// Frames that are reordered would be decoded before 0, and FFmpeg would move all streams by that:

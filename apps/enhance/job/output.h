@@ -15,8 +15,8 @@ namespace fettle::enhance {
 class OutputWriter {
  public:
   /// Writes the header: `format` is of the plan's container and has where to write, `video` tells
-  /// how the video is coded, `delay` how late its packets are (ReorderDelay). `input` must live as
-  /// long. Throws Failure.
+  /// how the video is coded, `delay` how late its packets are (ReorderDelay). `plan` and `input`
+  /// must live as long. Throws Failure.
   OutputWriter(const Plan& plan, const Input& input, const AVCodecParameters& video, int delay,
                OutputPtr format);
 
@@ -34,8 +34,10 @@ class OutputWriter {
  private:
   void WriteNow(PacketPtr packet, int stream, AVRational base);
   void DecodeFromBegin(AVPacket& packet);
+  void CountFrom(AVPacket& packet, int stream, AVRational base);
 
   const Input& input_;
+  const Plan& plan_;
   const std::filesystem::path name_;
   OutputPtr format_;
   std::vector<int> places_;
@@ -46,8 +48,12 @@ class OutputWriter {
   bool hides_ = false;  // the container can hide packets, too
   // Where the container has no times before 0 and takes equal ones: the first time of decoding.
   bool from_begin_ = false;
+  int64_t frames_ = 0;  // of the video
   int64_t begin_ = AV_NOPTS_VALUE;
 };
+
+/// Whether the container takes times before 0 as they are; others move all by them.
+bool HoldsEarlyTimes(const AVOutputFormat& container);
 
 /// An output for OutputWriter to begin with, of the plan's container. Throws Failure.
 OutputPtr NewOutput(const Plan& plan, const std::filesystem::path& file);

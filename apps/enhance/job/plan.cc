@@ -92,10 +92,19 @@ void PlanResults(const Input& input, const AVFrame& frame, Plan& plan) {
   }
 }
 
-/// AVI has no times: frames are shown as they are decoded, each for as many ticks as any other.
-void CountFrames(Plan& plan) {
-  plan.frame_clock = FrameClock(plan, TimesOfResult(plan));
+/// Containers that hold one time of a frame, by FFmpeg's muxer: it is shown as it is decoded.
+constexpr auto kOneTime = std::to_array<std::string_view>({"avi", "asf", "mxf"});
+
+/// AVI and MXF have no times but the number of a frame, from the first one on; AVI has empty
+/// frames, too. `first`: the input's first frame.
+void CountFrames(std::string_view container, const AVFrame& first, Plan& plan) {
+  if (std::ranges::find(kOneTime, container) == kOneTime.end()) return;
   plan.encoder.options["bf"] = "0";
+  if (container == "asf") return;
+  plan.begin = MakesBetween(plan.chain) ? 2 * first.pts : first.pts;
+  plan.one_tick_each = container == "mxf";
+  plan.frame_clock = plan.one_tick_each ? av_inv_q(plan.encoder.frame_rate)
+                                        : FrameClock(plan, TimesOfResult(plan));
 }
 
 void PlanEncoder(const JobOptions& options, const Input& input, const AVFrame& frame, Plan& plan) {
@@ -113,7 +122,7 @@ void PlanEncoder(const JobOptions& options, const Input& input, const AVFrame& f
                                               const_cast<AVFrame*>(&frame));
   setup.colour = ResultColour(frame, plan.first.format);
   setup.threads = std::clamp(setup.height / kRowsOfEncoderThread, 1, plan.threads);
-  if (std::string_view(container.name) == "avi") CountFrames(plan);
+  CountFrames(container.name, frame, plan);
   const Encoder takes_it(setup);  // or it fails here, before anything is written
   std::string text;
   for (const auto& [name, value] : setup.options) text += fmt::format(" {}={}", name, value);

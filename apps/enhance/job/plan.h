@@ -57,7 +57,9 @@ struct Plan {
   bool transparent = false;  // the source shows some
   EncoderSetup encoder;
   AVRational frame_clock = {0, 1};  // what the container counts frames in, where it has no times
-  Pace pace;                        // where networks may change on the way
+  int64_t begin = 0;           // the first frame's, which is 0 then, in the encoder's time base
+  bool one_tick_each = false;  // of the frame clock, whatever times frames have
+  Pace pace;                   // where networks may change on the way
   std::optional<double> processor_share;  // that other programs leave, where speed was judged
   int threads = 1;
   int64_t expected_frames = 0;  // 0: not known

@@ -9,7 +9,8 @@
 namespace fettle::enhance {
 namespace {
 
-constexpr int kMostSamplePackets = 400, kSampleFrames = 4, kPacketsOfStream = 3;
+constexpr int kMostSamplePackets = 400, kPacketsOfStream = 3;
+constexpr size_t kSampleFrames = 4;
 
 PacketPtr CopyOf(const AVPacket& packet) {
   PacketPtr copy(av_packet_clone(&packet));
@@ -17,27 +18,28 @@ PacketPtr CopyOf(const AVPacket& packet) {
   return copy;
 }
 
-/// The input's first packets: those of the video give times, of the others some are kept.
+/// The input's first packets: those of the video give times, as its frames are decoded, of the
+/// others some are kept.
 std::vector<int64_t> FirstPackets(const Plan& plan, std::vector<PacketPtr>& others) {
   Input input(plan.input);
+  Decoder decoder(input, 1);
   std::vector<int64_t> times;
   std::map<int, int> kept;
-  for (int i = 0; i < kMostSamplePackets; ++i) {
+  const auto take = [&](const FramePtr& frame) {
+    if (times.size() < kSampleFrames) times.push_back(frame->pts);
+  };
+  bool ended = false;
+  for (int i = 0; i < kMostSamplePackets && !ended; ++i) {
     PacketPtr packet = input.Read();
-    if (packet == nullptr) break;
-    const int64_t time = packet->pts != AV_NOPTS_VALUE ? packet->pts : packet->dts;
-    const bool hidden = (packet->flags & AV_PKT_FLAG_DISCARD) != 0;
-    if (packet->stream_index == input.video_index()) {
-      if (time != AV_NOPTS_VALUE && !hidden) times.push_back(time);
+    ended = packet == nullptr;
+    if (ended || packet->stream_index == input.video_index()) {
+      if (times.size() < kSampleFrames) decoder.Decode(packet.get(), take);
     } else if (kept[packet->stream_index] < kPacketsOfStream) {
+      const bool hidden = (packet->flags & AV_PKT_FLAG_DISCARD) != 0;
       kept[packet->stream_index] += hidden ? 0 : 1;
       others.push_back(std::move(packet));
     }
   }
-  std::sort(times.begin(), times.end());
-  const auto first = std::unique(times.begin(), times.end()), last = times.end();
-  times.erase(first, last);
-  times.resize(std::min<size_t>(times.size(), kSampleFrames));
   if (MakesBetween(plan.chain))
     for (int64_t& time : times) time *= 2;
   return times;

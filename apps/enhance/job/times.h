@@ -1,11 +1,11 @@
-// What becomes of times: those of the result's frames, and how a container counts them.
+// What becomes of times: those of the result's frames, how a container counts them, and what it
+// makes of them by a small output that was read again.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "job/plan.h"
+#include "job/sample_output.h"
 
 namespace fettle::enhance {
 
@@ -13,16 +13,28 @@ namespace fettle::enhance {
 /// them; the whole input is read. Empty where packets have no times.
 std::vector<int64_t> TimesOfResult(const Plan& plan);
 
-/// The ticks that AVI counts frames in: the longest that meet all of `times`, unless these are much
-/// shorter than a frame; then a frame's usual length.
+/// The ticks that AVI counts frames in: the longest that meet all of `times` from the plan's begin
+/// on, unless these are much shorter than a frame; then a frame's usual length.
 AVRational FrameClock(const Plan& plan, const std::vector<int64_t>& times);
 
-/// A sentence with the largest change where a container that counts in `clock` rounds times of
-/// frames; "" where it rounds none. Throws Failure (kExitUnsupported) where two frames would get
-/// one time and the container has no such.
+/// A sentence with the largest change where a container that counts in `clock` from the plan's
+/// begin on rounds times of frames, or gives each one tick; "" where it changes none. Throws
+/// Failure (kExitUnsupported) where two frames would get one time and the container has no such.
 std::string RoundingLoss(const Plan& plan, AVRational clock);
 
 /// "0.33 ms", "1.5 s".
 std::string DurationText(double seconds);
+
+struct TimesFound {
+  std::vector<std::string> sentences;  // of what changes beyond the container's ticks
+  bool of_frames = true;               // the container has such
+};
+
+/// Reads all of `back`, which is at its begin. `found`: its stream of each stream of the input, as
+/// FoundAgain gives it. Frames have the times that a player finds, so that it does not matter which
+/// packets tell them.
+TimesFound FindTimes(const Input& input, const Plan& plan, const SamplePackets& sample,
+                     const std::vector<int>& found, const OutputWriter& output,
+                     AVFormatContext& back);
 
 }  // namespace fettle::enhance
