@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -80,7 +81,8 @@ class SegmentPackets {
   size_t opened_ = 0;
 };
 
-/// The same with durations: until the next frame that is shown, of the last one its own.
+/// The same with durations: until the next frame that is shown, of the last one its own, or that of
+/// the frame before it where the input tells none: MP4 shows none that lasts no time.
 class VideoPackets {
  public:
   VideoPackets(const Plan& plan, const JobFolder& folder, int delay)
@@ -99,7 +101,8 @@ class VideoPackets {
     PacketPtr packet = std::move(ahead_.front());
     ahead_.pop_front();
     const auto after = shown_.upper_bound(packet->pts);
-    packet->duration = after == shown_.end() ? last_duration_ : *after - packet->pts;
+    packet->duration = after == shown_.end() ? LastDuration(packet->pts) : *after - packet->pts;
+    longest_ = std::max(longest_, packet->duration);
     shown_.erase(shown_.begin(), shown_.lower_bound(packet->dts));
     ++count_;
     return packet;
@@ -107,8 +110,15 @@ class VideoPackets {
   int64_t count() const { return count_; }
 
  private:
+  int64_t LastDuration(int64_t time) const {
+    if (last_duration_ > 0) return last_duration_;
+    const auto last = shown_.find(time);
+    return last == shown_.begin() ? std::max<int64_t>(1, longest_) : time - *std::prev(last);
+  }
+
   SegmentPackets packets_;
   const int64_t last_duration_;
+  int64_t longest_ = 0;  // of those before
   std::deque<PacketPtr> ahead_;
   std::set<int64_t> shown_;  // times of packets that are here, and of some before them
   bool ended_ = false;
