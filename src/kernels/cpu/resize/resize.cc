@@ -60,11 +60,9 @@ Axis Kept(int64_t extent) {
 Axis Joined(const Axis& slow, const Axis& fast) {
   Axis both{slow.in * fast.in, slow.out * fast.out, {.taps = slow.taps.taps * fast.taps.taps}};
   for (int64_t i = 0; i < both.out; ++i) {
-    const auto s = static_cast<size_t>(i / fast.out * slow.taps.taps);
-    const auto f = static_cast<size_t>(i % fast.out * fast.taps.taps);
-    for (size_t t = 0; t < static_cast<size_t>(both.taps.taps); ++t) {
-      const size_t of_slow = s + t / static_cast<size_t>(fast.taps.taps);
-      const size_t of_fast = f + t % static_cast<size_t>(fast.taps.taps);
+    const int64_t s = i / fast.out * slow.taps.taps, f = i % fast.out * fast.taps.taps;
+    for (int64_t t = 0; t < both.taps.taps; ++t) {
+      const int64_t of_slow = s + t / fast.taps.taps, of_fast = f + t % fast.taps.taps;
       both.taps.index.push_back(slow.taps.index[of_slow] * fast.in + fast.taps.index[of_fast]);
       both.taps.weight.push_back(slow.taps.weight[of_slow] * fast.taps.weight[of_fast]);
     }
