@@ -27,6 +27,7 @@ std::optional<Outcome> OutcomeOfDone(const JobOptions& options) {
   if (options.plan_only || options.restart || !std::filesystem::exists(options.output) ||
       std::filesystem::exists(JobFolder::PathFor(options.output)))
     return std::nullopt;
+  JobFolder::RemoveRest(options.output);
   if (options.record != nullptr && std::filesystem::is_regular_file(options.input)) {
     const std::optional<int64_t> damaged =
         options.record->Finished(options.input, options.output, options.overwrite);

@@ -80,11 +80,21 @@ Json ReadManifest(const std::filesystem::path& file) {
   return Json::parse(stream, nullptr, false);
 }
 
+/// Where the folder of a job that is over goes.
+std::filesystem::path OverPath(const std::filesystem::path& folder) {
+  return folder.string() + "-over";
+}
+
 }  // namespace
 
 std::filesystem::path JobFolder::PathFor(const std::filesystem::path& output) {
   std::filesystem::path path = output;
   return path += ".fettle-job";
+}
+
+void JobFolder::RemoveRest(const std::filesystem::path& output) {
+  std::error_code error;
+  std::filesystem::remove_all(OverPath(PathFor(output)), error);
 }
 
 void JobFolder::Settle(JobOptions& options) {
@@ -106,8 +116,8 @@ bool JobFolder::WaitsComplete(const std::filesystem::path& output) {
 }
 
 JobFolder::JobFolder(const Plan& plan, bool restart) : path_(PathFor(plan.output)) {
+  RemoveRest(plan.output);
   std::error_code error;
-  std::filesystem::remove_all(OverPath(), error);
   std::filesystem::create_directory(path_, error);
   if (error) throw Failure(kExitFailed, fmt::format("{}: {}", path_.string(), error.message()));
   lock_ = std::make_unique<FileLock>(path_ / "lock");
@@ -194,10 +204,8 @@ void JobFolder::NoteComplete() {
 }
 
 void JobFolder::Remove() {
-  std::filesystem::rename(path_, OverPath());
-  std::filesystem::remove_all(OverPath());
+  std::filesystem::rename(path_, OverPath(path_));
+  std::filesystem::remove_all(OverPath(path_));
 }
-
-std::filesystem::path JobFolder::OverPath() const { return path_.string() + "-over"; }
 
 }  // namespace fettle::enhance

@@ -34,6 +34,8 @@ class JobFolder {
   /// Whether a job with all its frames waits at an output: a file there is what it has made of them
   /// itself, killed before it could say that it is over.
   static bool WaitsComplete(const std::filesystem::path& output);
+  /// Removes what a job at `output` that is over has left, killed before the last of it went.
+  static void RemoveRest(const std::filesystem::path& output);
   /// What the options leave open (threads, network) as the job has it that waits at their output:
   /// the same gives the same bytes.
   static void Settle(JobOptions& options);
@@ -61,9 +63,6 @@ class JobFolder {
 
  private:
   void ReadJournal();
-  /// Where the folder of a job that is over goes.
-  std::filesystem::path OverPath() const;
-
   std::filesystem::path path_;
   std::unique_ptr<FileLock> lock_;
   std::vector<Segment> segments_;

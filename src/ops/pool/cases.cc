@@ -156,7 +156,7 @@ std::span<const Case> PoolCases() {
        "spatial_scale=0.5}\noutput %y\n"},
       {"pool.max_roi_half",
        "input %x: f16[3x19x7x11]\ninput %n: f16[4x5] = noise(0, 2.5)\n"
-       "const %s: f16[5] = 1 5 3 9 9\n%r = Mul(%n, %s)\n"
+       "const %s: f16[5] = 1 5 3 9 9\n%a = Abs(%n)\n%r = Mul(%a, %s)\n"
        "%y = MaxRoiPool(%x, %r) {pooled_shape=[3,1]}\noutput %y\n"},
       {"pool.roi_align_outside",
        "input %x: f32[2x37x5x8]\ninput %r: f32[9x4] = noise(-30, 60)\n"
