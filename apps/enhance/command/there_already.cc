@@ -24,14 +24,15 @@ Outcome Skipped(const JobOptions& options, const char* reason) {
 }  // namespace
 
 std::optional<Outcome> OutcomeOfDone(const JobOptions& options) {
-  if (options.plan_only || options.restart || !std::filesystem::exists(options.output) ||
-      std::filesystem::exists(JobFolder::PathFor(options.output)))
+  if (options.plan_only || options.restart || !std::filesystem::exists(options.output))
     return std::nullopt;
-  JobFolder::RemoveRest(options.output);
+  const bool waits = std::filesystem::exists(JobFolder::PathFor(options.output));
+  if (waits && !JobFolder::WaitsComplete(options.output)) return std::nullopt;
   if (options.record != nullptr && std::filesystem::is_regular_file(options.input)) {
     const std::optional<int64_t> damaged =
         options.record->Finished(options.input, options.output, options.overwrite);
     if (damaged) {
+      JobFolder::RemoveRest(options.output);
       Outcome outcome =
           Skipped(options, *damaged == 0 ? "done by an earlier run"
                                          : "done by an earlier run, of a damaged input");
@@ -39,7 +40,8 @@ std::optional<Outcome> OutcomeOfDone(const JobOptions& options) {
       return outcome;
     }
   }
-  if (options.skip_existing) return Skipped(options, "is there already (--skip-existing)");
+  if (options.skip_existing && !waits)
+    return Skipped(options, "is there already (--skip-existing)");
   return std::nullopt;
 }
 

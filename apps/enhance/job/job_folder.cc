@@ -85,6 +85,12 @@ std::filesystem::path OverPath(const std::filesystem::path& folder) {
   return folder.string() + "-over";
 }
 
+/// The job is over, from one moment to the next, whenever what is left goes.
+void RetireAt(const std::filesystem::path& folder) {
+  std::filesystem::rename(folder, OverPath(folder));
+  std::filesystem::remove_all(OverPath(folder));
+}
+
 }  // namespace
 
 std::filesystem::path JobFolder::PathFor(const std::filesystem::path& output) {
@@ -93,8 +99,12 @@ std::filesystem::path JobFolder::PathFor(const std::filesystem::path& output) {
 }
 
 void JobFolder::RemoveRest(const std::filesystem::path& output) {
+  const std::filesystem::path path = PathFor(output);
   std::error_code error;
-  std::filesystem::remove_all(OverPath(PathFor(output)), error);
+  std::filesystem::remove_all(OverPath(path), error);
+  if (!std::filesystem::exists(path)) return;
+  const FileLock lock(path / "lock");
+  RetireAt(path);
 }
 
 void JobFolder::Settle(JobOptions& options) {
@@ -116,8 +126,8 @@ bool JobFolder::WaitsComplete(const std::filesystem::path& output) {
 }
 
 JobFolder::JobFolder(const Plan& plan, bool restart) : path_(PathFor(plan.output)) {
-  RemoveRest(plan.output);
   std::error_code error;
+  std::filesystem::remove_all(OverPath(path_), error);
   std::filesystem::create_directory(path_, error);
   if (error) throw Failure(kExitFailed, fmt::format("{}: {}", path_.string(), error.message()));
   lock_ = std::make_unique<FileLock>(path_ / "lock");
@@ -203,9 +213,6 @@ void JobFolder::NoteComplete() {
   complete_ = true;
 }
 
-void JobFolder::Remove() {
-  std::filesystem::rename(path_, OverPath(path_));
-  std::filesystem::remove_all(OverPath(path_));
-}
+void JobFolder::Remove() { RetireAt(path_); }
 
 }  // namespace fettle::enhance

@@ -34,7 +34,8 @@ class JobFolder {
   /// Whether a job with all its frames waits at an output: a file there is what it has made of them
   /// itself, killed before it could say that it is over.
   static bool WaitsComplete(const std::filesystem::path& output);
-  /// Removes what a job at `output` that is over has left, killed before the last of it went.
+  /// Removes what a job whose file is in its place has left, killed before all of it went. Throws
+  /// Failure where another process still has it.
   static void RemoveRest(const std::filesystem::path& output);
   /// What the options leave open (threads, network) as the job has it that waits at their output:
   /// the same gives the same bytes.
