@@ -49,11 +49,12 @@ def large(page, steps):
 
 
 def long_names(page):
-    """Names that differ in their middle or behind their first node, operators and kernels as long as they come."""
+    """Names that differ in their middle or behind their first node, operators and kernels as long as they come; the last two
+    steps convert and have no name."""
     def name(op, i):
         node = f"/classifier/blocks.{i % 4}/self_attn/{'qkv'[i // 4 % 3]}_proj_of_a_long_name/{'MatMul' if i % 2 else 'Add'}"
         why = {**(op["why"] or {"rejected": [], "choices": 2, "measured": False}), "runner_up": "cpu.quantised.depthwise.nhwc.and.more"}
-        return {**op, "node": f"{node}+{node}_{i}", "op": "DequantizeLinear+" * 3 + "Conv+QuantizeLinear", "why": why,
+        return {**op, "node": f"{node}+{node}_{i}" if i < 46 else "", "op": "DequantizeLinear+" * 3 + "Conv+QuantizeLinear", "why": why,
                 "kernel": "cpu.quantised.depthwise.dot.and.more", "layout_in": "NHWC16c", "layout_out": "NCHW16c"}
     return with_steps(page, 48, name)
 

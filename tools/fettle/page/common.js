@@ -9,13 +9,21 @@ function label(nodes) {
   return parts.filter((part, i) => part && !(parts[i + 1] || "").startsWith(part + ".")).join("/");
 }
 
-// The same, where no other step has it; else all of the step's name.
-const labels = new Map();
+// How often each of the texts is there.
+function counted(texts) {
+  const counts = new Map();
+  for (const text of texts) counts.set(text, (counts.get(text) || 0) + 1);
+  return counts;
+}
+
+// The same, where no other step has it; else all of the step's name, and its number where that does not tell it either: steps
+// that convert may have none but their kernel's.
+let labels = null, stepNames = null;
 function distinctLabel(op) {
-  if (labels.size === 0)
-    for (const one of data.ops) labels.set(label(one.node), (labels.get(label(one.node)) || 0) + 1);
-  const short = label(op.node);
-  return (labels.get(short) > 1 ? op.node : short) || op.kernel;
+  labels = labels || counted(data.ops.map(one => label(one.node)));
+  const nameOf = one => (labels.get(label(one.node)) > 1 ? one.node : label(one.node)) || one.kernel;
+  stepNames = stepNames || counted(data.ops.map(nameOf));
+  return stepNames.get(nameOf(op)) > 1 ? `${nameOf(op)} (${op.index + 1})` : nameOf(op);
 }
 
 function shorten(text, width, share = 3 / 5) {
@@ -30,11 +38,7 @@ function shortener(names, width) {
   const all = Array.from(new Set(names));
   let best = null;
   for (const share of [3 / 5, 2 / 5, 4 / 5, 1 / 5, 0]) {
-    const counts = new Map();
-    for (const name of all) {
-      const short = shorten(name, width, share);
-      counts.set(short, (counts.get(short) || 0) + 1);
-    }
+    const counts = counted(all.map(name => shorten(name, width, share)));
     if (!best || counts.size > best.counts.size) best = {share, counts};
   }
   return name => {
