@@ -4,6 +4,7 @@ library."""
 import ctypes
 import json
 import os
+import pathlib
 import signal
 import statistics
 import subprocess
@@ -16,6 +17,18 @@ from engines import ENGINES
 from library import fettle_by
 
 PR_SET_PDEATHSIG = 1
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def environment():
+    """Of an engine's process: with FETTLE_CPU_ISA=avx2 no engine finds AVX-512, AMX or AVX-VNNI (see hide_avx512.c)."""
+    if os.environ.get("FETTLE_CPU_ISA") != "avx2":
+        return os.environ
+    source, library = HERE / "hide_avx512.c", HERE.parents[1] / "build" / "hide_avx512.so"
+    if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
+        library.parent.mkdir(exist_ok=True)
+        subprocess.run(["cc", "-O2", "-shared", "-fPIC", source, "-o", library], check=True)
+    return os.environ | {"LD_PRELOAD": str(library)}
 
 
 class Peer:
@@ -25,7 +38,8 @@ class Peer:
     def __init__(self, engine, path, inputs, threads, folder):
         command = [sys.executable, __file__, engine, str(path), str(threads)]
         self.errors = tempfile.TemporaryFile("w+")
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
+                                        env=environment())
         self.ask(json.dumps({"inputs": inputs, "folder": folder}))
 
     def ask(self, line):

@@ -115,8 +115,9 @@ def machine(options):
     device = json.loads(subprocess.run([str(FETTLE), "devices", "--json"], capture_output=True, text=True).stdout)
     version = subprocess.run([str(FETTLE), "--version"], capture_output=True, text=True).stdout.strip()
     commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    held = ", held to AVX2" if os.environ.get("FETTLE_CPU_ISA") == "avx2" else ""
     return {
-        "cpu": device["cpu"]["fingerprint"],
+        "cpu": device["cpu"]["fingerprint"] + held,
         "kernel": platform.release(),
         "fettle": f"{version} ({commit.stdout.strip()})",
         "tuned_seconds": options.tuned,
