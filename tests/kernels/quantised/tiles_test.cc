@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "device/cpu/cpu_device.h"
 #include "kernels/cpu/quantised/microkernel.h"
 #include "kernels/cpu/quantised/requantise.h"
 
@@ -81,21 +82,31 @@ void CheckTile(const QuantKernels& kernels, int rows, int64_t columns, const Byt
   EXPECT_EQ(bytes, expected);
 }
 
-TEST(QuantisedTiles, StoreTheBytesThatTheirSumsBecome) {
-  if (!RunsAvx512Vnni()) GTEST_SKIP() << "no AVX-512 VNNI";
+void CheckTiles(const QuantKernels& kernels) {
   static constexpr ByteRange kRanges[] = {
       {false, 0, 0, 255}, {false, 113, 113, 200}, {true, 0, -128, 127}, {true, -11, -11, 90}};
-  for (const int64_t columns : {16, 32}) {
-    const QuantKernels& kernels = GetQuantKernels(columns);
-    ASSERT_TRUE(kernels.finishes);
-    ASSERT_EQ(kernels.nr, columns);
-    for (int rows = 1; rows <= kernels.mr; ++rows) {
-      for (const ByteRange& range : kRanges) {
-        for (const int64_t count : {columns, columns - 1, columns - 15})
-          CheckTile(kernels, rows, count, range);
-      }
+  ASSERT_TRUE(kernels.finishes);
+  const int columns = kernels.nr;
+  for (int rows = 1; rows <= kernels.mr; ++rows) {
+    for (const ByteRange& range : kRanges) {
+      for (const int64_t count : {columns, columns - 1, columns - 15})
+        CheckTile(kernels, rows, count, range);
     }
   }
+}
+
+TEST(QuantisedTiles, StoreTheBytesThatTheirSumsBecome) {
+  if (!RunsAvx512Vnni()) GTEST_SKIP() << "no AVX-512 VNNI";
+  for (const int64_t columns : {16, 32}) {
+    ASSERT_EQ(GetQuantKernels(columns).nr, columns);
+    CheckTiles(GetQuantKernels(columns));
+  }
+}
+
+TEST(QuantisedTiles, StoreTheBytesThatTheirSumsBecomeInVectorsOf256Bits) {
+  if (!RunsAvx2() || QuantKernelsAvx2() == nullptr) GTEST_SKIP() << "no AVX2";
+  CheckTiles(*QuantKernelsAvx2());
+  if (GetCpuInfo().avx_vnni && QuantKernelsAvxVnni() != nullptr) CheckTiles(*QuantKernelsAvxVnni());
 }
 
 }  // namespace

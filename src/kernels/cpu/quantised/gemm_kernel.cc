@@ -45,8 +45,8 @@ class QuantGemm final : public PreparedKernel {
         lanes_(device.pool().threads()),
         run_(out_.is_channels_last() ? g_.pixels() : out_.pixels),
         flips_(operands_.signed_x() && !kernels_.wide) {
-    if (kernels_.finishes && taps_.in.is_channels_last() && !operands_.needs_row_sums() &&
-        PaddedRows::Fit(g_))
+    if (kernels_.finishes && !kernels_.wide && taps_.in.is_channels_last() &&
+        !operands_.needs_row_sums() && PaddedRows::Fit(g_))
       rows_.emplace(g_, taps_, flips_);
     // Layouts reckon with divisions: once, not for each tile.
     steps_ = operands_.layout().steps();
@@ -221,10 +221,11 @@ class QuantGemm final : public PreparedKernel {
     QuantTileArgs tile = TileOf(task, group, panel, finish);
     tile.c = sums;
     std::byte* scratch = task.scratch + results_at_;
-    const int64_t fetchers = std::min(CeilDiv(task.range.rows, task.tile_rows), kFetchers);
+    const int64_t fetchers =
+        kernels_.wide ? 0 : std::min(CeilDiv(task.range.rows, task.tile_rows), kFetchers);
     for (int64_t row = 0; row < task.range.rows; row += task.tile_rows) {
       const int64_t rows = std::min<int64_t>(task.tile_rows, task.range.rows - row);
-      FetchNext(panel_bytes_, fetchers, row / task.tile_rows, tile);
+      if (fetchers > 0) FetchNext(panel_bytes_, fetchers, row / task.tile_rows, tile);
       const std::byte* wide_rows[kMaxQuantRows];
       if (kernels_.wide) {
         for (int64_t r = 0; r < rows; ++r)
