@@ -82,6 +82,23 @@ class DefaultPlanTest : public testing::Test {
   int clock_reads_ = 0;
 };
 
+TEST(DefaultRun, IsRepeatedOnlyWhereThatEndsByTheDeadline) {
+  const auto model =
+      Model::FromGraph(ops::Parse("input %x: f32[8]\n%y = Neg(%x)\noutput %y\n").value(), "m")
+          .value();
+  const TensorMap inputs = {{"x", Tensor::Create(DType::kF32, Shape{8}).value()}};
+  const auto runs_until = [&](int64_t deadline_ns) {
+    const TriedPlan plan =
+        RunDefaultPlan(model, {.threads = 1}, inputs, {}, deadline_ns, {}).value();
+    EXPECT_EQ(plan.outputs.size(), 1U);
+    return plan.run.runs;
+  };
+  EXPECT_EQ(runs_until(0), 1);
+  EXPECT_EQ(runs_until(NowNs()), 1);
+  constexpr int64_t kHourNs = int64_t{3600} * 1'000'000'000;
+  EXPECT_EQ(runs_until(NowNs() + kHourNs), 2);
+}
+
 TEST_F(DefaultPlanTest, OfHighPrecisionTakesThePlaceOfASlowerOne) {
   const TriedPlan plan = RunIn(planner::Precision::kNormal, 20'000, 10'000);
   EXPECT_EQ(PrecisionOf(plan), planner::Precision::kHigh);

@@ -128,7 +128,7 @@ class Cli(unittest.TestCase):
         self.assertRegex(f"{read['rows']} {read['refused']} {read['warnings']}", "1 1 .*bad.jsonl: line 3: 'median_us'")
         self.fails(3, "longer", "db", "import", "/dev/zero", "--cache", "db3")
         self.fails(3, "no such file", "db", "merge", "missing.db", "--cache", "db3")
-        self.fails(3, "not a database", "db", "merge", "bad.jsonl", "--cache", "db3")
+        self.fails(3, "landscape.png: not a database\n", "db", "merge", "landscape.png", "--cache", "db3")
         pathlib.Path("db3/tuning.db").write_bytes(b"x" * 5000)
         for command in ("info", "list", "export", "verify"):
             self.fails(3, "not a database", "db", command, "--cache", "db3")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The rows that --remote brings back from an OpenCL device: remote_rows_test.py FETTLE FETTLE_DEMO RUNNERS"""
+"""The rows that --remote brings back from an OpenCL device, and what it says of failures: remote_rows_test.py FETTLE FETTLE_DEMO RUNNERS"""
 
 import json
+import pathlib
 import subprocess
 import sys
 import unittest
@@ -28,6 +29,23 @@ class Rows(remote_test.Remote):
         opencl = [row for row in self.local("db", "list", "--limit", "0")["rows"] if row["device"].startswith("opencl|")]
         self.assertTrue(any("median_us" in row for row in opencl))
         self.assertTrue(any(row["problem"].startswith("ceiling ") and row["unit"] == "FLOP/s" for row in opencl))
+
+    def failure(self, *words):
+        """The only line on standard error that is no warning."""
+        done = subprocess.run([remote_test.FETTLE, "bench", remote_test.MODEL, *words], env=self.environment, capture_output=True, text=True)
+        self.assertNotEqual(done.returncode, 0)
+        lines = [line for line in done.stderr.splitlines() if "warning" not in line]
+        self.assertEqual(len(lines), 1, done.stderr)
+        return lines[0]
+
+    def test_what_fails_there_is_said_once(self):
+        pathlib.Path("notes.txt").write_text("no picture\n")
+        for words in (["--seed", "2", "--input", "picture=notes.txt"], ["--shape", "picture=1x3"], ["--shape", "other=1x3x8x8"]):
+            self.assertTrue(self.failure(*words, "--remote", "ssh:one").startswith("fettle: ssh:one: "))
+
+    def test_a_port_behind_the_host_names_the_form_that_has_one(self):
+        for host in ("board:22", "me@board:22"):
+            self.assertIn(f"ssh:HOST has no port; expected ssh://{host}", self.failure("--remote", f"ssh:{host}"))
 
 
 if __name__ == "__main__":

@@ -165,12 +165,12 @@ class Usage(unittest.TestCase):
         self.assertFalse(shape["has_effect"])
 
     def test_output_that_cannot_be_written_is_a_failure(self):
-        for arguments in (["--help"], ["run", "--help"], ["version"], ["devices"], ["inspect", self.model, "--json"]):
+        for arguments in (["--help"], ["run", "--help"], ["version"], ["devices"], ["inspect", self.model, "--json"],
+                          ["run", self.model, "--shape", "picture=1x3x64x64", "-o", "-"]):  # more than a buffer
             with open("/dev/full", "w") as full:
-                result = subprocess.run([FETTLE, *arguments], stdout=full, stderr=subprocess.PIPE, text=True,
-                                        env=environment())
+                result = subprocess.run([FETTLE, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, env=environment())
             self.assertEqual(result.returncode, 1, arguments)
-            self.assertIn("standard output", result.stderr)
+            self.assertEqual(result.stderr.count("standard output"), 1, result.stderr)
 
     def test_messages_that_cannot_be_written_end_nothing(self):
         with open("/dev/full", "w") as full:

@@ -1,5 +1,11 @@
 #include "runtime/package/sections.h"
 
+#include <algorithm>
+#include <atomic>
+#include <system_error>
+#include <thread>
+#include <vector>
+
 #include "base/hash.h"
 
 namespace fettle::runtime::package {
@@ -11,15 +17,37 @@ Sections::Sections(std::span<const std::byte> file, std::shared_ptr<const void> 
     sections_.emplace_back(file.subspan(range.offset, range.bytes), range);
 }
 
-Status Sections::Check() const {
-  for (const Section& section : sections_) {
-    const SectionRange& range = section.range();
-    if (HashMapped(section.bytes()) != range.hash)
-      return Error(StatusCode::kCorrupt,
-                   "the package is damaged: {} bytes at offset {} are not those that were written",
-                   range.bytes, range.offset);
+size_t Sections::FirstDamaged() const {
+  // A thread is worth some megabytes; more than a few wait for memory.
+  constexpr size_t kBytesPerThread = size_t{8} << 20, kMostThreads = 4;
+  size_t bytes = 0;
+  for (const Section& section : sections_) bytes += section.bytes().size();
+  std::atomic<size_t> next = 0, first = sections_.size();
+  const auto work = [&] {
+    for (size_t i = next++; i < sections_.size(); i = next++) {
+      if (HashMapped(sections_[i].bytes()) == sections_[i].range().hash) continue;
+      for (size_t known = first; i < known && !first.compare_exchange_weak(known, i);) continue;
+    }
+  };
+  const size_t cores = std::max(std::thread::hardware_concurrency(), 1u);
+  std::vector<std::thread> others;
+  try {
+    for (size_t i = 1; i < std::min({bytes / kBytesPerThread, cores, kMostThreads}); ++i)
+      others.emplace_back(work);
+  } catch (const std::system_error&) {  // fewer, then
   }
-  return OkStatus();
+  work();
+  for (std::thread& other : others) other.join();
+  return first;
+}
+
+Status Sections::Check() const {
+  const size_t damaged = FirstDamaged();
+  if (damaged == sections_.size()) return OkStatus();
+  const SectionRange& range = sections_[damaged].range();
+  return Error(StatusCode::kCorrupt,
+               "the package is damaged: {} bytes at offset {} are not those that were written",
+               range.bytes, range.offset);
 }
 
 std::shared_ptr<const ContentGuard> Sections::Guard(const std::shared_ptr<const Sections>& sections,

@@ -27,13 +27,17 @@ class Sections {
 
   size_t size() const { return sections_.size(); }
   std::span<const std::byte> bytes(size_t index) const { return sections_[index].bytes(); }
-  /// OK if all bytes are those that were written; kCorrupt otherwise. Reads them all.
+  /// OK if all bytes are those that were written; kCorrupt otherwise. Reads them all, on several
+  /// threads where they are many.
   Status Check() const;
   /// The hash of a section; lives as long as `sections`.
   static std::shared_ptr<const ContentGuard> Guard(const std::shared_ptr<const Sections>& sections,
                                                    size_t index);
 
  private:
+  /// The first section whose bytes are others; size() where there is none.
+  size_t FirstDamaged() const;
+
   class Section final : public ContentGuard {
    public:
     Section(std::span<const std::byte> bytes, const SectionRange& range)

@@ -22,8 +22,10 @@ double CompileSeconds(const SessionOptions& options) {
   return seconds;
 }
 
+/// A second run, which says more of what a run takes, only where it ends by `deadline_ns` (0: none
+/// is wanted).
 Result<TriedPlan> RunOne(const std::shared_ptr<const Model>& model, SessionOptions options,
-                         const TensorMap& inputs, bool twice) {
+                         const TensorMap& inputs, int64_t deadline_ns) {
   TriedPlan made{.plans = std::make_shared<RecordedPlans>(planner::PreferredPlans())};
   options.plans = made.plans;
   options.judges_first_run = false;
@@ -39,9 +41,13 @@ Result<TriedPlan> RunOne(const std::shared_ptr<const Model>& model, SessionOptio
   made.run.prepare_seconds = lap();
   RETURN_IF_ERROR(made.session->Run(inputs, &made.outputs));
   made.run.first_seconds = lap();
-  if (!twice) return made;
+  made.run.runs = 1;
+  if (deadline_ns == 0) return made;
+  made.run.run_seconds = made.run.first_seconds;
+  if (Seconds(deadline_ns - NowNs()) < made.run.first_seconds) return made;
   RETURN_IF_ERROR(made.session->Run(inputs, &made.outputs));
   made.run.run_seconds = lap();
+  made.run.runs = 2;
   return made;
 }
 
@@ -65,8 +71,7 @@ Result<TriedPlan> RunDefaultPlan(const std::shared_ptr<const Model>& model,
                                  const SessionOptions& options, const TensorMap& inputs,
                                  const tuner::GateOptions& gate, int64_t deadline_ns,
                                  TriedPlan exact) {
-  const bool twice = deadline_ns > 0;
-  ASSIGN_OR_RETURN(TriedPlan best, RunOne(model, options, inputs, twice));
+  ASSIGN_OR_RETURN(TriedPlan best, RunOne(model, options, inputs, deadline_ns));
   // The faster of the best one and `other`, made for `wanted` in about `seconds` where it has no
   // session.
   const auto race = [&](const SessionOptions& wanted, TriedPlan other, double seconds,
@@ -76,7 +81,7 @@ Result<TriedPlan> RunDefaultPlan(const std::shared_ptr<const Model>& model,
         ComparingSeconds(other.session == nullptr ? seconds : 0, gate, deadline_ns);
     if (comparison.seconds <= 0) return OkStatus();
     if (other.session == nullptr) {
-      ASSIGN_OR_RETURN(other, RunOne(model, wanted, inputs, twice));
+      ASSIGN_OR_RETURN(other, RunOne(model, wanted, inputs, deadline_ns));
     }
     ASSIGN_OR_RETURN(
         const tuner::GateResult result,

@@ -16,8 +16,8 @@ struct TriedPlan {
   DefaultRun run;
 };
 
-/// Runs `model` on the plans that are the default for `options`: once, twice where there is a
-/// deadline (`deadline_ns`, of base/clock.h; 0: none). A lower precision may round values to 16
+/// Runs `model` on the plans that are the default for `options`: once, and twice where that ends by
+/// a deadline (`deadline_ns`, of base/clock.h; 0: none). A lower precision may round values to 16
 /// bits, which is slower for some networks: where that happens, or may beside the CPU, `exact`,
 /// what high precision came to, runs beside that plan, where there is time, and takes its place if
 /// it is faster by `gate`. Where it has no session, the default plan of high precision is prepared

@@ -169,8 +169,10 @@ Result<std::unique_ptr<Session>> ModelTuner::NewSession(
 
 Status ModelTuner::RunPreferred() {
   if (default_.session != nullptr) return OkStatus();
+  const int64_t begin = NowNs();
   ASSIGN_OR_RETURN(default_, RunDefaultPlan(model_, options_.session, inputs_, options_.gate,
                                             options_.deadline_ns, std::move(exact_plan_)));
+  result_.default_seconds = Seconds(NowNs() - begin);
   tune_.prefers_cpu = default_.session->devices().beside_cpu().empty();
   return OkStatus();
 }

@@ -14,7 +14,8 @@ inline double Seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 struct DefaultRun {
   double prepare_seconds = 0;
   double first_seconds = 0;
-  double run_seconds = 0;
+  double run_seconds = 0;  // the last one
+  int runs = 0;            // how many were made
 };
 
 struct Timetable {

@@ -37,6 +37,8 @@ TuneModelOptions WithWriteRate(TuneModelOptions options, const Model& model) {
   constexpr double kWorthTrying = 0.5, kSure = 0.5, kMost = 2e9;
   if (options.deadline_ns == 0 || options.package_path.empty()) return options;
   const double left = Seconds(options.deadline_ns - NowNs());
+  // What is known would change nothing any more.
+  if (left < kWorthTrying) return options;
   if (Timetable::WriteSeconds(options, model, left) < kWorthTrying) return options;
   const double rate = kSure * DurableBytesPerSecond(options.package_path);
   options.written_per_second = std::clamp(rate, options.written_per_second, kMost);

@@ -77,6 +77,8 @@ struct TuneModelResult {
   /// What the steps of the compared networks taught; no steps: nothing could be learned.
   tuner::Lesson lesson;
   double seconds = 0;
+  /// Of those, the default plan's: preparing it, its first runs, and comparing it with others.
+  double default_seconds = 0;
 
   /// What a run of the plan of `book` takes: as the gate saw it, less what chains saved.
   double measured_us() const {

@@ -30,8 +30,26 @@ StatusCode CodeFor(int extended) {
   }
 }
 
+/// What a code means for whoever named the file; null for those that files do not lead to.
+const char* TextFor(int extended) {
+  switch (extended & 0xff) {
+    case SQLITE_NOTADB: return "not a database";
+    case SQLITE_CORRUPT: return "the database is damaged";
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return "the database is locked by another process";
+    case SQLITE_FULL: return "no room is left for the database";
+    case SQLITE_READONLY: return "the database cannot be written";
+    case SQLITE_CANTOPEN: return "the database cannot be opened";
+    case SQLITE_IOERR: return "the database cannot be read or written";
+    case SQLITE_NOMEM: return "out of memory";
+    default: return nullptr;
+  }
+}
+
 Status Failure(sqlite3* connection, const std::string& path) {
   const int extended = sqlite3_extended_errcode(connection);
+  if (const char* text = TextFor(extended); text != nullptr)
+    return Error(CodeFor(extended), "{}: {}", path, text);
   return Error(CodeFor(extended), "{}: {} (SQLite {})", path, sqlite3_errmsg(connection), extended);
 }
 

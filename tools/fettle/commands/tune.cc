@@ -10,6 +10,7 @@
 #include "jobs/tuning.h"
 #include "options/checks.h"
 #include "remote/remote.h"
+#include "runtime/tuning/timetable.h"
 
 namespace fettle::tools {
 namespace {
@@ -75,6 +76,7 @@ int Tune(const TuneOptions& options) {
   if (options.no_package && options.tuning.packed_weights)
     job->warnings.push_back("--packed-weights has no effect without a package");
   PrintWarnings(job->warnings);
+  UnmeasuredSeconds parts{.loading = runtime::Seconds(NowNs() - start)};
   const std::shared_ptr<tuner::Store> store = StoreFor(options.job.common);
   const std::shared_ptr<void> compiling = CompileAside(options, *job);
   TuningOptions tuning = options.tuning;
@@ -82,8 +84,17 @@ int Tune(const TuneOptions& options) {
   tuning.package_path = options.output.empty() ? "package" : options.output;
   auto result = TuneJob(*job, options.job.common, tuning, *store, start);
   if (!result.ok()) return Fail(result.status());
+  const int64_t tuned = NowNs();
   const Result<std::string> path = WritePackage(options, *job, *result);
   if (!path.ok()) return Fail(path.status());
+  parts.writing = runtime::Seconds(NowNs() - tuned);
+  parts.default_plan = result->default_seconds;
+  const std::string over =
+      OverBudgetText(options.tuning.budget, runtime::Seconds(NowNs() - start), parts);
+  if (!over.empty()) {
+    job->warnings.push_back(over);
+    PrintWarnings({over});
+  }
   PrintTuning(options, *job, *result, *path);
   return kExitOk;
 }

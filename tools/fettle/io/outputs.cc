@@ -1,6 +1,7 @@
 #include "io/outputs.h"
 
 #include <fmt/core.h>
+#include <stdio_ext.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -114,8 +115,13 @@ Result<std::map<std::string, std::string>> WriteOutputs(
                                  : Unused(plan.directory, FileNameFor(name), taken);
     if (file == "-") {
       const std::span<const std::byte> bytes = tensor.bytes();
-      if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size())
-        return Error(StatusCode::kIo, "cannot write to standard output: {}", std::strerror(errno));
+      if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size()) {
+        const int why = errno;
+        // What is left would be tried, and reported, once more at the end.
+        __fpurge(stdout);
+        std::clearerr(stdout);
+        return Error(StatusCode::kIo, "cannot write to standard output: {}", std::strerror(why));
+      }
     } else if (FileKindOf(file) == FileKind::kPicture) {
       auto picture = TensorToPicture(tensor, preprocess, source);
       if (!picture.ok())

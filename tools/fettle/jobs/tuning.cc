@@ -88,6 +88,16 @@ Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& co
   return result;
 }
 
+std::string OverBudgetText(double budget, double taken, const UnmeasuredSeconds& parts) {
+  constexpr double kUnsaid = 0.1;
+  if (budget <= 0 || taken <= budget + kUnsaid) return "";
+  const double rest = taken - parts.loading - parts.default_plan - parts.writing;
+  return fmt::format(
+      "the command took {:.1f} s of a budget of {:g} s: {:.1f} s to load the model, {:.1f} s for "
+      "its default plan, {:.1f} s for the rest of the tuning, {:.1f} s to write the package",
+      taken, budget, parts.loading, parts.default_plan, std::max(rest, 0.0), parts.writing);
+}
+
 std::vector<exec::StepProfile> StepsOfTuning(const runtime::TuneModelResult& result) {
   if (result.session != nullptr && !result.session->profile().empty())
     return result.session->profile();

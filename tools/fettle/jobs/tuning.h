@@ -44,6 +44,14 @@ Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& co
                                          const TuningOptions& options, tuner::Store& store,
                                          int64_t start_ns = NowNs());
 
+/// What a `tune` spent on what it does whatever that takes, in seconds.
+struct UnmeasuredSeconds {
+  double loading = 0, default_plan = 0, writing = 0;
+};
+/// What took the time of a command that took `taken` seconds, where that was more than a tenth of a
+/// second beyond its budget; empty where it was not, or no budget above 0 is set.
+std::string OverBudgetText(double budget, double taken, const UnmeasuredSeconds& parts);
+
 /// The steps of the plan that a tuning leaves: as they ran, or as it decided on them.
 std::vector<exec::StepProfile> StepsOfTuning(const runtime::TuneModelResult& result);
 

@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <future>
 #include <mutex>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include "base/clock.h"
@@ -75,6 +77,16 @@ Result<std::string> FindRunner(const std::string& given, const std::string& mach
   return Unsupported(
       "there is no runner for {0}: {1} is missing (docs/remote.md says how to make it)", machine,
       path);
+}
+
+/// The lines of `log` but those that say `message`, which is said at the end.
+std::vector<std::string> WithoutMessage(std::vector<std::string> log, const std::string& message) {
+  std::vector<std::string> said;
+  std::istringstream lines(ForTerminal(fmt::format("fettle: {}", message)));
+  for (std::string line; std::getline(lines, line);) said.push_back(line);
+  const auto found = std::ranges::search(log, said);
+  log.erase(found.begin(), found.end());
+  return log;
 }
 
 /// One order on several targets at once.
@@ -172,11 +184,15 @@ Status Fleet::Deliver(const RemoteOrder& order, const RemoteResults& results, si
   RemoteRow& row = rows_[i];
   row.exit_code = results.exit_code;
   row.document = results.document;
-  for (const std::string& line : results.log) PrintMessage("{}: {}\n", targets_[i].text, line);
-  if (const Json* error = Member(row.document, "error"); error != nullptr)
-    row.error = fmt::format("{}: {}", row.target, error->value("message", ""));
-  else if (row.document.is_null())
+  std::vector<std::string> log = results.log;
+  if (const Json* error = Member(row.document, "error"); error != nullptr) {
+    const std::string message = error->value("message", "");
+    row.error = fmt::format("{}: {}", row.target, message);
+    log = WithoutMessage(std::move(log), message);
+  } else if (row.document.is_null()) {
     row.error = fmt::format("{}: the program ended with {}", row.target, row.exit_code);
+  }
+  for (const std::string& line : log) PrintMessage("{}: {}\n", targets_[i].text, line);
   if (row.document.is_object() && !order.model.empty() && row.document.contains("model"))
     row.document["model"] = order.model;
   for (const std::string& file : results.made) {

@@ -1,5 +1,8 @@
 #include "remote/transport.h"
 
+#include <algorithm>
+#include <string_view>
+
 namespace fettle::tools {
 namespace {
 
@@ -43,6 +46,9 @@ Result<Target> ParseTarget(const std::string& text) {
     const std::string host = is_uri ? address.substr(2) : address;
     if (host.empty() || host[0] == '-' || host.find_first_of(" \t\n") != std::string::npos) break;
     if (is_uri) address = text;
+    // An address of IPv6 has more than one.
+    if (transport.name == std::string_view("ssh") && !is_uri && std::ranges::count(host, ':') == 1)
+      return InvalidArgument("{}: ssh:HOST has no port; expected ssh://{}", text, host);
     return Target{&transport, text, address};
   }
   return InvalidArgument("{}: expected ssh:HOST, ssh://USER@HOST:PORT or adb:SERIAL", text);
