@@ -24,6 +24,11 @@ std::span<const Case> AttentionCases() {
        "input %q: f32[1x37x120]\ninput %k: f32[1x37x60]\ninput %v: f32[1x37x36]\n"
        "const %n: i64[1] = 36\nconst %t: i32[] = 37\n%y, %nk = GroupQueryAttention(%q, %k, %v, _, "
        "_, %n, %t) {kv_num_heads=3, num_heads=6}\noutput %y\noutput %nk\n"},
+      {"attention.group_query_cache_ends",
+       "input %q: f32[2x2x68]\ninput %k: f32[2x2x34]\ninput %v: f32[2x2x10]\n"
+       "input %pk: f32[2x2x1100x17]\ninput %pv: f32[2x2x1100x5]\nconst %n: i32[2] = 1097 300\n"
+       "const %t: i32[] = 1098\n%y, %nk, %nv = GroupQueryAttention(%q, %k, %v, %pk, %pv, %n, %t) "
+       "{kv_num_heads=2, num_heads=4, softcap=2.0}\noutput %y\noutput %nk\noutput %nv\n"},
       {"attention.group_query_chunk",
        "input %q: f32[2x9x96]\ninput %k: f32[2x9x32]\ninput %v: f32[2x9x32]\n"
        "input %pk: f32[2x2x71x16]\ninput %pv: f32[2x2x71x16]\nconst %n: i32[2] = 79 40\n"
@@ -34,6 +39,16 @@ std::span<const Case> AttentionCases() {
        "input %pk: f32[2x2x5x4]\ninput %pv: f32[2x2x5x4]\nconst %n: i32[2] = 4 4\n"
        "const %t: i32[] = 5\n%y, %nk, %nv = GroupQueryAttention(%q, %k, %v, %pk, %pv, %n, %t) "
        "{kv_num_heads=2, num_heads=6}\noutput %y\noutput %nk\noutput %nv\n"},
+      {"attention.group_query_halves",
+       "input %q: f16[1x1x96]\ninput %k: f16[1x1x32]\ninput %v: f16[1x1x32]\n"
+       "input %pk: f16[1x2x600x16]\ninput %pv: f16[1x2x600x16]\nconst %n: i32[1] = 580\n"
+       "const %t: i32[] = 581\n%y, %nk, %nv = GroupQueryAttention(%q, %k, %v, %pk, %pv, %n, %t) "
+       "{kv_num_heads=2, num_heads=6}\noutput %y\noutput %nk\noutput %nv\n"},
+      {"attention.group_query_halves_chunk",
+       "input %q: f16[1x70x96]\ninput %k: f16[1x70x32]\ninput %v: f16[1x70x32]\n"
+       "input %pk: f16[1x2x300x16]\ninput %pv: f16[1x2x300x16]\nconst %n: i32[1] = 369\n"
+       "const %t: i32[] = 370\n%y, _, %nv = GroupQueryAttention(%q, %k, %v, %pk, %pv, %n, %t) "
+       "{kv_num_heads=2, local_window_size=40, num_heads=6}\noutput %y\noutput %nv\n"},
       {"attention.group_query_one",
        "input %q: f32[1x1x1]\ninput %k: f32[1x1x1]\ninput %v: f32[1x1x1]\n"
        "const %n: i32[1] = 0\nconst %t: i32[] = 1\n%y = GroupQueryAttention(%q, %k, %v, _, _, "
@@ -49,6 +64,11 @@ std::span<const Case> AttentionCases() {
        "input %n: i32[1] = noise(7, 7)\nconst %t: i32[] = 8\n%y, %nk, %nv = GroupQueryAttention("
        "%q, %k, %v, %pk, %pv, %n, %t, %b) {kv_num_heads=2, num_heads=4, softcap=3.0}\n"
        "output %y\noutput %nk\noutput %nv\n"},
+      {"attention.group_query_step",
+       "input %q: f32[1x1x544]\ninput %k: f32[1x1x32]\ninput %v: f32[1x1x32]\n"
+       "input %pk: f32[1x1x1030x32]\ninput %pv: f32[1x1x1030x32]\nconst %n: i64[1] = 1030\n"
+       "const %t: i32[] = 1031\ninput %b: f32[1x17x1x1031]\n%y = GroupQueryAttention(%q, %k, %v, "
+       "%pk, %pv, %n, %t, %b) {kv_num_heads=1, local_window_size=700, num_heads=17}\noutput %y\n"},
       {"attention.group_query_step_bench",
        "input %q: f32[1x1x1024]\ninput %k: f32[1x1x256]\ninput %v: f32[1x1x256]\n"
        "input %pk: f32[1x4x511x64]\ninput %pv: f32[1x4x511x64]\nconst %n: i32[1] = 511\n"

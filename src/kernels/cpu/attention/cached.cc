@@ -1,325 +1,346 @@
-// cpu.attention.cached: GroupQueryAttention with lengths that are known at launch alone, in fp32.
-// The queries that share a key head are rows of one product. Few rows (a step that makes one word)
-// read keys and values as they lie in the cache; more of them multiply packed panels, and keys that
-// no query of a block sees are left out.
+// cpu.attention.cached: GroupQueryAttention with lengths that are known at launch alone, in fp32,
+// with a cache of floats or halves.
+// The queries that share a key head are rows of one product. Keys come in tiles, and results so far
+// are rescaled where a tile has a greater score ("FlashAttention", Dao et al., 2022): no row of
+// scores is longer than a tile. Few rows (a step that makes one word) read keys and values as they
+// lie in the cache, each once, in chunks that are tasks of their own and joined afterwards; more of
+// them multiply packed panels, and keys that no query of a block sees are left out.
 #include <algorithm>
-#include <cstring>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/attention/cached_keys.h"
 #include "kernels/cpu/attention/score_rows.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
-#include "kernels/cpu/operands.h"
-#include "kernels/cpu/softmax/rows.h"
 #include "kernels/family.h"
-#include "ops/attention/mask.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {
 namespace {
 
-/// Rows of a block of queries, and most that are few.
-constexpr int64_t kBlockRows = 64, kFewRows = 8;
-
-struct Facts {
-  ops::GroupQueryShape a;
-  int64_t total = 0, keys = 0;  // keys: of the new cache
-  DType length_type = DType::kI32;
-  Dims bias_strides;  // of [batch, heads, queries, keys]; empty: none
-
-  int64_t group() const { return a.q_heads / a.kv_heads; }
-  bool has_few_rows() const { return a.length * group() <= kFewRows; }
-  int64_t block_queries() const {
-    return std::min(a.length, std::max<int64_t>(1, kBlockRows / group()));
-  }
-};
-
-/// Keys of one batch element: `valid` ones, the new ones from `first_new` on.
-struct Lengths {
-  int64_t valid, first_new;
-};
+/// Keys of a chunk, and of a tile of few and of many rows. Chunks do not follow the threads: no sum
+/// depends on them.
+constexpr int64_t kChunkKeys = 512, kFewKeys = 64, kTileKeys = 256;
 
 class CachedAttention final : public PreparedKernel {
  public:
-  CachedAttention(const Problem& problem, const Facts& facts)
+  CachedAttention(const Problem& problem, const CachedFacts& facts)
       : group_(problem.group),
-        operands_(*problem.group),
+        cache_(problem, facts),
         f_(facts),
         kernels_(GetMicroKernels()),
         lanes_(problem.threads),
-        rows_(f_.block_queries() * f_.group()),
-        stride_(RoundUp(f_.keys, kernels_.nr) + kPadding) {}
+        is_few_(facts.has_few_rows()),
+        queries_(facts.block_queries()),
+        rows_(queries_ * f_.group()),
+        tile_(is_few_ ? kFewKeys : RoundUp(kTileKeys, kernels_.nr)),
+        stride_(tile_ + kPadding) {}
 
-  std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
+  std::vector<PackRequest> packs() const override { return cache_.operands().packs(*group_); }
 
   int64_t workspace_bytes() const override {
-    return 4 * (PanelFloats() + CacheFloats(1) + CacheFloats(2) + lanes_ * LaneFloats());
+    return 4 * (is_few_ ? RoundUp(heads() * Chunks() * PartFloats(), 16)
+                        : heads() * HeadPanelFloats()) +
+           4 * lanes_ * LaneFloats();
   }
 
   Status Launch(const LaunchArgs& args) const override {
+    int64_t most = 0;  // keys of a batch element
+    bool in_place = cache_.IsInPlace(args, 1) || !cache_.IsWritten(1);
+    in_place &= cache_.IsInPlace(args, 2) || !cache_.IsWritten(2);
     for (int64_t b = 0; b < f_.a.batch; ++b) {
-      const auto [valid, first_new] = LengthsOf(args, b);
+      const auto [valid, first_new] = cache_.LengthsOf(args, b);
       if (first_new < 0 || valid < 0 || first_new > f_.a.cache ||
           std::max(valid, first_new + f_.a.length) > f_.keys ||
           (!f_.bias_strides.empty() && valid > f_.total))
         return InvalidArgument("seqlens_k of batch element {} does not fit {} keys", b, f_.keys);
+      most = std::max({most, valid, first_new + f_.a.length});
     }
+    // What lies behind the last key is written where the new cache is other memory alone.
+    const int64_t keys = in_place ? most : f_.keys;
     auto& stream = static_cast<CpuStream&>(args.stream);
-    const int64_t heads = f_.a.batch * f_.a.kv_heads;
-    const bool few = f_.has_few_rows();
-    stream.ParallelFor(heads, [&](int64_t head, int lane) {
-      StoreHead(args, head);
-      few ? RunRows(args, head, 0, lane) : PackHead(args, head);
+    if (is_few_) return LaunchFew(args, stream, CeilDiv(keys, kChunkKeys));
+    const int64_t parts = CeilDiv(keys, tile_);
+    stream.ParallelFor(heads() * parts, [&](int64_t task, int lane) {
+      PackPart(args, task / parts, task % parts * tile_, lane);
     });
-    if (few) return OkStatus();
-    const int64_t blocks = CeilDiv(f_.a.length, f_.block_queries());
-    stream.ParallelFor(heads * blocks, [&](int64_t task, int lane) {
-      RunRows(args, task / blocks, task % blocks * f_.block_queries(), lane);
+    const int64_t blocks = CeilDiv(f_.a.length, queries_);
+    stream.ParallelFor(heads() * blocks, [&](int64_t task, int lane_index) {
+      // Later blocks see more keys: they come first.
+      const int64_t query = (blocks - 1 - task / heads()) * queries_;
+      const Block block = BlockOf(args, task % heads(), query);
+      const Lane lane = LaneOf(args, lane_index);
+      Rows rows = Start(args, block, lane, lane.y);
+      for (int64_t at = block.begin; at < block.end; at += tile_)
+        RunTile(args, block, lane, at, std::min(block.end, at + tile_), rows);
+      Finish(args, block, rows);
     });
     return OkStatus();
   }
 
  private:
-  int64_t SizeOf(size_t input) const { return input == 1 ? f_.a.size : f_.a.v_size; }
-  bool IsWritten(size_t output) const {
-    const std::vector<ir::ValueId>& outputs = group_->nodes()[0].outputs;
-    return output < outputs.size() && outputs[output] != ir::kAbsent;
-  }
+  int64_t heads() const { return f_.a.batch * f_.a.kv_heads; }
   int64_t HeadPanelFloats() const { return RoundUp(f_.keys, kernels_.nr) * f_.a.size; }
-  int64_t PanelFloats() const {
-    return f_.has_few_rows() ? 0 : RoundUp(f_.a.batch * f_.a.kv_heads * HeadPanelFloats(), 16);
+  /// Few rows.
+  int64_t Chunks() const { return CeilDiv(f_.keys, kChunkKeys); }
+  /// Results of a chunk: rows, and what is known of their scores.
+  int64_t PartFloats() const { return rows_ * (f_.a.v_size + 2); }
+  int64_t ValuePanelFloats() const {
+    return is_few_ || f_.a.v_size % 16 == 0 ? 0 : RoundUp(tile_ * kernels_.nr, 16);
   }
-  /// Of a new cache that is no output, and what reading whole vectors takes behind it.
-  int64_t CacheFloats(size_t output) const {
-    if (IsWritten(output)) return 0;
-    return RoundUp(f_.a.batch * f_.a.kv_heads * f_.keys * SizeOf(output), 16);
-  }
-  bool packs_values() const { return f_.a.v_size % 16 != 0; }
-  /// Queries, scores, results, a panel of values, pointers.
+  int64_t KeyFloats() const { return RoundUp(tile_ * std::max(f_.a.size, f_.a.v_size), 16); }
+  /// Queries, scores, results, rows of the cache, a panel of values, what is known of the rows,
+  /// factors, pointers.
   int64_t LaneFloats() const {
-    return RoundUp(rows_ * (f_.a.size + f_.a.v_size + stride_), 16) +
-           (packs_values() ? RoundUp(f_.keys * kernels_.nr, 16) : 0) + RoundUp(2 * rows_, 16);
-  }
-
-  Lengths LengthsOf(const LaunchArgs& args, int64_t batch) const {
-    const std::byte* from = operands_.input(args, 5);
-    const int64_t last = f_.length_type == DType::kI32
-                             ? reinterpret_cast<const int32_t*>(from)[batch]
-                             : reinterpret_cast<const int64_t*>(from)[batch];
-    return {last + 1, f_.a.length == f_.total ? 0 : last + 1 - f_.a.length};
-  }
-  const float* Input(const LaunchArgs& args, size_t i) const {
-    return reinterpret_cast<const float*>(operands_.input(args, i));
-  }
-  /// The new keys (1) or values (2) of a head, [keys, size].
-  float* CacheOf(const LaunchArgs& args, size_t output, int64_t head) const {
-    float* at = reinterpret_cast<float*>(operands_.output(args, output));
-    if (at == nullptr)
-      at = args.workspace.host<float>() + PanelFloats() + (output == 2 ? CacheFloats(1) : 0);
-    return at + head * f_.keys * SizeOf(output);
-  }
-
-  /// Past and new keys and values of a head, and zeros behind them.
-  void StoreHead(const LaunchArgs& args, int64_t head) const {
-    const int64_t batch = head / f_.a.kv_heads, kv = head % f_.a.kv_heads;
-    const int64_t first = LengthsOf(args, batch).first_new;
-    for (size_t i : {1, 2}) {
-      const int64_t size = SizeOf(i), row = f_.a.kv_heads * size;
-      float* to = CacheOf(args, i, head);
-      if (first > 0) std::copy_n(Input(args, i + 2) + head * f_.a.cache * size, first * size, to);
-      const float* from = Input(args, i) + batch * f_.a.length * row + kv * size;
-      for (int64_t n = 0; n < f_.a.length; ++n)
-        std::copy_n(from + n * row, size, to + (first + n) * size);
-      const int64_t end = first + f_.a.length;
-      std::fill(to + end * size, to + f_.keys * size, 0.0F);
-    }
-  }
-
-  void PackHead(const LaunchArgs& args, int64_t head) const {
-    const int64_t size = f_.a.size, end = LengthsOf(args, head / f_.a.kv_heads).valid;
-    const float* keys = CacheOf(args, 1, head);
-    float* panels = args.workspace.host<float>() + head * HeadPanelFloats();
-    for (int64_t n = 0; n < end; n += kernels_.nr) {
-      PackPanel({keys + n * size, 1, size}, size, std::min<int64_t>(kernels_.nr, end - n),
-                kernels_.nr, 1, panels + n * size);
-    }
+    return RoundUp(rows_ * (f_.a.size + f_.a.v_size + stride_), 16) + KeyFloats() + kPadding +
+           ValuePanelFloats() + RoundUp(6 * rows_, 16);
   }
 
   /// Where a lane's arrays lie.
   struct Lane {
-    float *q, *y, *scores, *panel;
+    float *q, *y, *scores, *keys, *panel, *known;
     const float** pointers;
   };
   Lane LaneOf(const LaunchArgs& args, int lane) const {
-    float* at = args.workspace.host<float>() + PanelFloats() + CacheFloats(1) + CacheFloats(2) +
-                lane * LaneFloats();
+    const int64_t before =
+        is_few_ ? RoundUp(heads() * Chunks() * PartFloats(), 16) : heads() * HeadPanelFloats();
+    float* at = args.workspace.host<float>() + before + lane * LaneFloats();
     float *y = at + rows_ * f_.a.size, *scores = y + rows_ * f_.a.v_size;
-    float* panel = at + RoundUp(rows_ * (f_.a.size + f_.a.v_size + stride_), 16);
-    float* rest = panel + (packs_values() ? RoundUp(f_.keys * kernels_.nr, 16) : 0);
-    return {at, y, scores, panel, reinterpret_cast<const float**>(rest)};
+    float* keys = at + RoundUp(rows_ * (f_.a.size + f_.a.v_size + stride_), 16);
+    float* panel = keys + KeyFloats() + kPadding;
+    float* known = panel + ValuePanelFloats();
+    return {at, y, scores, keys, panel, known, reinterpret_cast<const float**>(known + 4 * rows_)};
   }
 
-  /// C [rows, columns] = A [rows, depth] * B.
-  void Multiply(const Lane& lane, const EvenRows& a, int64_t rows, BlockArgs work, float* c) const {
-    TileSpan tiles[kBlockRows];
-    work.tiles = CutTiles(kernels_.mr, a, rows, c, work.c_stride, lane.pointers, tiles);
-    RunBlock(kernels_, work);
+  /// Queries of a key head: `first` of them in the sequence, keys [begin, end) that any of them
+  /// sees.
+  struct Block {
+    int64_t head, query, queries;
+    KeyLengths lengths;
+    int64_t begin, end;
+  };
+  Block BlockOf(const LaunchArgs& args, int64_t head, int64_t query) const {
+    Block block = {head,
+                   query,
+                   std::min(queries_, f_.a.length - query),
+                   cache_.LengthsOf(args, head / f_.a.kv_heads),
+                   0,
+                   0};
+    const int64_t position = block.lengths.first_new + query;
+    // Panels begin at multiples.
+    block.begin = f_.FirstSeen(position) / kernels_.nr * kernels_.nr;
+    block.end = std::min(position + block.queries, block.lengths.valid);
+    return block;
   }
 
-  /// Scores become weights: those of keys outside [begin, end), counted from `at`, are zero.
-  void Weigh(const LaunchArgs& args, float* s, int64_t at, int64_t count, int64_t begin,
-             int64_t end, int64_t bias_at) const {
-    begin = std::clamp<int64_t>(begin - at, 0, count);
-    end = std::clamp<int64_t>(end - at, begin, count);
-    std::fill(s, s + begin, 0.0F);
-    std::fill(s + end, s + count, 0.0F);
-    if (begin == end) return;
-    if (f_.a.softcap != 0) CapScores(static_cast<float>(f_.a.softcap), end - begin, s + begin);
-    if (!f_.bias_strides.empty()) {
-      const float* bias = Input(args, 7) + bias_at + at * f_.bias_strides[3];
-      for (int64_t i = begin; i < end; ++i) s[i] += bias[i * f_.bias_strides[3]];
-    }
-    SoftmaxRow(s + begin, s + begin, end - begin, false);
-  }
-
-  /// Results of a block of queries, for the heads that share key head `head`.
-  void RunRows(const LaunchArgs& args, int64_t head, int64_t query, int lane_index) const {
-    auto* out = reinterpret_cast<float*>(operands_.output(args, 0));
-    if (out == nullptr) return;
-    const int64_t batch = head / f_.a.kv_heads, kv = head % f_.a.kv_heads, group = f_.group();
-    const int64_t queries = std::min(f_.block_queries(), f_.a.length - query);
-    const Lengths lengths = LengthsOf(args, batch);
-    const Lane lane = LaneOf(args, lane_index);
+  /// What is known of the rows of a block: results so far, and their scores.
+  struct Rows {
+    float* y;
+    TiledRow* known;
+    float* factors;
+  };
+  /// The scaled queries of a block, and rows that have seen nothing.
+  Rows Start(const LaunchArgs& args, const Block& block, const Lane& lane, float* y) const {
+    const int64_t width = f_.group() * f_.a.size, row = f_.a.kv_heads * width;
+    const int64_t batch = block.head / f_.a.kv_heads, kv = block.head % f_.a.kv_heads;
+    const float* q = Input(args, 0) + (batch * f_.a.length + block.query) * row + kv * width;
     const auto scale = static_cast<float>(f_.a.scale);
-    const int64_t q_row = f_.a.q_heads * f_.a.size, y_row = f_.a.q_heads * f_.a.v_size;
-    const float* q = Input(args, 0) + (batch * f_.a.length + query) * q_row;
-    for (int64_t i = 0; i < queries; ++i) {
-      const float* from = q + i * q_row + kv * group * f_.a.size;
-      for (int64_t d = 0; d < group * f_.a.size; ++d)
-        lane.q[i * group * f_.a.size + d] = scale * from[d];
+    for (int64_t i = 0; i < block.queries; ++i) {
+      for (int64_t d = 0; d < width; ++d) lane.q[i * width + d] = scale * q[i * row + d];
     }
-    const auto begin_of = [&](int64_t position) {
-      return f_.a.window > 0 ? std::max<int64_t>(position - f_.a.window + 1, 0) : 0;
-    };
-    const int64_t position = lengths.first_new + query;
-    const int64_t begin = begin_of(position) / kernels_.nr * kernels_.nr;
-    const int64_t end = std::min(position + queries, lengths.valid);
-    if (begin < end) {
-      Score(args, lane, head, queries * group, begin, end);
-      for (int64_t r = 0; r < queries * group; ++r) {
-        const int64_t at = position + r / group;
-        int64_t bias_at = 0;
-        if (!f_.bias_strides.empty())
-          bias_at = batch * f_.bias_strides[0] + (kv * group + r % group) * f_.bias_strides[1] +
-                    (query + r / group) * f_.bias_strides[2];
-        Weigh(args, lane.scores + r * stride_, begin, end - begin, begin_of(at),
-              std::min(at + 1, lengths.valid), bias_at);
-      }
-      Combine(args, lane, head, queries * group, begin, end);
-    } else {
-      std::fill_n(lane.y, queries * group * f_.a.v_size, 0.0F);
-    }
-    for (int64_t i = 0; i < queries; ++i)
-      std::copy_n(lane.y + i * group * f_.a.v_size, group * f_.a.v_size,
-                  out + (batch * f_.a.length + query + i) * y_row + kv * group * f_.a.v_size);
+    const int64_t rows = block.queries * f_.group();
+    Rows started = {y, reinterpret_cast<TiledRow*>(lane.known), lane.known + 2 * rows_};
+    std::fill_n(y, rows * f_.a.v_size, 0.0F);
+    std::fill_n(started.known, rows, TiledRow());
+    return started;
   }
 
-  void Score(const LaunchArgs& args, const Lane& lane, int64_t head, int64_t rows, int64_t begin,
-             int64_t end) const {
+  /// Keys [begin, end), at most a tile, all of them stored.
+  void RunTile(const LaunchArgs& args, const Block& block, const Lane& lane, int64_t begin,
+               int64_t end, const Rows& rows) const {
+    const int64_t count = block.queries * f_.group(), keys = end - begin;
+    Score(args, block, lane, begin, keys, count);
+    for (int64_t r = 0; r < count; ++r) {
+      const int64_t position = block.lengths.first_new + block.query + r / f_.group();
+      const int64_t first = std::clamp<int64_t>(f_.FirstSeen(position) - begin, 0, keys);
+      const int64_t last =
+          std::clamp<int64_t>(std::min(position + 1, block.lengths.valid) - begin, first, keys);
+      float* s = lane.scores + r * stride_;
+      std::fill(s, s + first, 0.0F);
+      std::fill(s + last, s + keys, 0.0F);
+      rows.factors[r] = 1;
+      if (first == last) continue;
+      if (f_.a.softcap != 0) CapScores(static_cast<float>(f_.a.softcap), last - first, s + first);
+      if (!f_.bias_strides.empty()) AddBias(args, block, r, begin, first, last, s);
+      rows.factors[r] = WeighTile(s + first, last - first, rows.known[r]);
+    }
+    Combine(args, block, lane, begin, keys, count, rows);
+  }
+
+  void AddBias(const LaunchArgs& args, const Block& block, int64_t row, int64_t begin,
+               int64_t first, int64_t last, float* s) const {
+    const Dims& strides = f_.bias_strides;
+    const int64_t batch = block.head / f_.a.kv_heads, kv = block.head % f_.a.kv_heads;
+    const float* bias = Input(args, 7) + batch * strides[0] +
+                        (kv * f_.group() + row % f_.group()) * strides[1] +
+                        (block.query + row / f_.group()) * strides[2] + begin * strides[3];
+    for (int64_t i = first; i < last; ++i) s[i] += bias[i * strides[3]];
+  }
+
+  void Finish(const LaunchArgs& args, const Block& block, const Rows& rows) const {
+    auto* out = reinterpret_cast<float*>(cache_.operands().output(args, 0));
+    if (out == nullptr) return;
+    const int64_t size = f_.a.v_size, batch = block.head / f_.a.kv_heads;
+    const int64_t head = block.head % f_.a.kv_heads * f_.group();
+    for (int64_t r = 0; r < block.queries * f_.group(); ++r) {
+      float* to = out + ((batch * f_.a.length + block.query + r / f_.group()) * f_.a.q_heads +
+                         head + r % f_.group()) *
+                            size;
+      // A row that sees no key is zero; one whose scores are all -infinity has no value.
+      const int64_t position = block.lengths.first_new + block.query + r / f_.group();
+      const bool sees = f_.FirstSeen(position) < block.lengths.valid;
+      const float factor = sees ? 1 / rows.known[r].sum : 0.0F;
+      for (int64_t d = 0; d < size; ++d) to[d] = rows.y[r * size + d] * factor;
+    }
+  }
+
+  void Score(const LaunchArgs& args, const Block& block, const Lane& lane, int64_t begin,
+             int64_t keys, int64_t rows) const {
     const int64_t size = f_.a.size;
-    if (f_.has_few_rows())
-      return ScoreRows(lane.q, rows, size, CacheOf(args, 1, head) + begin * size, end - begin,
+    if (is_few_)
+      return ScoreRows(lane.q, rows, size,
+                       cache_.Rows(args, 1, block.head, begin, begin + keys, lane.keys), keys,
                        stride_, lane.scores);
     BlockArgs work;
     work.depth = size;
-    work.b = args.workspace.host<float>() + head * HeadPanelFloats() + begin * size;
-    work.columns = end - begin;
+    work.b = args.workspace.host<float>() + block.head * HeadPanelFloats() + begin * size;
+    work.columns = keys;
     work.c_stride = stride_;
     Multiply(lane, {lane.q, size}, rows, work, lane.scores);
   }
 
-  void Combine(const LaunchArgs& args, const Lane& lane, int64_t head, int64_t rows, int64_t begin,
-               int64_t end) const {
+  void Combine(const LaunchArgs& args, const Block& block, const Lane& lane, int64_t begin,
+               int64_t keys, int64_t count, const Rows& rows) const {
     const int64_t size = f_.a.v_size;
-    const float* values = CacheOf(args, 2, head) + begin * size;
+    const float* values = cache_.Rows(args, 2, block.head, begin, begin + keys, lane.keys);
+    if (is_few_)
+      return AddValues(lane.scores, count, stride_, values, size, keys, rows.factors, rows.y);
+    for (int64_t r = 0; r < count; ++r) {
+      for (int64_t d = 0; d < size; ++d) rows.y[r * size + d] *= rows.factors[r];
+    }
     BlockArgs work;
-    work.depth = end - begin;
+    work.depth = keys;
     work.c_stride = size;
     work.b = values;
     work.b_step = size;
     work.columns = size;
-    if (!packs_values()) return Multiply(lane, {lane.scores, stride_}, rows, work, lane.y);
+    work.accumulate = true;
+    if (size % 16 == 0) return Multiply(lane, {lane.scores, stride_}, count, work, rows.y);
     // Whole vectors would read behind the last row.
     work.b = lane.panel;
     work.b_step = 0;
     for (int64_t n = 0; n < size; n += kernels_.nr) {
       work.columns = std::min<int64_t>(kernels_.nr, size - n);
-      PackPanel({values + n, size}, end - begin, work.columns, kernels_.nr, 1, lane.panel);
-      Multiply(lane, {lane.scores, stride_}, rows, work, lane.y + n);
+      PackPanel({values + n, size}, keys, work.columns, kernels_.nr, 1, lane.panel);
+      Multiply(lane, {lane.scores, stride_}, count, work, rows.y + n);
     }
+  }
+
+  /// C [rows, columns] = A [rows, depth] * B, or what `work` says is added.
+  void Multiply(const Lane& lane, const EvenRows& a, int64_t rows, BlockArgs work, float* c) const {
+    TileSpan tiles[CachedFacts::kBlockRows];
+    work.tiles = CutTiles(kernels_.mr, a, rows, c, work.c_stride, lane.pointers, tiles);
+    RunBlock(kernels_, work);
+  }
+
+  /// Stores a tile of a head and packs its keys.
+  void PackPart(const LaunchArgs& args, int64_t head, int64_t begin, int lane) const {
+    const int64_t size = f_.a.size, end = std::min(begin + tile_, f_.keys);
+    for (size_t operand : {1, 2}) cache_.Store(args, operand, head, begin, end);
+    const KeyLengths lengths = cache_.LengthsOf(args, head / f_.a.kv_heads);
+    const int64_t stop = std::min(end, lengths.valid);
+    if (stop <= begin) return;
+    const float* keys = cache_.Rows(args, 1, head, begin, stop, LaneOf(args, lane).keys);
+    float* panels = args.workspace.host<float>() + head * HeadPanelFloats();
+    for (int64_t n = begin; n < stop; n += kernels_.nr)
+      PackPanel({keys + (n - begin) * size, 1, size}, size,
+                std::min<int64_t>(kernels_.nr, stop - n), kernels_.nr, 1, panels + n * size);
+  }
+
+  Status LaunchFew(const LaunchArgs& args, CpuStream& stream, int64_t chunks) const {
+    stream.ParallelFor(heads() * chunks, [&](int64_t task, int lane) {
+      RunChunk(args, task / chunks, task % chunks, chunks, LaneOf(args, lane));
+    });
+    if (chunks == 1) return OkStatus();
+    stream.ParallelFor(heads(), [&](int64_t head, int) { JoinChunks(args, head, chunks); });
+    return OkStatus();
+  }
+
+  /// Where a chunk of a head leaves its results.
+  Rows PartOf(const LaunchArgs& args, int64_t head, int64_t chunk, int64_t chunks) const {
+    float* y = args.workspace.host<float>() + (head * chunks + chunk) * PartFloats();
+    return {y, reinterpret_cast<TiledRow*>(y + rows_ * f_.a.v_size), nullptr};
+  }
+
+  /// Stores a chunk of a head, and computes what it gives the rows.
+  void RunChunk(const LaunchArgs& args, int64_t head, int64_t chunk, int64_t chunks,
+                const Lane& lane) const {
+    const Block block = BlockOf(args, head, 0);
+    Rows rows = Start(args, block, lane, PartOf(args, head, chunk, chunks).y);
+    const int64_t begin = chunk * kChunkKeys, end = std::min(f_.keys, begin + kChunkKeys);
+    for (int64_t at = begin; at < end; at += tile_) {
+      const int64_t stop = std::min(end, at + tile_);
+      for (size_t operand : {1, 2}) cache_.Store(args, operand, head, at, stop);
+      const int64_t first = std::max(at, block.begin), last = std::min(stop, block.end);
+      if (first < last) RunTile(args, block, lane, first, last, rows);
+    }
+    if (chunks == 1) return Finish(args, block, rows);
+    std::copy_n(rows.known, rows_, PartOf(args, head, chunk, chunks).known);
+  }
+
+  /// The results of all chunks become those of the first, and those the output.
+  void JoinChunks(const LaunchArgs& args, int64_t head, int64_t chunks) const {
+    const Rows sum = PartOf(args, head, 0, chunks);
+    const int64_t size = f_.a.v_size;
+    for (int64_t chunk = 1; chunk < chunks; ++chunk) {
+      const Rows part = PartOf(args, head, chunk, chunks);
+      for (int64_t r = 0; r < rows_; ++r) {
+        TiledRow &to = sum.known[r], &from = part.known[r];
+        const float max = std::max(to.max, from.max);
+        const float kept = RescaleOf(to.max, max), added = RescaleOf(from.max, max);
+        for (int64_t d = 0; d < size; ++d)
+          sum.y[r * size + d] = kept * sum.y[r * size + d] + added * part.y[r * size + d];
+        to = {max, kept * to.sum + added * from.sum};
+      }
+    }
+    Finish(args, BlockOf(args, head, 0), sum);
+  }
+
+  const float* Input(const LaunchArgs& args, size_t i) const {
+    return reinterpret_cast<const float*>(cache_.operands().input(args, i));
   }
 
   std::shared_ptr<const ir::Graph> group_;
-  NodeOperands operands_;
-  Facts f_;
+  CachedKeys cache_;
+  CachedFacts f_;
   const MicroKernels& kernels_;
   int64_t lanes_;
-  int64_t rows_;    // most of a block
-  int64_t stride_;  // between rows of scores
+  bool is_few_;
+  int64_t queries_, rows_;  // most of a block
+  int64_t tile_;            // keys
+  int64_t stride_;          // between rows of scores
 };
 
-Result<Facts> Read(const ir::Graph& group, const Device&) {
-  if (group.nodes().size() != 1 || group.nodes()[0].op != "GroupQueryAttention"_op)
-    return Unsupported("computes GroupQueryAttention only");
-  const ir::Node& node = group.nodes()[0];
-  const auto shape = [&](size_t i) -> const Shape& { return *group.value(node.inputs[i]).shape; };
-  const auto& total = group.value(node.inputs[6]).constant;
-  if (total == nullptr) return Unsupported("the number of keys is not known");
-  const bool has_past = node.input(3) != ir::kAbsent;
-  Facts facts;
-  ASSIGN_OR_RETURN(facts.a, ops::ReadGroupQuery(node, shape(0), shape(1), shape(2),
-                                                has_past ? &shape(3) : nullptr));
-  if (shape(0).elements() * shape(2).elements() == 0) return Unsupported("nothing to compute");
-  if (facts.group() > kBlockRows) return Unsupported("more than {} heads to a key", kBlockRows);
-  for (size_t i : {0, 1, 2, 3, 4, 7}) {
-    const ir::ValueId id = node.input(i);
-    if (id != ir::kAbsent && group.value(id).is_constant() && group.value(id).dtype != DType::kF32)
-      return Unsupported("a constant that is not f32");
-    if (id != ir::kAbsent && group.value(id).dtype == DType::kF64)
-      return Unsupported("f64 is not computed in fp32");
-  }
-  facts.total = total->GetInt(0);
-  facts.keys = std::max(facts.total, facts.a.cache);
-  facts.length_type = group.value(node.inputs[5]).dtype;
-  if (facts.length_type != DType::kI32 && facts.length_type != DType::kI64)
-    return Unsupported("lengths of type {}", DTypeName(facts.length_type));
-  if (node.input(7) != ir::kAbsent) {
-    facts.bias_strides = RowMajorStrides(shape(7));
-    for (int i = 0; i < 4; ++i) {
-      if (shape(7)[i] == 1) facts.bias_strides[i] = 0;
-    }
-  }
-  return facts;
-}
-
-Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&, const Device&) {
-  StateAssignment states = RowMajorStates(group);
-  for (State& state : states.inputs) {
-    if (IsFloat(state.storage)) state.storage = DType::kF32;
-  }
-  for (State& state : states.outputs) state.storage = DType::kF32;
-  return std::vector<StateAssignment>{std::move(states)};
-}
-
-constexpr Family<Facts> kFamily{.read = Read,
-                                .states = States,
-                                .prepare = Make<CachedAttention>,
-                                .taste = Always<10>,
-                                .reads_callers_memory = true};
+constexpr Family<CachedFacts> kFamily{.read = ReadCached,
+                                      .states = CachedStates,
+                                      .prepare = Make<CachedAttention>,
+                                      .taste = Always<10>,
+                                      .reads_callers_memory = true};
 
 }  // namespace
 
 extern const KernelDesc kCpuAttentionCached;
-const KernelDesc kCpuAttentionCached = {.name = "cpu.attention.cached", .match = MatchAs<kFamily>};
+const KernelDesc kCpuAttentionCached = {
+    .name = "cpu.attention.cached", .version = 2, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

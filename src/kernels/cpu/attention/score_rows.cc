@@ -1,6 +1,7 @@
 #include "kernels/cpu/attention/score_rows.h"
 
 #include <algorithm>
+#include <cmath>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/attention/score_rows.cc"
@@ -65,6 +66,100 @@ void CapScoresOnTarget(float cap, int64_t n, float* s) {
   }
 }
 
+float WeighTileOnTarget(float* s, int64_t n, float* max, float* sum) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto most = hn::Set(d, *max);
+  for (int64_t i = 0; i < n; i += lanes) {
+    const int64_t left = n - i;
+    const auto x = left < lanes
+                       ? hn::IfThenElse(hn::FirstN(d, left), LoadSomeFloats(d, s + i, left), most)
+                       : hn::LoadU(d, s + i);
+    most = hn::Max(most, x);
+  }
+  const float before = *max;
+  *max = hn::GetLane(hn::MaxOfLanes(d, most));
+  const auto shift = hn::Set(d, std::isinf(*max) ? 0.0f : *max);
+  auto total = hn::Zero(d);
+  for (int64_t i = 0; i < n; i += lanes) {
+    const int64_t left = n - i;
+    if (left < lanes) {
+      const auto e = Exp(d, hn::Sub(LoadSomeFloats(d, s + i, left), shift));
+      StoreSomeFloats(d, e, s + i, left);
+      total = hn::Add(total, hn::IfThenElseZero(hn::FirstN(d, left), e));
+    } else {
+      const auto e = Exp(d, hn::Sub(hn::LoadU(d, s + i), shift));
+      hn::StoreU(e, d, s + i);
+      total = hn::Add(total, e);
+    }
+  }
+  const float factor = RescaleOf(before, *max);
+  *sum = *sum * factor + hn::GetLane(hn::SumOfLanes(d, total));
+  return factor;
+}
+
+/// kRows rows of `n` columns, at most kVectors vectors of them, the last one in part.
+template <int kRows, int kVectors>
+void AddColumns(const float* w, int64_t stride, const float* v, int64_t v_size, int64_t keys,
+                const float* factors, float* y, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  hn::Vec<hn::ScalableTag<float>> sum[kRows][kVectors];
+  const int64_t last = n - (kVectors - 1) * lanes;
+  const bool whole = last == lanes;
+  const auto load = [&](const float* from, int j) {
+    return j + 1 < kVectors || whole ? hn::LoadU(d, from + j * lanes)
+                                     : LoadSomeFloats(d, from + j * lanes, last);
+  };
+  for (int r = 0; r < kRows; ++r) {
+    for (int j = 0; j < kVectors; ++j)
+      sum[r][j] = hn::Mul(load(y + r * v_size, j), hn::Set(d, factors[r]));
+  }
+  for (int64_t i = 0; i < keys; ++i) {
+    hn::Vec<hn::ScalableTag<float>> weight[kRows];
+    for (int r = 0; r < kRows; ++r) weight[r] = hn::Set(d, w[r * stride + i]);
+    for (int j = 0; j < kVectors; ++j) {
+      const auto x = load(v + i * v_size, j);
+      for (int r = 0; r < kRows; ++r) sum[r][j] = hn::MulAdd(weight[r], x, sum[r][j]);
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int j = 0; j < kVectors; ++j) {
+      float* to = y + r * v_size + j * lanes;
+      if (j + 1 < kVectors || whole)
+        hn::StoreU(sum[r][j], d, to);
+      else
+        StoreSomeFloats(d, sum[r][j], to, last);
+    }
+  }
+}
+
+/// Sums of kRows rows wait in registers: four vectors of each, or two where there are 16 registers.
+template <int kRows>
+void AddRows(const float* w, int64_t stride, const float* v, int64_t v_size, int64_t keys,
+             const float* factors, float* y) {
+  constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
+  constexpr int64_t kMost = (HWY_TARGET == HWY_AVX2 && kRows > 3 ? 2 : 4) * kLanes;
+  for (int64_t at = 0; at < v_size; at += kMost) {
+    const int64_t n = v_size - at < kMost ? v_size - at : kMost;
+    const int64_t vectors = (n + kLanes - 1) / kLanes;
+    const auto add = vectors == 1   ? AddColumns<kRows, 1>
+                     : vectors == 2 ? AddColumns<kRows, 2>
+                     : vectors == 3 ? AddColumns<kRows, 3>
+                                    : AddColumns<kRows, 4>;
+    add(w, stride, v + at, v_size, keys, factors, y + at, n);
+  }
+}
+
+void AddValuesOnTarget(const float* w, int64_t rows, int64_t stride, const float* v, int64_t v_size,
+                       int64_t keys, const float* factors, float* y) {
+  constexpr decltype(&AddRows<1>) kOf[] = {AddRows<1>, AddRows<2>, AddRows<3>, AddRows<4>};
+  for (int64_t r = 0; r < rows; r += 4) {
+    const int64_t count = rows - r < 4 ? rows - r : 4;
+    kOf[count - 1](w + r * stride, stride, v, v_size, keys, factors + r, y + r * v_size);
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace fettle::kernels
 HWY_AFTER_NAMESPACE();
@@ -74,6 +169,8 @@ namespace fettle::kernels {
 
 HWY_EXPORT(ScoreRowsOnTarget);
 HWY_EXPORT(CapScoresOnTarget);
+HWY_EXPORT(WeighTileOnTarget);
+HWY_EXPORT(AddValuesOnTarget);
 
 void ScoreRows(const float* q, int64_t rows, int64_t size, const float* k, int64_t keys,
                int64_t stride, float* s) {
@@ -82,6 +179,19 @@ void ScoreRows(const float* q, int64_t rows, int64_t size, const float* k, int64
 
 void CapScores(float cap, int64_t n, float* s) {
   HWY_DYNAMIC_DISPATCH(CapScoresOnTarget)(cap, n, s);
+}
+
+float WeighTile(float* s, int64_t n, TiledRow& row) {
+  return HWY_DYNAMIC_DISPATCH(WeighTileOnTarget)(s, n, &row.max, &row.sum);
+}
+
+float RescaleOf(float from, float to) {
+  return from == to ? 1.0F : std::exp(from - (std::isinf(to) ? 0.0F : to));
+}
+
+void AddValues(const float* w, int64_t rows, int64_t stride, const float* v, int64_t v_size,
+               int64_t keys, const float* factors, float* y) {
+  HWY_DYNAMIC_DISPATCH(AddValuesOnTarget)(w, rows, stride, v, v_size, keys, factors, y);
 }
 
 }  // namespace fettle::kernels

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 namespace fettle::kernels {
 
@@ -13,5 +14,24 @@ void ScoreRows(const float* q, int64_t rows, int64_t size, const float* k, int64
 
 /// s = cap * tanh(s / cap) of `n` scores.
 void CapScores(float cap, int64_t n, float* s);
+
+/// The softmax of a row whose scores come in tiles: the greatest so far, and the sum of the
+/// exponentials of what lies below it ("online softmax": Milakov and Gimelshein, 2018).
+struct TiledRow {
+  float max = -std::numeric_limits<float>::infinity();
+  float sum = 0;
+};
+
+/// The `n` scores of the next tile become weights, which `row` counts. Returns by what results of
+/// the tiles before have to be multiplied.
+float WeighTile(float* s, int64_t n, TiledRow& row);
+
+/// What a part whose greatest score was `from` has to be multiplied by where it is `to`, no less.
+float RescaleOf(float from, float to);
+
+/// y[r * v_size + d] = factors[r] * y[r * v_size + d] + the sum of w[r * stride + i] *
+/// v[i * v_size + d] over `keys` keys, for few rows: `v` is read once for four of them.
+void AddValues(const float* w, int64_t rows, int64_t stride, const float* v, int64_t v_size,
+               int64_t keys, const float* factors, float* y);
 
 }  // namespace fettle::kernels

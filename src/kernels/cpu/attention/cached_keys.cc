@@ -1,0 +1,156 @@
+#include "kernels/cpu/attention/cached_keys.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/cpu/simd/storage.h"
+#include "ops/op.h"
+
+namespace fettle::kernels {
+
+CachedKeys::CachedKeys(const Problem& problem, const CachedFacts& facts)
+    : operands_(*problem.group), f_(facts) {
+  const ir::Node& node = problem.node();
+  for (size_t i : {1, 2}) {
+    written_[i - 1] = i < node.outputs.size() && node.outputs[i] != ir::kAbsent;
+    if (written_[i - 1])
+      cache_[i - 1] = OutputState(*problem.group, problem.states, i).storage;
+    else if (node.input(i + 2) != ir::kAbsent)
+      cache_[i - 1] = InputState(*problem.group, problem.states, i + 2).storage;
+  }
+}
+
+KeyLengths CachedKeys::LengthsOf(const LaunchArgs& args, int64_t batch) const {
+  const std::byte* from = operands_.input(args, 5);
+  const int64_t last = f_.length_type == DType::kI32
+                           ? reinterpret_cast<const int32_t*>(from)[batch]
+                           : reinterpret_cast<const int64_t*>(from)[batch];
+  return {last + 1, f_.a.length == f_.total ? 0 : last + 1 - f_.a.length};
+}
+
+bool CachedKeys::IsInPlace(const LaunchArgs& args, size_t operand) const {
+  return IsWritten(operand) && f_.a.cache == f_.keys &&
+         operands_.input(args, operand + 2) == operands_.output(args, operand);
+}
+
+const float* CachedKeys::NewRows(const LaunchArgs& args, size_t operand, int64_t head) const {
+  const int64_t batch = head / f_.a.kv_heads, kv = head % f_.a.kv_heads;
+  return reinterpret_cast<const float*>(operands_.input(args, operand)) +
+         (batch * f_.a.length * f_.a.kv_heads + kv) * SizeOf(operand);
+}
+
+void CachedKeys::Store(const LaunchArgs& args, size_t operand, int64_t head, int64_t begin,
+                       int64_t end) const {
+  if (!IsWritten(operand)) return;
+  const int64_t size = SizeOf(operand), bytes = size * Width(operand);
+  const int64_t first = LengthsOf(args, head / f_.a.kv_heads).first_new;
+  const int64_t last = first + f_.a.length;
+  const bool in_place = IsInPlace(args, operand);
+  std::byte* to = operands_.output(args, operand) + head * f_.keys * bytes;
+  if (const int64_t stop = std::min(end, first); begin < stop && !in_place)
+    std::memcpy(to + begin * bytes,
+                operands_.input(args, operand + 2) + (head * f_.a.cache + begin) * bytes,
+                (stop - begin) * bytes);
+  const float* from = NewRows(args, operand, head);
+  for (int64_t n = std::max(begin, first); n < std::min(end, last); ++n)
+    ConvertRow(DType::kF32,
+               reinterpret_cast<const std::byte*>(from + (n - first) * f_.a.kv_heads * size),
+               cache_[operand - 1], to + n * bytes, size);
+  if (const int64_t start = std::max(begin, last); start < end && !in_place)
+    std::memset(to + start * bytes, 0, (end - start) * bytes);
+}
+
+const float* CachedKeys::Rows(const LaunchArgs& args, size_t operand, int64_t head, int64_t begin,
+                              int64_t end, float* scratch) const {
+  const int64_t size = SizeOf(operand), bytes = size * Width(operand);
+  const auto widened = [&](const std::byte* from, int64_t rows, float* to) -> const float* {
+    if (!is_half(operand)) return reinterpret_cast<const float*>(from);
+    ConvertRow(DType::kF16, from, DType::kF32, reinterpret_cast<std::byte*>(to), rows * size);
+    return to;
+  };
+  if (IsWritten(operand))
+    return widened(operands_.output(args, operand) + (head * f_.keys + begin) * bytes, end - begin,
+                   scratch);
+  const int64_t first = LengthsOf(args, head / f_.a.kv_heads).first_new;
+  const int64_t stop = std::clamp(first, begin, end);
+  if (begin < stop) {
+    const std::byte* past = operands_.input(args, operand + 2);
+    const float* rows = widened(past + (head * f_.a.cache + begin) * bytes, stop - begin, scratch);
+    if (stop == end) return rows;
+    if (rows != scratch) std::copy_n(rows, (stop - begin) * size, scratch);
+  }
+  const float* from = NewRows(args, operand, head);
+  for (int64_t n = stop; n < end; ++n)
+    std::copy_n(from + (n - first) * f_.a.kv_heads * size, size, scratch + (n - begin) * size);
+  return scratch;
+}
+
+Result<CachedFacts> ReadCached(const ir::Graph& group, const Device&) {
+  if (group.nodes().size() != 1 || group.nodes()[0].op != "GroupQueryAttention"_op)
+    return Unsupported("computes GroupQueryAttention only");
+  const ir::Node& node = group.nodes()[0];
+  const auto shape = [&](size_t i) -> const Shape& { return *group.value(node.inputs[i]).shape; };
+  const auto& total = group.value(node.inputs[6]).constant;
+  if (total == nullptr) return Unsupported("the number of keys is not known");
+  const bool has_past = node.input(3) != ir::kAbsent;
+  CachedFacts facts;
+  ASSIGN_OR_RETURN(facts.a, ops::ReadGroupQuery(node, shape(0), shape(1), shape(2),
+                                                has_past ? &shape(3) : nullptr));
+  if (shape(0).elements() * shape(2).elements() == 0) return Unsupported("nothing to compute");
+  if (facts.group() > CachedFacts::kBlockRows)
+    return Unsupported("more than {} heads to a key", CachedFacts::kBlockRows);
+  for (size_t i : {0, 1, 2, 3, 4, 7}) {
+    const ir::ValueId id = node.input(i);
+    if (id != ir::kAbsent && group.value(id).is_constant() && group.value(id).dtype != DType::kF32)
+      return Unsupported("a constant that is not f32");
+    if (id != ir::kAbsent && group.value(id).dtype == DType::kF64)
+      return Unsupported("f64 is not computed in fp32");
+  }
+  facts.total = total->GetInt(0);
+  facts.keys = std::max(facts.total, facts.a.cache);
+  facts.length_type = group.value(node.inputs[5]).dtype;
+  if (facts.length_type != DType::kI32 && facts.length_type != DType::kI64)
+    return Unsupported("lengths of type {}", DTypeName(facts.length_type));
+  if (node.input(7) != ir::kAbsent) {
+    facts.bias_strides = RowMajorStrides(shape(7));
+    for (int i = 0; i < 4; ++i) {
+      if (shape(7)[i] == 1) facts.bias_strides[i] = 0;
+    }
+  }
+  return facts;
+}
+
+Result<std::vector<StateAssignment>> CachedStates(const ir::Graph& group, const CachedFacts&,
+                                                  const Device&) {
+  const ir::Node& node = group.nodes()[0];
+  // Where operand `id` is among those of the group; their number: it is absent, or a constant.
+  const auto at = [](const std::vector<ir::ValueId>& ids, ir::ValueId id) {
+    return static_cast<size_t>(std::find(ids.begin(), ids.end(), id) - ids.begin());
+  };
+  const StateAssignment floats = WidenedStates(group);
+  std::vector<StateAssignment> listed;
+  for (const bool halves : {true, false}) {
+    for (const bool external : {false, true}) {
+      StateAssignment states = floats;
+      for (size_t i : {1, 2}) {
+        const size_t past = at(group.inputs, node.input(i + 2));
+        const size_t present =
+            i < node.outputs.size() ? at(group.outputs, node.outputs[i]) : states.outputs.size();
+        const bool is_half =
+            past < states.inputs.size() && group.value(group.inputs[past]).dtype == DType::kF16;
+        if (past < states.inputs.size()) {
+          if (halves && is_half) states.inputs[past].storage = DType::kF16;
+          states.inputs[past].external =
+              external && states.inputs[past].storage == group.value(group.inputs[past]).dtype;
+        }
+        if (present < states.outputs.size() && halves && is_half)
+          states.outputs[present].storage = DType::kF16;
+      }
+      if (std::find(listed.begin(), listed.end(), states) == listed.end())
+        listed.push_back(std::move(states));
+    }
+  }
+  return listed;
+}
+
+}  // namespace fettle::kernels
