@@ -98,38 +98,37 @@ float WeighTileOnTarget(float* s, int64_t n, float* max, float* sum) {
   return factor;
 }
 
-/// kRows rows of `n` columns, at most kVectors vectors of them, the last one in part.
+/// kRows rows of kVectors vectors of columns, or, of one vector, of its first `n` columns.
 template <int kRows, int kVectors>
 void AddColumns(const float* w, int64_t stride, const float* v, int64_t v_size, int64_t keys,
                 const float* factors, float* y, int64_t n) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   hn::Vec<hn::ScalableTag<float>> sum[kRows][kVectors];
-  const int64_t last = n - (kVectors - 1) * lanes;
-  const bool whole = last == lanes;
-  const auto load = [&](const float* from, int j) {
-    return j + 1 < kVectors || whole ? hn::LoadU(d, from + j * lanes)
-                                     : LoadSomeFloats(d, from + j * lanes, last);
+  const bool whole = kVectors > 1 || n == lanes;
+  const auto load = [&](const float* from) {
+    return whole ? hn::LoadU(d, from) : LoadSomeFloats(d, from, n);
   };
   for (int r = 0; r < kRows; ++r) {
     for (int j = 0; j < kVectors; ++j)
-      sum[r][j] = hn::Mul(load(y + r * v_size, j), hn::Set(d, factors[r]));
+      sum[r][j] = hn::Mul(load(y + r * v_size + j * lanes), hn::Set(d, factors[r]));
   }
+#pragma GCC unroll 1
   for (int64_t i = 0; i < keys; ++i) {
     hn::Vec<hn::ScalableTag<float>> weight[kRows];
     for (int r = 0; r < kRows; ++r) weight[r] = hn::Set(d, w[r * stride + i]);
     for (int j = 0; j < kVectors; ++j) {
-      const auto x = load(v + i * v_size, j);
+      const auto x = load(v + i * v_size + j * lanes);
       for (int r = 0; r < kRows; ++r) sum[r][j] = hn::MulAdd(weight[r], x, sum[r][j]);
     }
   }
   for (int r = 0; r < kRows; ++r) {
     for (int j = 0; j < kVectors; ++j) {
       float* to = y + r * v_size + j * lanes;
-      if (j + 1 < kVectors || whole)
+      if (whole)
         hn::StoreU(sum[r][j], d, to);
       else
-        StoreSomeFloats(d, sum[r][j], to, last);
+        StoreSomeFloats(d, sum[r][j], to, n);
     }
   }
 }
@@ -139,15 +138,13 @@ template <int kRows>
 void AddRows(const float* w, int64_t stride, const float* v, int64_t v_size, int64_t keys,
              const float* factors, float* y) {
   constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
-  constexpr int64_t kMost = (HWY_TARGET == HWY_AVX2 && kRows > 3 ? 2 : 4) * kLanes;
-  for (int64_t at = 0; at < v_size; at += kMost) {
-    const int64_t n = v_size - at < kMost ? v_size - at : kMost;
-    const int64_t vectors = (n + kLanes - 1) / kLanes;
-    const auto add = vectors == 1   ? AddColumns<kRows, 1>
-                     : vectors == 2 ? AddColumns<kRows, 2>
-                     : vectors == 3 ? AddColumns<kRows, 3>
-                                    : AddColumns<kRows, 4>;
-    add(w, stride, v + at, v_size, keys, factors, y + at, n);
+  constexpr int kMost = kLanes == 1 ? 1 : HWY_TARGET == HWY_AVX2 && kRows > 3 ? 2 : 4;
+  int64_t at = 0;
+  for (; kMost > 1 && at + kMost * kLanes <= v_size; at += kMost * kLanes)
+    AddColumns<kRows, kMost>(w, stride, v + at, v_size, keys, factors, y + at, kLanes);
+  for (; at < v_size; at += kLanes) {
+    AddColumns<kRows, 1>(w, stride, v + at, v_size, keys, factors, y + at,
+                         v_size - at < kLanes ? v_size - at : kLanes);
   }
 }
 
