@@ -58,6 +58,7 @@ extern const KernelDesc kCpuPoolRoi;
 extern const KernelDesc kCpuPoolUnpool;
 extern const KernelDesc kCpuPoolWindow;
 extern const KernelDesc kCpuQuantisedChannels;
+extern const KernelDesc kCpuQuantisedConvWinograd23;
 extern const KernelDesc kCpuQuantisedDepthwiseDot;
 extern const KernelDesc kCpuQuantisedDepthwiseNchwc;
 extern const KernelDesc kCpuQuantisedDepthwiseNhwc;
@@ -145,6 +146,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuPoolUnpool,
       &kCpuPoolWindow,
       &kCpuQuantisedChannels,
+      &kCpuQuantisedConvWinograd23,
       &kCpuQuantisedDepthwiseDot,
       &kCpuQuantisedDepthwiseNchwc,
       &kCpuQuantisedDepthwiseNhwc,

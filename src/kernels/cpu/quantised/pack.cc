@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/cpu/quantised_avx2/terms.h"
+#include "kernels/cpu/quantised_avx2/winograd_tile.h"
 
 namespace fettle::kernels {
 namespace {
@@ -222,7 +223,13 @@ PackRequest MakeQuantPack(const QuantisedGroup& q, const QuantLayout& layout,
     const QuantConstants named = QuantConstants::Of(present, constants);
     Packer packer(layout, named, out);
     packer.PackColumns(x_scale, y_scale);
-    layout.terms ? PackTerms(layout, named, out) : packer.PackPanels();
+    if (layout.terms) {
+      PackTerms(layout, named, out);
+    } else if (layout.winograd) {
+      PackWinograd(layout, named, out);
+    } else {
+      packer.PackPanels();
+    }
     return OkStatus();
   };
   return request;

@@ -29,6 +29,8 @@ struct QuantLayout {
   /// zero points, which take so many bytes.
   bool terms = false;
   int64_t term_bytes = 0;
+  /// Taps are the points of 3x3 filters (quantised_avx2/winograd_tile.h).
+  bool winograd = false;
 
   int64_t block() const { return ic_block == 0 ? ic : ic_block; }
   int64_t blocks() const { return ic_block == 0 ? 1 : (ic + ic_block - 1) / ic_block; }
