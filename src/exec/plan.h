@@ -49,6 +49,8 @@ struct Plan {
   std::vector<StepChain> chains;
   /// The kernels' preferences, nothing measured.
   bool is_default = false;
+  /// The input shapes ("x 1x3x32x320") of the plan whose decisions these are; empty: its own.
+  std::string carried_from;
 };
 
 /// The names of the nodes that a step computes, joined by '+'; empty for a conversion.

@@ -8,6 +8,7 @@
 #include "planner/choices.h"
 #include "planner/decision.h"
 #include "planner/same_bytes.h"
+#include "planner/small_steps.h"
 
 namespace fettle::planner {
 namespace {
@@ -41,11 +42,13 @@ Status CheckListed(const kernels::ParamSpace& space, const kernels::Params& para
 /// The plan as it grows, with the tensors in which each value exists.
 class Assembler {
  public:
-  Assembler(const ir::Graph& graph, const Decision& decision, const DeviceSet& devices, int threads)
+  Assembler(const ir::Graph& graph, const Decision& decision, const DeviceSet& devices, int threads,
+            ThreadsOfGroups counted)
       : graph_(graph),
         decision_(decision),
         devices_(devices),
         threads_(threads),
+        counted_(counted),
         cutter_(graph),
         tensors_of_(graph.values().size()),
         covered_(graph.nodes().size()) {}
@@ -116,10 +119,13 @@ class Assembler {
   }
 
   /// What the step's kernel makes of its group, and whether it takes the parameters.
-  static Status Match(const GroupDecision& group, const Device& device, exec::PlannedStep& step) {
+  Status Match(const GroupDecision& group, const Device& device, exec::PlannedStep& step) const {
     ASSIGN_OR_RETURN(step.match, kernels::MatchGroup(*step.kernel, step.problem.group, device));
     ASSIGN_OR_RETURN(step.states_index,
                      kernels::FindStates(*step.kernel, *step.match, step.problem.states));
+    if (counted_ == ThreadsOfGroups::kAnew)
+      step.problem.threads = ThreadsWorthWaking({step.kernel, step.match, step.states_index},
+                                                step.problem.group, threads_);
     const kernels::ParamSpace space = step.match->params(step.states_index, step.problem.threads);
     step.params = group.params.empty() ? space.usual : group.params;
     if (step.kernel->device() != DeviceKind::kCpu) RETURN_IF_ERROR(CheckListed(space, step.params));
@@ -187,6 +193,7 @@ class Assembler {
   const Decision& decision_;
   const DeviceSet& devices_;
   int threads_;
+  ThreadsOfGroups counted_;
   passes::GroupCutter cutter_;
   exec::Plan plan_;
   std::vector<std::vector<int>> tensors_of_;
@@ -196,8 +203,8 @@ class Assembler {
 }  // namespace
 
 Result<exec::Plan> Apply(const ir::Graph& graph, const Decision& decision, const DeviceSet& devices,
-                         int threads) {
-  return Assembler(graph, decision, devices, threads).Run();
+                         int threads, ThreadsOfGroups counted) {
+  return Assembler(graph, decision, devices, threads, counted).Run();
 }
 
 }  // namespace fettle::planner

@@ -30,6 +30,8 @@ struct Limits {
   /// The memory of tensors beside the CPU, where kernels leave a choice; kHost: any.
   MemoryKind memory = MemoryKind::kHost;
 
+  bool operator==(const Limits&) const = default;
+
   /// Why precision allows no kernel that computes so; empty: it does.
   std::string RefusalOf(kernels::Arithmetic arithmetic) const;
   /// What plans depend on beside threads, for keys; empty where there is the CPU alone and

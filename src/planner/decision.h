@@ -49,11 +49,15 @@ struct Decision {
   bool operator==(const Decision&) const = default;
 };
 
+/// On how many threads the groups of a decision run: as many as it says, or as many as are worth
+/// waking for the extents at hand (small_steps.h).
+enum class ThreadsOfGroups : uint8_t { kDecided, kAnew };
+
 /// Makes the plan that `decision` describes for a session of `threads`. Fails with kVersionMismatch
 /// where a kernel is gone, has another version or refuses its group, kCorrupt where groups do not
 /// cover the graph, or where chains are not of its steps.
 Result<exec::Plan> Apply(const ir::Graph& graph, const Decision& decision, const DeviceSet& devices,
-                         int threads);
+                         int threads, ThreadsOfGroups counted = ThreadsOfGroups::kDecided);
 
 /// Text form, a line for each item; parses back to an equal value. Parsing fails with kCorrupt,
 /// naming the line.

@@ -16,35 +16,27 @@ class Preferred final : public PlanSource {
   }
 };
 
-std::string InputShapes(const ir::Graph& segment) {
-  std::string text;
-  for (ir::ValueId id : segment.inputs) {
-    const ir::Value& value = segment.value(id);
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", value.name, value.shape->ToString());
-  }
-  return text;
-}
-
 class Book final : public PlanSource {
  public:
-  explicit Book(std::shared_ptr<const PlanBook> book) : book_(std::move(book)) {}
+  Book(std::shared_ptr<const PlanBook> book, std::shared_ptr<PlanSource> others)
+      : book_(std::move(book)), others_(std::move(others)) {}
 
   Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                              const Limits& limits) override {
-    if (limits.reference_only) return MakePlan(segment, devices, limits);
+    if (limits.reference_only) return others_->PlanFor(segment, devices, limits);
     const DecisionKey key = KeyIn(*book_, segment, devices, limits);
     std::string text = book_->Find(key);
     const bool similar = text.empty();
     if (similar) text = book_->FindSimilar(key);
     if (text.empty()) {
       WarnOfSettings(segment, devices, limits);
-      return MakePlan(segment, devices, limits);
+      return others_->PlanFor(segment, devices, limits);
     }
     Result<exec::Plan> plan = Try(segment, text, similar, devices, limits);
     if (!plan.ok()) {
       Log(LogLevel::kWarn, "the kept plan does not fit ({}): planned anew",
           plan.status().message());
-      return MakePlan(segment, devices, limits);
+      return others_->PlanFor(segment, devices, limits);
     }
     if (similar)
       Log(LogLevel::kWarn, "{}: not tuned for this shape; starts on the plan of another one",
@@ -69,10 +61,20 @@ class Book final : public PlanSource {
   }
 
   std::shared_ptr<const PlanBook> book_;
+  std::shared_ptr<PlanSource> others_;  // for what the book has no plan of
   std::atomic<bool> warned_ = false;
 };
 
 }  // namespace
+
+std::string InputShapes(const ir::Graph& segment) {
+  std::string text;
+  for (ir::ValueId id : segment.inputs) {
+    const ir::Value& value = segment.value(id);
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", value.name, value.shape->ToString());
+  }
+  return text;
+}
 
 std::shared_ptr<PlanSource> PreferredPlans() {
   static const auto plans = std::make_shared<Preferred>();
@@ -87,8 +89,9 @@ std::string MissedText(std::string_view settings) {
       settings, settings);
 }
 
-std::shared_ptr<PlanSource> PlansOf(std::shared_ptr<const PlanBook> book) {
-  return std::make_shared<Book>(std::move(book));
+std::shared_ptr<PlanSource> PlansOf(std::shared_ptr<const PlanBook> book,
+                                    std::shared_ptr<PlanSource> others) {
+  return std::make_shared<Book>(std::move(book), std::move(others));
 }
 
 }  // namespace fettle::planner

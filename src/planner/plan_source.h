@@ -25,9 +25,13 @@ class PlanSource {
 std::shared_ptr<PlanSource> PreferredPlans();
 
 /// The decisions of `book`. A graph of other extents starts on the plan of a similar one, with one
-/// warning through the log; where there is none, or it does not fit this build, PreferredPlans. One
-/// more warning names the settings (MissedSettings) with which there would be one.
-std::shared_ptr<PlanSource> PlansOf(std::shared_ptr<const PlanBook> book);
+/// warning through the log; where there is none, or it does not fit this build, those of `others`.
+/// One more warning names the settings (MissedSettings) with which there would be one.
+std::shared_ptr<PlanSource> PlansOf(std::shared_ptr<const PlanBook> book,
+                                    std::shared_ptr<PlanSource> others = PreferredPlans());
+
+/// "x 1x3x32x320, y 4": the inputs of `segment`.
+std::string InputShapes(const ir::Graph& segment);
 
 /// The warning of PlansOf for what MissedSettings says.
 std::string MissedText(std::string_view settings);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "passes/pipeline.h"
+#include "planner/carried_plans.h"
 
 namespace fettle::runtime {
 
@@ -35,7 +36,8 @@ Status CheckKinds(const std::vector<std::shared_ptr<const Device>>& accelerators
 
 std::shared_ptr<planner::PlanSource> PlansFor(const Model& model, const SessionOptions& options) {
   if (options.plans != nullptr) return options.plans;
-  return model.plans() == nullptr ? planner::PreferredPlans() : planner::PlansOf(model.plans());
+  std::shared_ptr<planner::PlanSource> carried = planner::CarriedPlans();
+  return model.plans() == nullptr ? carried : planner::PlansOf(model.plans(), carried);
 }
 
 planner::Limits LimitsOf(const SessionOptions& options, int threads) {
