@@ -44,7 +44,7 @@ std::stop_source StopOnSignals() {
 }
 
 int Fail(const Arguments& arguments, const Failure& failure) {
-  PrintMessage("fettle: {}\n", failure.what());
+  PrintMessage("fettle: {}\n", OneLine(failure.what()));
   if (arguments.json) fmt::print("{}", TextOf(ErrorJson(failure)));
   return failure.code();
 }
@@ -224,6 +224,26 @@ std::string Mismatch(const std::string& text) {
   return name + ": needs a value";
 }
 
+/// "Could not convert: --json = nan" in other words.
+std::string Unconverted(const CLI::App& app, const std::string& text) {
+  const std::string said = text.substr(std::min(text.find(": "), text.size() - 2) + 2);
+  const std::string name = said.substr(0, said.find(" = "));
+  const CLI::Option* const option = app.get_option_no_throw(name);
+  const bool is_flag = option == nullptr || option->get_items_expected_max() == 0;
+  return name + (is_flag ? ": takes no value" : ": its value is of another kind");
+}
+
+/// What CLI11 says of a command line, in words of ours.
+std::string UsageMessage(const CLI::App& app, const CLI::ParseError& error) {
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return Mismatch(error.what());
+  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr)
+    return Unconverted(app, error.what());
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+    return fmt::format("one INPUT is expected, and there are more words: {}",
+                       fmt::join(app.remaining(), " "));
+  return error.what();
+}
+
 int Main(int argc, char** argv) {
   HoldStandardStreams();
   OutliveFileSizeLimit();
@@ -244,13 +264,8 @@ int Main(int argc, char** argv) {
   } catch (const CLI::CallForVersion& version) {
     fmt::print("{}\n", version.what());
     return kExitOk;
-  } catch (const CLI::ArgumentMismatch& error) {
-    return Fail(arguments, {kExitUsage, Mismatch(error.what())});
-  } catch (const CLI::ExtrasError&) {
-    return Fail(arguments, {kExitUsage, "one INPUT is expected, and there are more words: " +
-                                            fmt::format("{}", fmt::join(app.remaining(), " "))});
   } catch (const CLI::ParseError& error) {
-    return Fail(arguments, {kExitUsage, error.what()});
+    return Fail(arguments, {kExitUsage, UsageMessage(app, error)});
   }
   try {
     SilenceAv();

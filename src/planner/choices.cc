@@ -88,7 +88,9 @@ Result<std::vector<Choice>> Offers(const kernels::KernelDesc& kernel,
 
 void AddChoices(const Device& device, const Limits& limits, GroupChoices& result) {
   const ir::Graph& group = *result.fragment.graph;
-  for (const kernels::KernelDesc* kernel : kernels::FindBackend(device.kind())->kernels()) {
+  const auto kernels = kernels::FindBackend(device.kind())->kernels();
+  result.rejected.reserve(result.rejected.size() + kernels.size());
+  for (const kernels::KernelDesc* kernel : kernels) {
     if (limits.reference_only && !kernel->is_reference()) continue;
     if (std::string reason = limits.RefusalOf(kernel->arithmetic); !reason.empty()) {
       result.rejected.push_back({kernel->name, std::move(reason)});

@@ -176,8 +176,7 @@ Result<std::vector<Tensor>> Stage::Run(std::span<const Tensor> inputs, Context& 
   }
   if (next_ == nullptr) return fetch_all(outputs_);
   ASSIGN_OR_RETURN(const std::vector<Tensor> next_inputs, fetch_all(next_inputs_));
-  ASSIGN_OR_RETURN(Stage * next, next_->Get(next_inputs, context));
-  return next->Run(next_inputs, context);
+  return next_->Run(next_inputs, context);
 }
 
 }  // namespace fettle::runtime

@@ -8,6 +8,7 @@
 
 #include "exec/program.h"
 #include "runtime/bindings.h"
+#include "runtime/blocks.h"
 #include "runtime/control_flow.h"
 #include "runtime/graph_runner.h"
 
@@ -80,7 +81,7 @@ class Stage {
   std::vector<std::pair<DType, Shape>> program_output_types_;
   std::unique_ptr<ControlNode> control_;
   std::vector<Source> control_inputs_;
-  std::unique_ptr<StageCache> next_;  // null at the end
+  std::unique_ptr<BlockRunner> next_;  // null at the end
   std::vector<Source> next_inputs_;
   std::vector<Source> outputs_;  // where there is no next stage
 };

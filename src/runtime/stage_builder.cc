@@ -165,7 +165,7 @@ class Stage::Builder {
     for (ir::ValueId id : graph_.outputs) add_input(id);
     for (ir::NodeId n : rest_) ImportNode(n, *rest, map);
     for (ir::ValueId id : graph_.outputs) rest->outputs.push_back(Import(id, *rest, map));
-    stage_->next_ = std::make_unique<StageCache>(std::move(rest), std::move(pinned));
+    stage_->next_ = std::make_unique<BlockRunner>(std::move(rest), pinned);
   }
 
   ir::Graph graph_;

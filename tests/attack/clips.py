@@ -258,6 +258,12 @@ def arguments():
     return parser.parse_args()
 
 
+def is_whole(source):
+    """Whether ffmpeg decodes the video that it made: MPEG-2 of a few pixels may be damaged from the start."""
+    done = subprocess.run(["ffmpeg", "-v", "error", "-i", source, "-map", "0:v", "-f", "null", "-"], capture_output=True, text=True, check=False)
+    return not re.search("damaged|Invalid mb type|concealing|[Ee]rror while decoding", done.stderr)
+
+
 def attempt(program, seed, number, out):
     """One clip through one job: how it ended and what is wrong; None where ffmpeg makes no such clip."""
     chance = random.Random(f"{seed}-{number}")
@@ -268,6 +274,8 @@ def attempt(program, seed, number, out):
         try:
             source = clip.make(folder)
             media.video_of(source)
+            if not is_whole(source):
+                return None
         except (subprocess.CalledProcessError, StopIteration):
             return None
         problems, end = problems_of_job(program, folder, source, words, chance if clip.long or chance.random() < 0.2 else None)

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "base/memory_budget.h"
 #include "tests/device/opencl_fixture.h"
 
 namespace fettle {
@@ -33,6 +34,29 @@ TEST_F(OpenClDeviceTest, FingerprintHoldsTheDriver) {
   OpenClFacts other = facts;
   other.driver += "1";
   EXPECT_NE(Fingerprint(other), device_->fingerprint());
+}
+
+TEST_F(OpenClDeviceTest, CountsWhatItTakesOfTheHostsMemory) {
+  const OpenClFacts& facts = device_->facts();
+  if (!facts.is_cpu && !facts.unified_memory) GTEST_SKIP() << "it has memory of its own";
+  const auto budget = std::make_shared<MemoryBudget>(int64_t{1} << 20);
+  const MemoryScope scope(budget);
+  const auto half = device_->Allocate({.kind = MemoryKind::kBuffer, .bytes = 1 << 19});
+  ASSERT_TRUE(half.ok()) << half.status().message();
+  EXPECT_EQ(budget->used(), 1 << 19);
+  const MemoryRequest more{.kind = MemoryKind::kBuffer, .bytes = (1 << 19) + 1};
+  EXPECT_EQ(device_->Allocate(more).status().code(), StatusCode::kOutOfMemory);
+  EXPECT_EQ(budget->used(), 1 << 19);
+  if (facts.images) {
+    const MemoryRequest image{
+        .kind = MemoryKind::kImage2d, .width = 256, .height = 256, .storage = DType::kF32};
+    EXPECT_EQ(device_->Allocate(image).status().code(), StatusCode::kOutOfMemory);
+  }
+  {
+    const auto other = device_->Allocate({.kind = MemoryKind::kBuffer, .bytes = 1 << 18});
+    EXPECT_EQ(budget->used(), 3 << 18);
+  }
+  EXPECT_EQ(budget->used(), 1 << 19);
 }
 
 TEST_F(OpenClDeviceTest, OpensByTheIndexAndNameThatItIsListedUnder) {

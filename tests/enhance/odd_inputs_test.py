@@ -60,6 +60,26 @@ def check_colours(program, folder):
         check(f"{name}: white", min(white) >= 252, white)
 
 
+def check_words(program, folder):
+    """Names and values of any kind: one line, in Fettle's words, without control characters."""
+    for name, words, text in (("escape", ["\x1b[31m", "-o", "a.png"], "\\x1b[31m: no such file"), ("line end", ["a\nb", "-o", "a.png"], "a\\nb"),
+                              ("a flag's value", ["a.png", "--version", "--version=x"], "--version: takes no value"),
+                              ("no number", ["a.png", "--threads", "many"], "--threads")):
+        done = run(program, *words)
+        check(f"{name}: exit code", done.returncode in (2, 3), f"{done.returncode}: {done.stderr}")
+        check(f"{name}: one line", done.stderr.count("\n") == 1 and "\x1b" not in done.stderr and text in done.stderr, repr(done.stderr))
+        check(f"{name}: own words", "Could not convert" not in done.stderr, done.stderr)
+
+
+def check_wide(program, folder):
+    """Beyond the 16,384 pixels that H.264 ends at, another encoder that the container holds is taken."""
+    media.ffmpeg("-f", "lavfi", "-i", "color=red:s=17000x64:r=5:d=0.4", "-c:v", "ffv1", folder / "wide.mkv")
+    done = run(program, folder / "wide.mkv", "-o", folder / "wide2.mkv", "--steps", "sharpen=0", "--plan-only", "--json")
+    check("wide: exit code", done.returncode == 0, done.stderr)
+    named = run(program, folder / "wide.mkv", "-o", folder / "wide3.mkv", "--steps", "sharpen=0", "--encoder", "libx264", "--plan-only")
+    check("wide: the named one refuses", named.returncode == 4 and "libx264" in named.stderr, named.stderr)
+
+
 def check_webp(program, folder):
     """As good as the others, though its encoder counts quality the other way round."""
     encoders = subprocess.run(["ffmpeg", "-v", "error", "-encoders"], capture_output=True, text=True).stdout
@@ -119,4 +139,4 @@ def check_refusals(program, folder):
 
 
 if __name__ == "__main__":
-    run_parts(check_turned, check_colours, check_webp, check_gif, check_chapters, check_late_frame, check_refusals)
+    run_parts(check_turned, check_colours, check_words, check_wide, check_webp, check_gif, check_chapters, check_late_frame, check_refusals)

@@ -91,6 +91,24 @@ TEST(Casts, FloatsTruncateAndSaturate) {
               ElementsAre(0x1p63, -0x1p63));
 }
 
+TEST(Integers, ShrinkToTheNearestOf64Bits) {
+  EXPECT_THAT(ElementsOf("const %x: i64[2] = 9000000000000000000 -9000000000000000000\n"
+                         "%y = Shrink(%x) {bias=0.0, lambd=1.0}\noutput %y\n"),
+              ElementsAre(9e18, -9e18));
+  EXPECT_THAT(ElementsOf("const %x: u64[2] = 18446744073709551615 1\n"
+                         "%y = Shrink(%x) {bias=0.25, lambd=1.5}\noutput %y\n"),
+              ElementsAre(0x1p64, 0));
+}
+
+TEST(Casts, NaNIsQuantisedToTheLeastValue) {
+  EXPECT_THAT(ElementsOf("const %x: f32[3] = nan 1.0 300.0\nconst %s: f32[] = 1.0\n"
+                         "const %z: i8[] = 7\n%y = QuantizeLinear(%x, %s, %z)\noutput %y\n"),
+              ElementsAre(-128, 8, 127));
+  EXPECT_THAT(ElementsOf("const %x: f32[2] = nan 1.0\nconst %s: f32[] = 1.0\n"
+                         "const %z: u8[] = 100\n%y = QuantizeLinear(%x, %s, %z)\noutput %y\n"),
+              ElementsAre(0, 101));
+}
+
 TEST(Casts, IntegersDropHighBits) {
   EXPECT_THAT(ElementsOf("const %x: i32[3] = 257 -1 128\n%y = Cast(%x) {to=\"i8\"}\noutput %y\n"),
               ElementsAre(1, -1, -128));

@@ -177,5 +177,15 @@ TEST(SelectTest, ReversesAndWritesSequences) {
             "node (TensorScatter): write index 2 is out of range");
 }
 
+/// Kernels read the diagonal as it is.
+TEST(Trilu, TakesItsDiagonalInInt64Alone) {
+  for (const char* type : {"i32", "u16", "f32", "i64"}) {
+    const std::string text =
+        fmt::format("input %x: f32[3x3]\ninput %k: {}[]\n%y = Trilu(%x, %k)\noutput %y\n", type);
+    ir::Graph graph = Parse(text).value();
+    EXPECT_EQ(InferGraph(graph).ok(), std::string_view(type) == "i64") << type;
+  }
+}
+
 }  // namespace
 }  // namespace fettle::ops

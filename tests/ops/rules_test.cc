@@ -150,6 +150,16 @@ TEST(Rules, EmbeddingsAreSummedAndNormalised) {
   EXPECT_THAT(Elements(y), ElementsAre(-1, 1, -1, 1));
   EXPECT_THAT(Elements(y, 1), ElementsAre(1));
   EXPECT_THAT(Elements(y, 2), ElementsAre(4, 8, 1, 5));
+  // Without ids of segments all are of the first.
+  const Tensor segments = Make<float>(Shape{2, 2}, {10, 0, 99, 99});
+  EXPECT_THAT(Elements(RunRule({"EmbedLayerNormalization",
+                                kMicrosoft,
+                                1,
+                                {},
+                                {ids, Tensor(), words, positions, segments, ones, zeros, mask},
+                                3}),
+                       2),
+              ElementsAre(14, 8, 11, 5));
 }
 
 TEST(Rules, FormsOfTheFirstOpsets) {

@@ -5,6 +5,7 @@
 #include "base/memory_budget.h"
 #include "ops/op.h"
 #include "runtime/session.h"
+#include "tests/session_of.h"
 
 namespace fettle::runtime {
 namespace {
@@ -12,16 +13,6 @@ namespace {
 using testing::HasSubstr;
 
 constexpr int64_t kLimit = int64_t{1} << 22;
-
-std::unique_ptr<Session> SessionOf(const std::string& text, SessionOptions options) {
-  Result<ir::Graph> graph = ops::Parse(text);
-  EXPECT_TRUE(graph.ok()) << graph.status().message();
-  const auto model = Model::FromGraph(std::move(graph).value(), "m");
-  EXPECT_TRUE(model.ok()) << model.status().message();
-  auto session = Session::Create(*model, std::move(options));
-  EXPECT_TRUE(session.ok()) << session.status().message();
-  return std::move(session).value();
-}
 
 Tensor Ints(const std::vector<int64_t>& values) {
   return Tensor::FromVector(Shape{std::ssize(values)}, values).value();

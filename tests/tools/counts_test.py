@@ -28,6 +28,17 @@ class Counts(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
+    def compare(self, *words):
+        return subprocess.run([FETTLE, "compare", MODEL, *SMALL, *map(str, words)], capture_output=True, text=True)
+
+    def test_compare_with_another_model_names_what_differs(self):
+        other = pathlib.Path(__file__).resolve().parents[2] / "models/digits_fp32.onnx"
+        result = self.compare("--against", other)
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertRegex(result.stderr, "^fettle: --against .*digits_fp32.onnx: it has no input 'picture'; it has: .*\n$")
+        result = self.compare("--outputs-only", "--against", MODEL)
+        self.assertEqual(result.returncode, 0, result.stderr)
+
     def test_a_budget_of_nothing_measures_nothing(self):
         tuned = json.loads(self.say("tune", MODEL, *SMALL, "--no-package", "--budget", "0", "--json"))
         self.assertEqual((tuned["measured"], tuned["gate"]["pairs"], tuned["gate"]["accepted"]), (0, 0, False))

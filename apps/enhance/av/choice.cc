@@ -13,10 +13,13 @@
 namespace fettle::enhance {
 namespace {
 
-/// The first that is chosen for opaque frames: the rest makes large files.
+/// The first that is chosen for opaque frames: those without presets make large files, and are for
+/// containers that hold no other.
 const EncoderRow& First(const AVOutputFormat& container) {
   for (const EncoderRow& row : EncoderRows())
     if (!row.preset_option.empty() && Carries(container, row)) return row;
+  for (const EncoderRow& row : EncoderRows())
+    if (Carries(container, row)) return row;
   throw Failure(
       kExitUnsupported,
       fmt::format("{} cannot hold video of any encoder here: it is for {}; use .mkv, .mp4 "
@@ -40,6 +43,18 @@ const EncoderRow& BestWithAlpha(const AVOutputFormat& container, AVPixelFormat f
 }
 
 }  // namespace
+
+std::vector<std::string> EncodersToTry(const std::string& name, const AVOutputFormat& container,
+                                       AVPixelFormat format) {
+  std::vector<std::string> names = {std::string(ChooseEncoder(name, container, format).name)};
+  if (name != "auto") return names;
+  for (const bool with_presets : {true, false})
+    for (const EncoderRow& row : EncoderRows())
+      if (row.preset_option.empty() != with_presets && row.name != names[0] &&
+          Carries(container, row))
+        names.emplace_back(row.name);
+  return names;
+}
 
 const EncoderRow& ChooseEncoder(const std::string& name, const AVOutputFormat& container,
                                 AVPixelFormat format) {

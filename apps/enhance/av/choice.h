@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "av/encoder_row.h"
 
@@ -12,5 +13,10 @@ namespace fettle::enhance {
 /// (kExitUnsupported) with what the container holds, kExitUsage where no row has the name.
 const EncoderRow& ChooseEncoder(const std::string& name, const AVOutputFormat& container,
                                 AVPixelFormat format);
+
+/// That one, and for "auto" behind it the others that `container` holds: encoders have limits of
+/// their own, on sizes above all.
+std::vector<std::string> EncodersToTry(const std::string& name, const AVOutputFormat& container,
+                                       AVPixelFormat format);
 
 }  // namespace fettle::enhance

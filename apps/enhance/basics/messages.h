@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace fettle::enhance {
@@ -18,6 +19,22 @@ template <typename... Values>
 void PrintMessage(fmt::format_string<Values...> format, Values&&... values) {
   const std::string text = fmt::format(format, std::forward<Values>(values)...);
   std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+/// Names come from anywhere: line ends and other control characters as escapes, so that a message
+/// stays one line and moves nothing on a terminal.
+inline std::string OneLine(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n')
+      line += "\\n";
+    else if (byte < 0x20 || byte == 0x7F)
+      line += fmt::format("\\x{:02x}", byte);
+    else
+      line += c;
+  }
+  return line;
 }
 
 /// Standard streams that the caller closed become ones of /dev/null, lest a file that is opened

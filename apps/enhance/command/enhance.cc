@@ -22,7 +22,7 @@
 namespace fettle::enhance {
 namespace {
 
-void Warn(const std::string& sentence) { PrintMessage("fettle: warning: {}\n", sentence); }
+void Warn(const std::string& sentence) { PrintMessage("fettle: warning: {}\n", OneLine(sentence)); }
 
 JobResult RunJob(const Plan& plan, bool restart, bool alone, std::stop_token stop) {
   if (plan.picture && !plan.alerts_only) return RunPicture(plan);
@@ -57,7 +57,7 @@ Outcome EnhanceOrFail(const JobOptions& job, const Arguments& arguments, std::st
     return EnhanceOne(job, arguments, stop);
   } catch (...) {
     const Failure failure = Caught();
-    PrintMessage("fettle: {}\n", failure.what());
+    PrintMessage("fettle: {}\n", OneLine(failure.what()));
     Json document = ErrorJson(failure);
     document["input"] = job.input.string();
     return {.document = std::move(document), .code = failure.code()};

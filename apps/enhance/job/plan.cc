@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <optional>
 #include <thread>
 
 #include "av/alpha.h"
@@ -107,10 +108,11 @@ void CountFrames(std::string_view container, const AVFrame& first, Plan& plan) {
                                         : FrameClock(plan, TimesOfResult(plan));
 }
 
-void PlanEncoder(const JobOptions& options, const Input& input, const AVFrame& frame, Plan& plan) {
+void PlanEncoderOf(const std::string& name, const JobOptions& options, const Input& input,
+                   const AVFrame& frame, Plan& plan) {
   const AVOutputFormat& container = ContainerOf(plan.output);
   const AVPixelFormat results = FormatOf(plan.chain, plan.first.format);
-  const EncoderRow& row = ChooseEncoder(options.encoder, container, results);
+  const EncoderRow& row = ChooseEncoder(name, container, results);
   EncoderSetup& setup = plan.encoder;
   setup.name = row.name;
   setup.options = OptionsOf(row, options.crf, options.preset);
@@ -129,10 +131,30 @@ void PlanEncoder(const JobOptions& options, const Input& input, const AVFrame& f
   plan.choices.push_back(
       {"encoder", setup.name + text,
        options.encoder == "auto"
-           ? fmt::format("the first of this FFmpeg that {} holds{}", container.name,
+           ? fmt::format("the first of this FFmpeg that {} holds and that takes it{}",
+                         container.name,
                          HasAlpha(setup.format) ? " and that keeps transparency" : "")
            : "--encoder"});
   plan.choices.push_back({"container", container.name, "by the output's name"});
+}
+
+/// Where nobody named an encoder, the next one takes what one refuses; the first one's words are
+/// said where all do.
+void PlanEncoder(const JobOptions& options, const Input& input, const AVFrame& frame, Plan& plan) {
+  std::optional<Failure> refusal;
+  for (const std::string& name : EncodersToTry(options.encoder, ContainerOf(plan.output),
+                                               FormatOf(plan.chain, plan.first.format))) {
+    Plan attempt = plan;
+    try {
+      PlanEncoderOf(name, options, input, frame, attempt);
+      plan = std::move(attempt);
+      return;
+    } catch (const Failure& failure) {
+      if (failure.code() != kExitUnsupported) throw;
+      if (!refusal) refusal = failure;
+    }
+  }
+  throw Failure(*refusal);
 }
 
 /// What the result does not have of the input, before anything is done.

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 
+#include "base/memory_budget.h"
 #include "device/opencl/opencl_stream.h"
 
 namespace fettle {
@@ -30,6 +31,17 @@ std::string NamesOf(std::span<const OpenClListing> listings) {
     names += fmt::format("{}{}:{} '{}' ({})", names.empty() ? "" : ", ", listing.platform_index,
                          listing.device_index, listing.facts.name, listing.facts.platform);
   return names.empty() ? "none" : names;
+}
+
+/// `context` for as long as its memory lives, which takes `bytes` of the host's where the device is
+/// the host or shares its memory. Fails as MemoryBudget::Take does.
+Result<std::shared_ptr<void>> Counted(const std::shared_ptr<void>& context,
+                                      const OpenClFacts& facts, int64_t bytes) {
+  if (bytes == 0 || !(facts.is_cpu || facts.unified_memory)) return context;
+  const std::shared_ptr<MemoryBudget> budget = MemoryBudget::Current();
+  RETURN_IF_ERROR(budget->Take(bytes));
+  return std::shared_ptr<void>(context.get(),
+                               [context, budget, bytes](void*) { budget->GiveBack(bytes); });
 }
 
 cl_image_format RgbaFormat(DType storage) {
@@ -181,12 +193,13 @@ Result<std::shared_ptr<DeviceMemory>> OpenClDevice::Allocate(const MemoryRequest
     return MakeImage(request, Image2d(request), Flags());
   }
   if (svm_ != SharedVirtualMemory::kOff) return MakeSharedBuffer(request);
+  ASSIGN_OR_RETURN(std::shared_ptr<void> owned, Counted(context_, facts_, request.bytes));
   cl_int code = CL_SUCCESS;
   cl_mem memory =
       api_->CreateBuffer(context(), Flags(), std::max<int64_t>(request.bytes, 1), nullptr, &code);
   RETURN_IF_ERROR(OpenClStatus(code, fmt::format("OpenCL: allocating {} bytes", request.bytes)));
   return std::shared_ptr<DeviceMemory>(
-      std::make_shared<OpenClMemory>(request, *api_, memory, context_));
+      std::make_shared<OpenClMemory>(request, *api_, memory, std::move(owned)));
 }
 
 /// A device that is the host, or shares its memory, takes the bytes as they are. To others they are
@@ -199,19 +212,23 @@ Result<std::shared_ptr<DeviceMemory>> OpenClDevice::Upload(
   RETURN_IF_ERROR(CheckLimits(request));
   const bool writes = !facts_.is_cpu && !facts_.unified_memory;
   const std::string what = fmt::format("OpenCL: uploading {} bytes", bytes);
+  // A device that is the host reads what is there.
+  ASSIGN_OR_RETURN(std::shared_ptr<void> owned,
+                   Counted(context_, facts_, facts_.is_cpu ? 0 : bytes));
   cl_int code = CL_SUCCESS;
   const cl_mem_flags how = facts_.is_cpu ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR;
   cl_mem memory = api_->CreateBuffer(context(), CL_MEM_READ_ONLY | (writes ? 0 : how), bytes,
                                      writes ? nullptr : const_cast<std::byte*>(data.get()), &code);
   RETURN_IF_ERROR(OpenClStatus(code, what));
   std::shared_ptr<DeviceMemory> made = std::make_shared<OpenClMemory>(
-      request, *api_, memory, context_, facts_.is_cpu ? data : nullptr);
+      request, *api_, memory, std::move(owned), facts_.is_cpu ? data : nullptr);
   if (writes) RETURN_IF_ERROR(OpenClStatus(uploads_->Write(memory, data.get(), bytes), what));
   return made;
 }
 
 Result<std::shared_ptr<DeviceMemory>> OpenClDevice::MakeSharedBuffer(
     const MemoryRequest& request) const {
+  ASSIGN_OR_RETURN(std::shared_ptr<void> counted, Counted(context_, facts_, request.bytes));
   const bool is_fine = svm_ == SharedVirtualMemory::kFine;
   const size_t bytes = std::max<int64_t>(request.bytes, 1);
   void* svm = api_->SVMAlloc(
@@ -241,19 +258,23 @@ Result<std::shared_ptr<DeviceMemory>> OpenClDevice::MakeSharedBuffer(
   if (code == CL_SUCCESS) static_cast<void>(owned.release());
   RETURN_IF_ERROR(OpenClStatus(code, what));
   return std::shared_ptr<DeviceMemory>(std::make_shared<OpenClMemory>(
-      request, *api_, memory, context_, static_cast<std::byte*>(svm), is_fine));
+      request, *api_, memory, std::move(counted), static_cast<std::byte*>(svm), is_fine));
 }
 
 Result<std::shared_ptr<DeviceMemory>> OpenClDevice::MakeImage(const MemoryRequest& request,
                                                               const cl_image_desc& desc,
                                                               cl_mem_flags flags) const {
+  // An image of one axis lies in a buffer, which is counted.
+  const int64_t pixels = request.kind == MemoryKind::kImage2d ? request.width * request.height : 0;
+  ASSIGN_OR_RETURN(std::shared_ptr<void> owned,
+                   Counted(context_, facts_, StorageBytes(request.storage, pixels * 4)));
   const cl_image_format format = RgbaFormat(request.storage);
   cl_int code = CL_SUCCESS;
   cl_mem memory = api_->CreateImage(context(), flags, &format, &desc, nullptr, &code);
   RETURN_IF_ERROR(OpenClStatus(
       code, fmt::format("OpenCL: an image of {}x{} pixels", request.width, request.height)));
   return std::shared_ptr<DeviceMemory>(
-      std::make_shared<OpenClMemory>(request, *api_, memory, context_));
+      std::make_shared<OpenClMemory>(request, *api_, memory, std::move(owned)));
 }
 
 Result<std::shared_ptr<DeviceMemory>> OpenClDevice::ViewAsImage1d(const DeviceMemory& buffer,

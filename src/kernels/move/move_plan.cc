@@ -59,6 +59,8 @@ Result<std::vector<int64_t>> MoveContext::Ints(int i) const {
   return ints;
 }
 
+bool MovesElements(ir::OpRef op) { return FindPlanner(op) != nullptr; }
+
 Result<std::vector<Move>> ListMoves(const MoveContext& context) {
   const MovePlanner* planner = FindPlanner(context.node().op);
   if (planner == nullptr) return Unsupported("computes moves of elements only");

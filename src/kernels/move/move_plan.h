@@ -106,6 +106,8 @@ class MoveContext {
   std::vector<MoveOperand> inputs_, outputs_;
 };
 
+/// Whether nodes of `op` move elements and do no more, as far as the operator tells.
+bool MovesElements(ir::OpRef op);
 /// What the node does to elements. Fails with kUnsupported where that is more than moving them, or
 /// depends on what is only known at run time.
 Result<std::vector<Move>> ListMoves(const MoveContext& context);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <concepts>
+#include <limits>
 
 #include "ops/elementwise/op.h"
 #include "ops/walk.h"
@@ -71,8 +72,10 @@ T Shrink(T x, P p) {
   if (value < -p.a) shrunk = value + p.b;
   if (value > p.a) shrunk = value - p.b;
   if constexpr (std::same_as<T, double>) return std::isnan(x) ? x : shrunk;
-  // Biases beyond the type are nobody's; they must only not be undefined.
-  return static_cast<T>(std::clamp(shrunk, std::same_as<T, uint64_t> ? 0.0 : -0x1p62, 0x1p62));
+  // What lies beyond 64 bits becomes the nearest of them, and narrower types take its low bits.
+  using Limits = std::numeric_limits<T>;
+  if (!(shrunk < (std::is_signed_v<T> ? 0x1p63 : 0x1p64))) return Limits::max();
+  return static_cast<T>(std::max(shrunk, std::is_signed_v<T> ? -0x1p63 : 0.0));
 }
 
 constexpr TypeSet kSignedNumbers = kFloatTypes | kSignedTypes;

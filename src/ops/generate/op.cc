@@ -87,6 +87,7 @@ Status InferTrilu(InferContext& context) {
     return InvalidModel("expected matrices, got shape {}", context.shape(0).ToString());
   if (context.has_input(1) && context.shape(1).elements() != 1)
     return InvalidModel("input 'k': expected a scalar");
+  RETURN_IF_ERROR(CheckType(context, 1, TypeBit(DType::kI64)));
   context.SetOutput(0, context.dtype(0), context.shape(0));
   return OkStatus();
 }

@@ -134,9 +134,10 @@ Status EmitEmbedding(ImportContext& context, const Embedding& e) {
     const ir::ValueId zero = context.ConstInts({0});
     sum = context.Emit1("Add", {sum, context.Emit1("Slice", {e.position, zero, length, zero})});
   }
-  if (e.segment != ir::kAbsent && context.has_input(1)) {
-    const ir::ValueId rows =
-        context.Emit1("Gather", {e.segment, context.input(1)}, {{"axis", int64_t{0}}});
+  if (e.segment != ir::kAbsent) {
+    // Without ids all are of segment 0.
+    const ir::ValueId of = context.has_input(1) ? context.input(1) : context.ConstInts({0});
+    const ir::ValueId rows = context.Emit1("Gather", {e.segment, of}, {{"axis", int64_t{0}}});
     sum = context.Emit1("Add", {sum, rows});
   }
   context.Bind(

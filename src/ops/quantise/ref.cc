@@ -10,8 +10,9 @@
 namespace fettle::ops {
 namespace {
 
+/// NaN, of which ONNX says nothing, gives the least value, as it does in ONNX Runtime on x86.
 int64_t RoundClamped(float value, int64_t zero, const QuantRange& range) {
-  if (std::isnan(value)) return zero;
+  if (std::isnan(value)) return range.low;
   // Far out of range already, and small enough for the conversion to be defined.
   const float bounded = std::clamp(std::nearbyint(value), -1e9f, 1e9f);
   return std::clamp(static_cast<int64_t>(bounded) + zero, range.low, range.high);

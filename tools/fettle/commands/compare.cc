@@ -147,7 +147,7 @@ int Compare(const CompareOptions& options) {
   StartInterruptThread();
   if (options.against != "reference" && !IsDirectory(options.against) &&
       !FileExists(options.against)) {
-    return Fail(InvalidArgument("--against {}: expected reference, a package or a folder",
+    return Fail(InvalidArgument("--against {}: expected reference, a model, a package or a folder",
                                 options.against));
   }
   auto job = MakeJob(options.job);
@@ -181,9 +181,9 @@ void RegisterCompare(CLI::App& app, Action& action) {
   auto options = std::make_shared<CompareOptions>();
   CLI::App* sub = app.add_subcommand("compare", "compare results with the scalar reference");
   AddJobOptions(*sub, options->job);
-  sub->add_option(
-      "--against", options->against,
-      "what to compare with: reference (default), a package, or a folder of expected outputs");
+  sub->add_option("--against", options->against,
+                  "what to compare with: reference (default), another model or a package of the "
+                  "same inputs and outputs, or a folder of expected outputs");
   sub->add_option("--atol", options->atol, "absolute tolerance (default: by the precision used)")
       ->check(NonNegative<double>());
   sub->add_option("--rtol", options->rtol, "relative tolerance (default: by the precision used)")

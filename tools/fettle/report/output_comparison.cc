@@ -124,19 +124,42 @@ Judgement JudgeIndices(const ir::Node& node, const Tensor& got, const Tensor& wa
   return judgement;
 }
 
+/// OK if `other` can run on the inputs of `model` and has its outputs; else the first that differs.
+Status CheckCounterpart(const std::string& path, const runtime::Model& model,
+                        const runtime::Model& other) {
+  const auto names = [](const ir::Graph& graph, const std::vector<ir::ValueId>& ids) {
+    std::vector<std::string> listed;
+    for (const ir::ValueId id : ids) listed.push_back(graph.value(id).name);
+    return listed;
+  };
+  const ir::Graph &mine = model.graph(), &theirs = other.graph();
+  const auto inputs = names(mine, mine.inputs), others = names(theirs, theirs.inputs);
+  const auto outputs = names(theirs, theirs.outputs);
+  for (const std::string& name : inputs)
+    if (std::ranges::find(others, name) == others.end())
+      return InvalidArgument("--against {}: it has no input '{}'; it has: {}", path, name,
+                             fmt::join(others, ", "));
+  for (const std::string& name : others)
+    if (std::ranges::find(inputs, name) == inputs.end())
+      return InvalidArgument("--against {}: its input '{}' is none of the model's: {}", path, name,
+                             fmt::join(inputs, ", "));
+  for (const std::string& name : names(mine, mine.outputs))
+    if (std::ranges::find(outputs, name) == outputs.end())
+      return InvalidArgument("--against {}: it has no output '{}'; it has: {}", path, name,
+                             fmt::join(outputs, ", "));
+  return OkStatus();
+}
+
 /// What the outputs are compared with; of the reference also the values named by `extra`.
 Result<TensorsByName> Expected(const Counterpart& with, const Job& job,
                                const std::vector<std::string>& extra) {
   if (with.name == "reference") return RunReference(job, extra);
   if (IsDirectory(with.name)) return ReadExpected(job.model->graph(), with.name);
   ASSIGN_OR_RETURN(const auto other, LoadModel(with.name, {.strict = with.strict}));
+  RETURN_IF_ERROR(CheckCounterpart(with.name, *job.model, *other));
   std::unique_ptr<runtime::Session> session;
-  ASSIGN_OR_RETURN(TensorsByName outputs, RunSession(other, job, session));
-  for (ir::ValueId id : job.model->graph().outputs) {
-    const std::string& name = job.model->graph().value(id).name;
-    if (!outputs.contains(name))
-      return InvalidArgument("--against {}: it has no output '{}'", with.name, name);
-  }
+  Result<TensorsByName> outputs = RunSession(other, job, session);
+  if (!outputs.ok()) return outputs.status().WithContext("--against " + with.name);
   return outputs;
 }
 

@@ -92,6 +92,12 @@ template <class D, class V>
 HWY_INLINE V ToInt(D d, V x, float least, float greatest) {
   return hn::IfThenZeroElse(hn::IsNaN(x), hn::Trunc(AtMost(d, AtLeast(d, x, least), greatest)));
 }
+/// NaN becomes `least`.
+template <class D, class V>
+HWY_INLINE V Within(D d, V x, float least, float greatest) {
+  const V low = hn::Set(d, least);
+  return hn::IfThenElse(hn::Lt(low, x), AtMost(d, x, greatest), low);
+}
 template <class V>
 HWY_INLINE V Clip(V x, V least, V greatest) {
   const V low = hn::IfThenElse(hn::Lt(x, least), least, x);
@@ -258,8 +264,7 @@ FETTLE_FUNCTOR(Xor, AB, ZeroOne(d, hn::Xor(NonZero(d, a), NonZero(d, b))))
 FETTLE_FUNCTOR(Clip, ABC, Clip(a, b, c))
 FETTLE_FUNCTOR(Dequantise, ABC, hn::Mul(hn::Sub(a, b), c))
 FETTLE_FUNCTOR(MulAdd, ABC, hn::MulAdd(a, b, c))
-FETTLE_FUNCTOR(Quantise, ABC,
-               AtMost(d, AtLeast(d, hn::Add(hn::Round(hn::Div(a, b)), c), in.p0), in.p1))
+FETTLE_FUNCTOR(Quantise, ABC, Within(d, hn::Add(hn::Round(hn::Div(a, b)), c), in.p0, in.p1))
 FETTLE_FUNCTOR(Where, ABC, hn::IfThenElse(NonZero(d, a), b, c))
 
 #undef FETTLE_FUNCTOR

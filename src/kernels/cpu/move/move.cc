@@ -191,6 +191,7 @@ void AppendExternal(const ir::Graph& group, DType dtype, size_t plain, Plans& al
 Result<Plans> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1)
     return Unsupported("computes moves of elements only, one at a time");
+  if (!MovesElements(group.nodes()[0].op)) return Unsupported("computes moves of elements only");
   const DType dtype =
       group.outputs.empty() ? DType::kUndefined : group.value(group.outputs[0]).dtype;
   if (!IsStored(dtype) || RowOf(dtype).bits > 64)
