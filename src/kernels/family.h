@@ -38,8 +38,9 @@ struct Family {
 };
 
 /// Adds what `states` lists with row-major inputs bound by the caller, in all combinations where
-/// they are few, otherwise all of them at once. Halves are left out: widened at the border, they go
-/// through a network in fp32, which is more exact than steps that each round to halves.
+/// they are few, otherwise all of them at once. Halves that some state holds in fp32 are left out:
+/// widened at the border, they go through a network in fp32, which is more exact than steps that
+/// each round to halves.
 void AddCallersMemory(const ir::Graph& group, std::vector<StateAssignment>& states);
 
 /// kUnsupported where the first output of a node is absent: kernels take their sizes from it.

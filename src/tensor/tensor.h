@@ -99,14 +99,10 @@ class ConstantSource {
   virtual std::span<const std::byte> raw_bytes() const = 0;
 };
 
-/// Watches over bytes that nobody has checked yet (a section of a mapped package). Immutable,
-/// thread-safe.
+/// What bytes hash to, where that is known (a section of a mapped package). Immutable, thread-safe.
 class ContentGuard {
  public:
   virtual ~ContentGuard() = default;
-  /// Called before each read; only the first one checks. What is wrong is reported by whoever made
-  /// the guard; the bytes can be read all the same.
-  virtual void BeforeRead() const = 0;
   /// HashBytes of the bytes as they should be.
   virtual uint64_t hash() const = 0;
 };
@@ -119,7 +115,7 @@ class Constant {
   Constant() = default;
   static Constant FromBytes(DType dtype, Shape shape, std::span<const std::byte> bytes,
                             std::shared_ptr<const void> owner);
-  /// The same for bytes that are checked when they are first read.
+  /// The same for bytes whose hash `guard` knows.
   static Constant FromBytes(DType dtype, Shape shape, std::span<const std::byte> bytes,
                             std::shared_ptr<const void> owner,
                             std::shared_ptr<const ContentGuard> guard);
@@ -137,10 +133,7 @@ class Constant {
   const ConstantSource* source() const { return source_.get(); }
   /// All elements, row-major, unaligned; for a splat, its one element; none where they are
   /// computed.
-  std::span<const std::byte> bytes() const {
-    if (guard_ != nullptr) guard_->BeforeRead();
-    return bytes_;
-  }
+  std::span<const std::byte> bytes() const { return bytes_; }
   /// Where the bytes are that reading an element reads: those of bytes(), or of what it is computed
   /// from. To compare addresses and to drop pages, not to read.
   std::span<const std::byte> raw_bytes() const {

@@ -42,7 +42,6 @@ class Sections {
    public:
     Section(std::span<const std::byte> bytes, const SectionRange& range)
         : bytes_(bytes), range_(range) {}
-    void BeforeRead() const override {}  // Check has read them
     uint64_t hash() const override { return range_.hash; }
     std::span<const std::byte> bytes() const { return bytes_; }
     const SectionRange& range() const { return range_; }
