@@ -11,6 +11,7 @@
 #include "passes/find/hard_activations.h"
 #include "passes/find/layer_norm.h"
 #include "passes/find/prelu.h"
+#include "passes/find/safe_softmax.h"
 #include "passes/find/swish.h"
 #include "passes/quantise/byte_moves.h"
 #include "passes/quantise/byte_tables.h"
@@ -48,6 +49,7 @@ constexpr Pass kPasses[] = {
     {"byte_moves", MoveBytes},
     {"byte_tables", MakeByteTables},
     {"sums", SumToAdd},
+    {"safe_softmax", FindSafeSoftmax},
     {"blocked_scales", SplitBlockedScales},
     {"attention", SpellAttention},
     {"einsum", SpellEinsum},

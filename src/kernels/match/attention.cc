@@ -22,6 +22,7 @@ class Reader {
         return Unsupported("an operand without elements");
     }
     RETURN_IF_ERROR(CheckSoftmax(*softmax));
+    made_.nan_to_zero = ops::NanToZero(*softmax);
     RETURN_IF_ERROR(ReadScores(softmax->inputs[0]));
     ASSIGN_OR_RETURN(const ir::Node* product, ProductBehind(softmax->outputs[0]));
     RETURN_IF_ERROR(ReadOutput(*product));

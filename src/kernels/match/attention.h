@@ -21,6 +21,7 @@ struct Attention {
   AttentionOperand q, k, v, y;
   int64_t matrices = 1, queries = 0, keys = 0, qk_size = 0, v_size = 0;
   float scale = 1;
+  bool nan_to_zero = false;  // rows whose Softmax would be NaN are 0
   /// [queries, keys] for each matrix, times `scale`.
   struct Addend {
     AttentionOperand operand;

@@ -3,6 +3,11 @@
 namespace fettle::ops {
 
 std::span<const Case> SoftmaxCases() {
+  // Some rows of %s hold nothing but -infinity.
+#define FETTLE_ROWS_WITHOUT_NUMBERS(type, x, rows)      \
+  "input %x: " type "[" x "]\ninput %m: " type "[" rows \
+  "]\n%r = Relu(%m)\n%l = Log(%r)\n"                    \
+  "%s = Add(%x, %l)\n"
   static constexpr Case kCases[] = {
       {"softmax.attention_bench",
        "input %x: f32[12x197x197]\n%y = Softmax(%x) {axis=-1}\noutput %y\n", true},
@@ -45,9 +50,29 @@ std::span<const Case> SoftmaxCases() {
        "input %x: f32[2x3x131] = noise(-9, 9)\n%y = Softmax(%x)\noutput %y\n"},
       {"softmax.rows_of_four_vectors",
        "input %x: f32[3x5x64] = noise(-9, 9)\n%y = Softmax(%x)\noutput %y\n"},
+      {"softmax.safe_attention",
+       "input %q: f32[2x3x5x8]\ninput %k: f32[2x3x8x7]\ninput %v: f32[2x3x7x8]\n"
+       "input %m: f32[2x1x5x1]\n%r = Relu(%m)\n%l = Log(%r)\n%p = MatMul(%q, %k)\n"
+       "%s = Add(%p, %l)\n%t = Softmax(%s) {nan_to_zero=1}\n%y = MatMul(%t, %v)\noutput %y\n"},
+      {"softmax.safe_columns",
+       FETTLE_ROWS_WITHOUT_NUMBERS(
+           "f32", "2x5x35", "2x1x35") "%y = Softmax(%s) {axis=1, nan_to_zero=1}\noutput %y\n"},
+      {"softmax.safe_half",
+       FETTLE_ROWS_WITHOUT_NUMBERS("f16", "9x37",
+                                   "9x1") "%y = Softmax(%s) {nan_to_zero=1}\noutput %y\n"},
+      {"softmax.safe_long_rows",
+       FETTLE_ROWS_WITHOUT_NUMBERS("f32", "9x131",
+                                   "9x1") "%y = Softmax(%s) {nan_to_zero=1}\noutput %y\n"},
+      {"softmax.safe_rows",
+       FETTLE_ROWS_WITHOUT_NUMBERS("f32", "9x37",
+                                   "9x1") "%y = Softmax(%s) {nan_to_zero=1}\noutput %y\n"},
+      {"softmax.safe_short_rows",
+       FETTLE_ROWS_WITHOUT_NUMBERS("f32", "35x5",
+                                   "35x1") "%y = Softmax(%s) {nan_to_zero=1}\noutput %y\n"},
       {"softmax.window_of_49",
        "input %x: f32[3x5x49] = noise(-9, 9)\n%y = Softmax(%x)\noutput %y\n"},
   };
+#undef FETTLE_ROWS_WITHOUT_NUMBERS
   return kCases;
 }
 

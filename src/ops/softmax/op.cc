@@ -51,6 +51,8 @@ Result<AxisMask> SoftmaxAxes(const ir::Node& node, int rank) {
   return mask;
 }
 
+bool NanToZero(const ir::Node& softmax) { return softmax.attributes.Int("nan_to_zero", 0) != 0; }
+
 std::span<const Operator> SoftmaxOps() {
   static const Operator kOps[] = {
       {{.name = "Hardmax"},

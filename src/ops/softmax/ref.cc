@@ -48,8 +48,11 @@ Status PerRow(const RefContext& context, const Region& region, F f) {
 }  // namespace
 
 Status SoftmaxReference(const RefContext& context, const Region& region) {
-  return PerRow(context, region,
-                [](double x, const Row& row, bool) { return std::exp(x - row.max) / row.sum; });
+  const bool safe = NanToZero(context.node);
+  return PerRow(context, region, [safe](double x, const Row& row, bool) {
+    const double y = std::exp(x - row.max) / row.sum;
+    return safe && std::isnan(y) ? 0.0 : y;
+  });
 }
 
 Status LogSoftmaxReference(const RefContext& context, const Region& region) {

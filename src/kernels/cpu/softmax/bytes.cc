@@ -54,8 +54,10 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (affine.node->op != "Softmax"_op) return Unsupported("computes Softmax only");
   const AffineType &from = affine.from, &to = affine.to;
   if (!from.is_integer() || !to.is_integer()) return Unsupported("no bytes");
-  // Steps of the input that are not positive, or have no reciprocal, are for floats.
-  if (!(from.scale > 0) || !(to.scale > 0) || !std::isnormal(1 / to.scale))
+  // Steps of the input that are not positive or finite, or have no reciprocal, are for floats. Of
+  // others no row is NaN: nan_to_zero changes nothing.
+  if (!(from.scale > 0) || !(to.scale > 0) || !std::isfinite(from.scale) ||
+      !std::isnormal(1 / to.scale))
     return Unsupported("unusual scales");
   const Shape& x = *group.value(affine.input).shape;
   ASSIGN_OR_RETURN(const ops::AxisMask mask, ops::SoftmaxAxes(*affine.node, x.rank()));

@@ -1,5 +1,6 @@
 #include "kernels/cpu/softmax/rows.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -74,7 +75,7 @@ void Scale(const float* x, float* y, int64_t n, float factor, float offset) {
 /// Of several the last one ends with the row and holds values of the one before again: masked
 /// stores would hold up the next row's loads, which begin inside the same lines.
 template <int kVectors>
-void RowInRegisters(const float* x, float* y, int64_t n) {
+void RowInRegisters(const float* x, float* y, int64_t n, bool nan_to_zero) {
   const hn::ScalableTag<float> d;
   constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
   const int64_t left = n - (kVectors - 1) * kLanes;
@@ -94,6 +95,10 @@ void RowInRegisters(const float* x, float* y, int64_t n) {
   auto sum = hn::IfThenElseZero(some, v[kVectors - 1]);
   for (int i = 0; i + 1 < kVectors; ++i) sum = hn::Add(sum, v[i]);
   const auto factor = hn::Div(hn::Set(d, 1.0f), hn::SumOfLanes(d, sum));
+  if (nan_to_zero && std::isnan(hn::GetLane(factor))) {
+    std::fill_n(y, n, 0.0f);
+    return;
+  }
   for (int i = 0; i + 1 < kVectors; ++i) hn::StoreU(hn::Mul(v[i], factor), d, y + i * kLanes);
   const auto last = hn::Mul(v[kVectors - 1], factor);
   if constexpr (kVectors > 1) {
@@ -103,11 +108,12 @@ void RowInRegisters(const float* x, float* y, int64_t n) {
   }
 }
 
-void SoftmaxRowOnTarget(const float* x, float* y, int64_t n, bool log) {
+void SoftmaxRowOnTarget(const float* x, float* y, int64_t n, SoftmaxForm form) {
   constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
-  constexpr void (*kInRegisters[])(const float*, float*, int64_t) = {
+  constexpr void (*kInRegisters[])(const float*, float*, int64_t, bool) = {
       RowInRegisters<1>, RowInRegisters<2>, RowInRegisters<3>, RowInRegisters<4>};
-  if (!log && n <= 4 * kLanes) return kInRegisters[(n - 1) / kLanes](x, y, n);
+  const bool log = form == SoftmaxForm::kLogarithm, safe = form == SoftmaxForm::kNanToZero;
+  if (!log && n <= 4 * kLanes) return kInRegisters[(n - 1) / kLanes](x, y, n, safe);
   const float most = MaxOf(x, n);
   if (log) {
     // Two steps: the logarithm may be far smaller than the maximum.
@@ -116,11 +122,15 @@ void SoftmaxRowOnTarget(const float* x, float* y, int64_t n, bool log) {
     return;
   }
   const float sum = ExpSum<false>(x, y, n, most);
+  if (safe && std::isnan(sum)) {
+    std::fill_n(y, n, 0.0f);
+    return;
+  }
   Scale(y, y, n, 1.0f / sum, 0.0f);
 }
 
 /// The exponentials of all rows at once, the rest row by row: a vector is wider than a row.
-void SoftmaxShortRowsOnTarget(const float* x, float* y, int64_t rows, int64_t n) {
+void SoftmaxShortRowsOnTarget(const float* x, float* y, int64_t rows, int64_t n, SoftmaxForm form) {
   for (int64_t r = 0; r < rows; ++r) {
     float most = x[r * n];
     for (int64_t i = 1; i < n; ++i) most = x[r * n + i] > most ? x[r * n + i] : most;
@@ -130,14 +140,19 @@ void SoftmaxShortRowsOnTarget(const float* x, float* y, int64_t rows, int64_t n)
   for (int64_t r = 0; r < rows; ++r) {
     float sum = 0;
     for (int64_t i = 0; i < n; ++i) sum += y[r * n + i];
+    if (form == SoftmaxForm::kNanToZero && std::isnan(sum)) {
+      std::fill_n(y + r * n, n, 0.0f);
+      continue;
+    }
     const float factor = 1.0f / sum;
     for (int64_t i = 0; i < n; ++i) y[r * n + i] *= factor;
   }
 }
 
 /// One vector of columns, `count` of them.
-template <bool log>
-HWY_INLINE void ColumnVector(const float* x, float* y, int64_t n, int64_t stride, int64_t count) {
+template <SoftmaxForm kForm>
+void ColumnVector(const float* x, float* y, int64_t n, int64_t stride, int64_t count) {
+  constexpr bool log = kForm == SoftmaxForm::kLogarithm;
   const hn::ScalableTag<float> d;
   const bool whole = count == static_cast<int64_t>(hn::Lanes(d));
   const auto load = [&](const float* p)
@@ -152,19 +167,22 @@ HWY_INLINE void ColumnVector(const float* x, float* y, int64_t n, int64_t stride
   }
   const auto last = log ? Log(d, sum) : hn::Div(hn::Set(d, 1.0f), sum);
   for (int64_t r = 0; r < n; ++r) {
-    const auto v = log ? hn::Sub(hn::Sub(load(x + r * stride), most), last)
-                       : hn::Mul(load(y + r * stride), last);
+    auto v = log ? hn::Sub(hn::Sub(load(x + r * stride), most), last)
+                 : hn::Mul(load(y + r * stride), last);
+    if constexpr (kForm == SoftmaxForm::kNanToZero) v = hn::IfThenZeroElse(hn::IsNaN(v), v);
     StoreSomeFloats(d, v, y + r * stride, count);
   }
 }
 
 void SoftmaxColumnsOnTarget(const float* x, float* y, int64_t n, int64_t stride, int64_t columns,
-                            bool log) {
+                            SoftmaxForm form) {
+  constexpr void (*kOf[])(const float*, float*, int64_t, int64_t, int64_t) = {
+      ColumnVector<SoftmaxForm::kPlain>, ColumnVector<SoftmaxForm::kLogarithm>,
+      ColumnVector<SoftmaxForm::kNanToZero>};
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
   for (int64_t i = 0; i < columns; i += lanes) {
     const int64_t count = columns - i < lanes ? columns - i : lanes;
-    log ? ColumnVector<true>(x + i, y + i, n, stride, count)
-        : ColumnVector<false>(x + i, y + i, n, stride, count);
+    kOf[static_cast<int>(form)](x + i, y + i, n, stride, count);
   }
 }
 
@@ -179,17 +197,17 @@ HWY_EXPORT(SoftmaxRowOnTarget);
 HWY_EXPORT(SoftmaxShortRowsOnTarget);
 HWY_EXPORT(SoftmaxColumnsOnTarget);
 
-void SoftmaxRow(const float* x, float* y, int64_t n, bool log) {
-  HWY_DYNAMIC_DISPATCH(SoftmaxRowOnTarget)(x, y, n, log);
+void SoftmaxRow(const float* x, float* y, int64_t n, SoftmaxForm form) {
+  HWY_DYNAMIC_DISPATCH(SoftmaxRowOnTarget)(x, y, n, form);
 }
 
-void SoftmaxShortRows(const float* x, float* y, int64_t rows, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(SoftmaxShortRowsOnTarget)(x, y, rows, n);
+void SoftmaxShortRows(const float* x, float* y, int64_t rows, int64_t n, SoftmaxForm form) {
+  HWY_DYNAMIC_DISPATCH(SoftmaxShortRowsOnTarget)(x, y, rows, n, form);
 }
 
 void SoftmaxColumns(const float* x, float* y, int64_t n, int64_t stride, int64_t columns,
-                    bool log) {
-  HWY_DYNAMIC_DISPATCH(SoftmaxColumnsOnTarget)(x, y, n, stride, columns, log);
+                    SoftmaxForm form) {
+  HWY_DYNAMIC_DISPATCH(SoftmaxColumnsOnTarget)(x, y, n, stride, columns, form);
 }
 
 }  // namespace fettle::kernels

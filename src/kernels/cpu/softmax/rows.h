@@ -5,13 +5,20 @@
 
 namespace fettle::kernels {
 
-/// One contiguous row of `n` elements; y may be x.
-void SoftmaxRow(const float* x, float* y, int64_t n, bool log);
+enum class SoftmaxForm {
+  kPlain,
+  kLogarithm,
+  kNanToZero,  // rows that would be NaN are 0
+};
 
-/// `rows` contiguous rows of few elements each, one behind the other; y may be x.
-void SoftmaxShortRows(const float* x, float* y, int64_t rows, int64_t n);
+/// One contiguous row of `n` elements; y may be x.
+void SoftmaxRow(const float* x, float* y, int64_t n, SoftmaxForm form);
+
+/// `rows` contiguous rows of few elements each, one behind the other, no logarithms; y may be x.
+void SoftmaxShortRows(const float* x, float* y, int64_t rows, int64_t n, SoftmaxForm form);
 
 /// `columns` rows side by side: element r of row i lies at r * stride + i. y may be x.
-void SoftmaxColumns(const float* x, float* y, int64_t n, int64_t stride, int64_t columns, bool log);
+void SoftmaxColumns(const float* x, float* y, int64_t n, int64_t stride, int64_t columns,
+                    SoftmaxForm form);
 
 }  // namespace fettle::kernels

@@ -23,8 +23,8 @@ constexpr int64_t kShortRow = 16;
 
 class Softmax final : public PreparedKernel {
  public:
-  Softmax(const RowExtents& extents, bool log, PadLanes pads)
-      : extents_(extents), log_(log), pads_(std::move(pads)) {}
+  Softmax(const RowExtents& extents, SoftmaxForm form, PadLanes pads)
+      : extents_(extents), form_(form), pads_(std::move(pads)) {}
 
   std::vector<Alias> aliases() const override { return {{.output = 0, .input = 0}}; }
 
@@ -40,7 +40,7 @@ class Softmax final : public PreparedKernel {
     auto& stream = static_cast<CpuStream&>(args.stream);
     stream.ParallelFor(tasks.count, [&](int64_t task, int) {
       const int64_t end = std::min(units, (task + 1) * per_task);
-      if (extents_.inner == 1 && extents_.row <= kShortRow && !log_) {
+      if (extents_.inner == 1 && extents_.row <= kShortRow && form_ != SoftmaxForm::kLogarithm) {
         const int64_t at = task * per_task * extents_.row;
         ShortRows(x + at, y + at, end - task * per_task);
         return;
@@ -49,10 +49,10 @@ class Softmax final : public PreparedKernel {
         const int64_t column = u % columns * kColumnsPerTask;
         const int64_t at = u / columns * extents_.row * extents_.inner + column;
         if (extents_.inner == 1) {
-          SoftmaxRow(x + at, y + at, extents_.row, log_);
+          SoftmaxRow(x + at, y + at, extents_.row, form_);
         } else {
           SoftmaxColumns(x + at, y + at, extents_.row, extents_.inner,
-                         std::min(kColumnsPerTask, extents_.inner - column), log_);
+                         std::min(kColumnsPerTask, extents_.inner - column), form_);
         }
       }
     });
@@ -66,19 +66,19 @@ class Softmax final : public PreparedKernel {
     const int64_t block = 1024 / extents_.row;
     for (int64_t r = 0; r < rows; r += block) {
       const int64_t at = r * extents_.row;
-      SoftmaxShortRows(x + at, y + at, std::min(block, rows - r), extents_.row);
+      SoftmaxShortRows(x + at, y + at, std::min(block, rows - r), extents_.row, form_);
     }
   }
 
   RowExtents extents_;
-  bool log_;
+  SoftmaxForm form_;
   PadLanes pads_;
 };
 
 struct Facts {
   Shape x;
   ops::AxisMask mask;
-  bool log;
+  SoftmaxForm form;
 
   Result<RowExtents> In(const Layout& layout) const { return SplitRows(x, layout, mask); }
 };
@@ -93,7 +93,10 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (x.dtype != DType::kF32 && x.dtype != DType::kF16 && x.dtype != DType::kBF16)
     return Unsupported("{} is not computed in fp32", DTypeName(x.dtype));
   ASSIGN_OR_RETURN(ops::AxisMask mask, ops::SoftmaxAxes(node, x.shape->rank()));
-  Facts facts{*x.shape, std::move(mask), node.op == "LogSoftmax"_op};
+  const SoftmaxForm form = node.op == "LogSoftmax"_op ? SoftmaxForm::kLogarithm
+                           : ops::NanToZero(node)     ? SoftmaxForm::kNanToZero
+                                                      : SoftmaxForm::kPlain;
+  Facts facts{*x.shape, std::move(mask), form};
   RETURN_IF_ERROR(facts.In(Layout::RowMajor()).status());
   return facts;
 }
@@ -115,7 +118,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fa
   const Layout& layout = problem.states.inputs[0].layout;
   ASSIGN_OR_RETURN(const RowExtents extents, facts.In(layout));
   return std::unique_ptr<PreparedKernel>(
-      new Softmax(extents, facts.log, PadLanes(facts.x, layout, 4)));
+      new Softmax(extents, facts.form, PadLanes(facts.x, layout, 4)));
 }
 
 constexpr Family<Facts> kFamily{.read = Read,

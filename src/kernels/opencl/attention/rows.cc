@@ -209,6 +209,7 @@ BuildOptions OptionsOf(const Attention& attention, const AttentionTile& tile, co
   options.Define("MASK", attention.masks.empty() ? 0 : 1);
   options.Define("SUMS", attention.constants.empty() ? 0 : 1);
   options.Define("SUMS_PERIOD", SumsPeriod(attention));
+  options.Define("NAN_TO_ZERO", attention.nan_to_zero ? 1 : 0);
   options.Define("VECTORS", HasVectors(attention) ? 1 : 0);
   return options;
 }

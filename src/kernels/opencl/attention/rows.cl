@@ -7,6 +7,7 @@
 //   SUMS      1: float [SUMS_PERIOD, QUERIES, KEYS] are added to the scores, matrix by matrix in turns
 //   MASK      1: M, times MASK_SCALE, is added to the scores
 //   VECTORS   1: columns are neighbours, rows begin at multiples of 8 elements, SIZE and V_SIZE are such
+//   NAN_TO_ZERO 1: rows of Y whose Softmax would be NaN are 0
 //   ONE_SOURCE 1: Q, K and V are places in the same buffer
 //   STAGED    1: keys and values are copied to local memory first, all at once (VECTORS 1, stored as f16)
 //   PARTS     a work-item makes ROWS / PARTS scores of a key
@@ -59,6 +60,9 @@
 #endif
 #ifndef VECTORS
 #define VECTORS 1
+#endif
+#ifndef NAN_TO_ZERO
+#define NAN_TO_ZERO 0
 #endif
 #ifndef ONE_SOURCE
 #define ONE_SOURCE 1
@@ -292,6 +296,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
     float total = 0.0f;
     for (int lane = 0; lane < LANES; ++lane) total += partial[row * LANES + lane];
     if (first + row < QUERIES)
-      StoreFour(result / total, y + y_offset + MATRIX_OF(Y, a, b, c) + (first + row) * Y_ROW, quad * 4);
+      StoreFour(NAN_TO_ZERO && isnan(total) ? (float4)(0.0f) : result / total,
+                y + y_offset + MATRIX_OF(Y, a, b, c) + (first + row) * Y_ROW, quad * 4);
   }
 }

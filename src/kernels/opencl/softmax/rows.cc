@@ -29,6 +29,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Ro
                               UsualRowItems(extents, AsOpenCl(device).facts())));
   made->recorded[0]
       .Int(problem.node().op == "LogSoftmax"_op ? 1 : 0)
+      .Int(ops::NanToZero(problem.node()) ? 1 : 0)
       .Int(extents.outer * extents.inner)
       .Int(extents.row)
       .Int(extents.inner);

@@ -1,12 +1,13 @@
 // Softmax or its logarithm over rows of [outer, row, inner] (rows.clh), row-major buffers of the
 // storage type (access.clh).
-//   is_log  1: the logarithm
+//   is_log       1: the logarithm
+//   nan_to_zero  1: rows that would be NaN are 0
 #include "kernels/opencl/access.clh"
 #include "kernels/opencl/rows.clh"
 
 __kernel void rows(__global const storage_t* restrict x, const int x_offset,
                    __global storage_t* restrict y, const int y_offset, const int is_log,
-                   const int count, const int row, const int inner) {
+                   const int nan_to_zero, const int count, const int row, const int inner) {
   DECLARE_ROW_SCRATCH
   const int index = ROW_INDEX;
   RETURN_BEYOND(count)
@@ -25,6 +26,6 @@ __kernel void rows(__global const storage_t* restrict x, const int x_offset,
   const float log_sum = log(sum);
   for (int i = ROW_LANE; i < row; i += ROW_ITEMS) {
     const float e = LOAD(from, i * inner) - largest;
-    STORE(is_log ? e - log_sum : exp(e) / sum, to, i * inner);
+    STORE(is_log ? e - log_sum : nan_to_zero && isnan(sum) ? 0.0f : exp(e) / sum, to, i * inner);
   }
 }
