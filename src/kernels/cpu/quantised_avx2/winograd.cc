@@ -184,14 +184,14 @@ class WinogradConv final : public PreparedKernel {
   void ReadPoints(const Block& block, const uint8_t* x, int16_t zero) const {
     auto** pointers = reinterpret_cast<const uint8_t**>(block.scratch);
     rows_.Find(x, block.tiles, pointers);
-    WinogradInput input{.offsets = rows_.tap_offsets().data(),
-                        .channels = g_.ic,
-                        .zero = zero,
-                        .points = Points(block),
-                        .point_step = PointStep()};
+    ByteWinogradInput input{.offsets = rows_.tap_offsets().data(),
+                            .channels = g_.ic,
+                            .zero = zero,
+                            .points = Points(block),
+                            .point_step = PointStep()};
     for (int64_t t = 0; t < block.tiles.rows; ++t, input.points += RowElements()) {
       input.x = pointers[t];
-      TransformInput(input);
+      TransformByteInput(input);
     }
   }
 
@@ -229,11 +229,11 @@ class WinogradConv final : public PreparedKernel {
       const int64_t line = tile / across, w = 2 * (tile % across);
       const int64_t count =
           std::min({block.tiles.rows - t, across - tile % across, kLinePixels / 2});
-      TransformOutput({.points = sums + t * kWinogradColumns,
-                       .point_step = SumStep(),
-                       .tiles = count,
-                       .upper = upper,
-                       .lower = lower});
+      TransformByteOutput({.points = sums + t * kWinogradColumns,
+                           .point_step = SumStep(),
+                           .tiles = count,
+                           .upper = upper,
+                           .lower = lower});
       const int64_t h = 2 * (line % down);
       QuantTile results{.sums = upper,
                         .stride = kWinogradColumns,

@@ -18,7 +18,7 @@ inline constexpr int64_t kMostWinogradChannels = (int64_t{1} << 29) / (9 * 255 *
 /// Writes the panels of `layout`, whose taps are the points.
 void PackWinograd(const QuantLayout& layout, const QuantConstants& constants, std::byte* blob);
 
-struct WinogradInput {
+struct ByteWinogradInput {
   const uint8_t* x = nullptr;        // the first of 4 x 4 pixels
   const int64_t* offsets = nullptr;  // of the 16 of them
   int64_t channels = 0;              // up to 15 bytes behind those of a pixel are read
@@ -27,9 +27,9 @@ struct WinogradInput {
   int64_t point_step = 0;     // elements from point to point
 };
 /// The points of a tile's pixels less their zero point: sums of four.
-void TransformInput(const WinogradInput& args);
+void TransformByteInput(const ByteWinogradInput& args);
 
-struct WinogradOutput {
+struct ByteWinogradOutput {
   const int32_t* points = nullptr;  // [point][tile][kWinogradColumns]
   int64_t point_step = 0;           // elements from point to point
   int64_t tiles = 0;
@@ -38,6 +38,6 @@ struct WinogradOutput {
   int32_t* lower = nullptr;
 };
 /// Sums of products of points to those of pixels.
-void TransformOutput(const WinogradOutput& args);
+void TransformByteOutput(const ByteWinogradOutput& args);
 
 }  // namespace fettle::kernels

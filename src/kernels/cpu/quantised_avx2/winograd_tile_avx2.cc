@@ -28,7 +28,7 @@ using Vector = __m256i;
 
 }  // namespace
 
-void TransformInput(const WinogradInput& args) {
+void TransformByteInput(const ByteWinogradInput& args) {
   const int64_t* const offsets = args.offsets;
   const int64_t step = args.point_step;
   // The zero point is in each pixel, and cancels out in all points but this.
@@ -57,7 +57,7 @@ void TransformInput(const WinogradInput& args) {
   }
 }
 
-void TransformOutput(const WinogradOutput& args) {
+void TransformByteOutput(const ByteWinogradOutput& args) {
   const int64_t step = args.point_step;
   for (int64_t at = 0; at < args.tiles * kWinogradColumns; at += 8) {
     const auto load = [&](int point) __attribute__((always_inline)) {
@@ -87,7 +87,7 @@ void TransformOutput(const WinogradOutput& args) {
 }  // namespace fettle::kernels
 #else
 namespace fettle::kernels {
-void TransformInput(const WinogradInput&) {}
-void TransformOutput(const WinogradOutput&) {}
+void TransformByteInput(const ByteWinogradInput&) {}
+void TransformByteOutput(const ByteWinogradOutput&) {}
 }  // namespace fettle::kernels
 #endif
