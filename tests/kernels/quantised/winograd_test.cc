@@ -91,5 +91,29 @@ TEST(QuantisedWinograd, RandomCasesAreExact) {
   ForceSimdTarget("");
 }
 
+TEST(QuantisedWinograd, ResultsAreBytesFloatsAndSumsWithShortcuts) {
+  if (!ForceAvx2()) GTEST_SKIP() << "no AVX2";
+  const std::string conv =
+      "input %q: u8[2x21x9x13] = noise(0, 255)\nconst %sx: f32[] = 0.02\nconst %zx: u8[] = 121\n"
+      "const %w: i8[35x21x3x3] = noise(-127, 127)\nconst %sw: f32[35] = noise(0.001, 0.01)\n"
+      "const %zw: i8[35] = splat 0\nconst %b: f32[35]\nconst %sy: f32[] = 0.1\n"
+      "const %zy: u8[] = 90\n%x = DequantizeLinear(%q, %sx, %zx)\n"
+      "%f = DequantizeLinear(%w, %sw, %zw) {axis=0}\n%c = Conv(%x, %f, %b) {pads=[1,1,1,1]}\n";
+  const std::string bytes = "%y = QuantizeLinear(%c, %sy, %zy)\noutput %y\n";
+  const std::string shortcut =
+      "input %o: u8[2x35x9x13] = noise(0, 255)\nconst %so: f32[] = 0.033\n"
+      "const %zo: u8[] = 90\nconst %st: f32[] = 0.061\nconst %zt: u8[] = 77\n"
+      "%p = QuantizeLinear(%c, %sy, %zy)\n%d = DequantizeLinear(%p, %sy, %zy)\n"
+      "%e = DequantizeLinear(%o, %so, %zo)\n%sum = Add(%e, %d)\n%r = Relu(%sum)\n"
+      "%y = QuantizeLinear(%r, %st, %zt)\noutput %y\n";
+  // A step of the floats that the oracle rounds in another order.
+  constexpr Tolerance kStep = {.atol = 1, .rtol = 0};
+  CheckKernel(kCpuQuantisedConvWinograd23, conv + bytes, kStep);
+  CheckKernel(kCpuQuantisedConvWinograd23, conv + shortcut, kStep);
+  CheckKernel(kCpuQuantisedConvWinograd23, conv + "%y = Relu(%c)\noutput %y\n",
+              {.atol = 1e-3, .rtol = 1e-5});
+  ForceSimdTarget("");
+}
+
 }  // namespace
 }  // namespace fettle::kernels
