@@ -213,6 +213,11 @@ static void Exponentiate(__local float* scores, __local float* partial, const in
   barrier(CLK_LOCAL_MEM_FENCE);
 }
 
+// Values over the sum of their weights, or 0 where that is NaN and shall be.
+static float4 Divide(const float4 values, const float total) {
+  return NAN_TO_ZERO && isnan(total) ? (float4)(0.0f) : values / total;
+}
+
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
     SOURCES, __global storage_t* restrict y, const int y_offset, const float scale SUMS_PARAMS MASK_PARAMS) {
   __local float scores[ROWS * KEYS];
@@ -296,7 +301,6 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
     float total = 0.0f;
     for (int lane = 0; lane < LANES; ++lane) total += partial[row * LANES + lane];
     if (first + row < QUERIES)
-      StoreFour(NAN_TO_ZERO && isnan(total) ? (float4)(0.0f) : result / total,
-                y + y_offset + MATRIX_OF(Y, a, b, c) + (first + row) * Y_ROW, quad * 4);
+      StoreFour(Divide(result, total), y + y_offset + MATRIX_OF(Y, a, b, c) + (first + row) * Y_ROW, quad * 4);
   }
 }
