@@ -84,6 +84,16 @@ uint64_t PackedStore::ContentHash(const std::shared_ptr<const Constant>& constan
   return hash;
 }
 
+void PackedStore::ForgetDead() {
+  if (slots_.size() + hashes_.size() < forget_at_) return;
+  std::erase_if(hashes_, [](const auto& entry) { return entry.second.constant.expired(); });
+  std::erase_if(slots_, [](const auto& entry) {
+    return entry.second.open == nullptr && entry.second.blob.expired();
+  });
+  std::erase_if(copies_, [](const auto& entry) { return entry.second.expired(); });
+  forget_at_ = std::max<size_t>(1024, 2 * (slots_.size() + hashes_.size()));
+}
+
 PackedKey PackedStore::KeyOf(const kernels::PackRequest& request, const ir::Graph& group) {
   PackedKey key{request.recipe, {}};
   for (ir::ValueId id : request.constants) {
@@ -130,6 +140,7 @@ Result<std::shared_ptr<const PackedBlob>> PackedStore::Get(const kernels::PackRe
                  request.recipe, blob->bytes, request.bytes);
   }
   std::lock_guard lock(mutex_);
+  ForgetDead();
   Slot& slot = slots_[text];
   // Another thread may have packed the same form meanwhile; all sessions share the first one.
   if (auto first = slot.blob.lock()) return first;
@@ -177,6 +188,11 @@ int64_t PackedStore::bytes() const {
   int64_t bytes = 0;
   for (const Entry& entry : Living()) bytes += entry.blob->bytes;
   return bytes;
+}
+
+size_t PackedStore::remembered() const {
+  std::lock_guard lock(mutex_);
+  return slots_.size() + hashes_.size();
 }
 
 }  // namespace fettle::exec

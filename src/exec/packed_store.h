@@ -59,9 +59,14 @@ class PackedStore {
   std::vector<Entry> Living() const;
   /// Bytes of all living blobs.
   int64_t bytes() const;
+  /// How many forms and constants it knows; of those that are gone no more than of the others, or
+  /// a thousand.
+  size_t remembered() const;
 
  private:
   PackedKey KeyOf(const kernels::PackRequest& request, const ir::Graph& group);
+  /// Forgets what nobody holds or provides, each time that there is twice as much. Under the lock.
+  void ForgetDead();
   uint64_t ContentHash(const std::shared_ptr<const Constant>& constant);
 
   struct Hashed {
@@ -74,6 +79,7 @@ class PackedStore {
     Open open;  // null: pack it
   };
   mutable std::mutex mutex_;
+  size_t forget_at_ = 1024;                         // entries of slots_ and hashes_
   std::map<std::string, Slot, std::less<>> slots_;  // by the key's text
   std::unordered_map<const Constant*, Hashed> hashes_;
   /// Who holds a copy holds its blob, so a blob's address is not used again while a copy of it

@@ -11,7 +11,7 @@
 namespace fettle::planner {
 namespace {
 
-constexpr size_t kMostKept = 16;
+constexpr size_t kMostKept = 16, kMostTried = 4;
 
 /// A graph as decisions depend on it: what may not differ, and what may a little.
 struct Outline {
@@ -80,8 +80,8 @@ class Carried final : public PlanSource {
     if (limits.reference_only || !devices.beside_cpu().empty())
       return MakePlan(segment, devices, limits);
     Outline outline(segment);
-    if (const std::shared_ptr<const Known> known = Nearest(outline, devices, limits);
-        known != nullptr && FitsMemory(segment)) {
+    if (!FitsMemory(segment)) return MakePlan(segment, devices, limits);
+    for (const std::shared_ptr<const Known>& known : Nearest(outline, devices, limits)) {
       Result<exec::Plan> plan =
           Apply(segment, known->decision, devices, limits.threads, ThreadsOfGroups::kAnew);
       if (plan.ok() && TastesOf(*plan) == known->tastes) {
@@ -103,24 +103,28 @@ class Carried final : public PlanSource {
   }
 
  private:
-  std::shared_ptr<const Known> Nearest(const Outline& outline, const DeviceSet& devices,
-                                       const Limits& limits) {
+  /// Those of the segment's regime, nearest first.
+  std::vector<std::shared_ptr<const Known>> Nearest(const Outline& outline,
+                                                    const DeviceSet& devices,
+                                                    const Limits& limits) {
+    std::vector<std::pair<double, std::shared_ptr<const Known>>> near;
     const std::lock_guard lock(mutex_);
-    auto best = known_.end();
-    double least = 0;
-    for (auto known = known_.begin(); known != known_.end(); ++known) {
-      const Known& one = **known;
-      if (one.cpu != &devices.cpu() || one.limits != limits ||
-          one.outline.structure != outline.structure)
+    for (const std::shared_ptr<const Known>& known : known_) {
+      if (known->cpu != &devices.cpu() || known->limits != limits ||
+          known->outline.structure != outline.structure)
         continue;
-      const double distance = Distance(one.outline.extents, outline.extents);
-      if (distance == 0 || (best != known_.end() && distance >= least)) continue;
-      best = known;
-      least = distance;
+      const double distance = Distance(known->outline.extents, outline.extents);
+      if (distance > 0) near.emplace_back(distance, known);
     }
-    if (best == known_.end()) return nullptr;
-    std::rotate(best, best + 1, known_.end());  // used last
-    return known_.back();
+    std::ranges::stable_sort(near, {}, [](const auto& one) { return one.first; });
+    std::vector<std::shared_ptr<const Known>> nearest;
+    for (size_t i = 0; i < std::min(near.size(), kMostTried); ++i)
+      nearest.push_back(near[i].second);
+    if (!nearest.empty()) {  // used last
+      const auto first = std::ranges::find(known_, nearest[0]);
+      std::rotate(first, first + 1, known_.end());
+    }
+    return nearest;
   }
 
   void Keep(std::shared_ptr<const Known> known) {

@@ -25,23 +25,6 @@ constexpr int64_t kFewElements = 4096;
 
 int64_t Bytes(const Constant& constant) { return static_cast<int64_t>(constant.bytes().size()); }
 
-/// Inference of one node over constants alone.
-std::optional<ops::Inferred> InferConstants(const ir::Node& node, const Inputs& inputs) {
-  ir::Graph graph;
-  ir::Node copy = node;
-  for (size_t i = 0; i < copy.inputs.size(); ++i) {
-    if (inputs[i] == nullptr) continue;
-    ir::Value value;
-    value.dtype = inputs[i]->dtype();
-    value.shape = inputs[i]->shape();
-    value.constant = inputs[i];
-    copy.inputs[i] = graph.AddValue(std::move(value));
-  }
-  const Result<ops::Inferred> inferred = ops::Infer(graph, copy);
-  if (!inferred.ok() || inferred->needed_input >= 0) return std::nullopt;
-  return *inferred;
-}
-
 std::optional<Constant> FoldConstantOfShape(const ir::Node& node,
                                             const ops::InferContext::Output& result) {
   const auto* attribute = node.attributes.Find("value");
@@ -149,27 +132,26 @@ bool IsWorthFolding(const ir::Node& node, const ops::Operator& op, const Inputs&
 
 }  // namespace
 
-std::optional<std::vector<Constant>> FoldNode(const ir::Node& node, const Inputs& inputs) {
+std::optional<std::vector<Constant>> FoldNode(const ir::Node& node, const Inputs& inputs,
+                                              const ops::Inferred& inferred) {
   const ops::Operator& op = ops::OperatorOf(node);
   if (op.Has(ir::Trait::kRandom) || op.Has(ir::Trait::kControl) ||
       node.op == "DequantizeLinear"_op || node.outputs.empty()) {
     return std::nullopt;
   }
-  const std::optional<ops::Inferred> inferred = InferConstants(node, inputs);
-  if (!inferred) return std::nullopt;
-  if (node.outputs.size() == 1 && inferred->outputs[0].set) {
+  if (node.outputs.size() == 1 && inferred.outputs[0].set) {
     // The bytes are shared, wherever they are.
     if (op.Has(ir::Trait::kKeepsBytes))
-      return std::vector{inputs[0]->Reshaped(inferred->outputs[0].shape)};
-    if (std::optional<Constant> widened = FoldWidened(node, inputs, inferred->outputs[0]))
+      return std::vector{inputs[0]->Reshaped(inferred.outputs[0].shape)};
+    if (std::optional<Constant> widened = FoldWidened(node, inputs, inferred.outputs[0]))
       return std::vector<Constant>{*std::move(widened)};
     if (std::optional<Constant> transposed = FoldTransposed(node, inputs))
       return std::vector<Constant>{*std::move(transposed)};
-    if (std::optional<Constant> repeated = FoldRepeated(node, op, inputs, inferred->outputs[0]))
+    if (std::optional<Constant> repeated = FoldRepeated(node, op, inputs, inferred.outputs[0]))
       return std::vector<Constant>{*std::move(repeated)};
   }
   if (op.reference == nullptr) return std::nullopt;
-  if (!IsWorthFolding(node, op, inputs, *inferred)) {
+  if (!IsWorthFolding(node, op, inputs, inferred)) {
     std::optional<Constant> product = FoldProduct(node, inputs);
     return product ? std::optional(std::vector<Constant>{*std::move(product)}) : std::nullopt;
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ops/op.h"
 #include "tensor/tensor.h"
 
 namespace fettle::passes {
@@ -13,8 +14,10 @@ namespace fettle::passes {
 /// absent). Nothing where it must stay a node: random and control operators, DequantizeLinear
 /// (an annotation that kernels read), results much larger than what they are made from, much
 /// arithmetic, and whatever fails, so that running it says why. Repeated elements stay repeated
-/// elements: no bytes are made for them.
+/// elements: no bytes are made for them. `inferred` is what ops::Infer says of the node and these
+/// inputs.
 std::optional<std::vector<Constant>> FoldNode(
-    const ir::Node& node, const std::vector<std::shared_ptr<const Constant>>& inputs);
+    const ir::Node& node, const std::vector<std::shared_ptr<const Constant>>& inputs,
+    const ops::Inferred& inferred);
 
 }  // namespace fettle::passes

@@ -50,11 +50,11 @@ bool FoldShape(ir::Graph& graph, const ir::Node& node) {
   return true;
 }
 
-bool FoldData(ir::Graph& graph, const ir::Node& node) {
+bool FoldData(ir::Graph& graph, const ir::Node& node, const ops::Inferred& inferred) {
   std::vector<std::shared_ptr<const Constant>> inputs;
   for (ir::ValueId id : node.inputs)
     inputs.push_back(id == ir::kAbsent ? nullptr : graph.value(id).constant);
-  std::optional<std::vector<Constant>> folded = FoldNode(node, inputs);
+  std::optional<std::vector<Constant>> folded = FoldNode(node, inputs, inferred);
   if (!folded) return false;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i] == ir::kAbsent) continue;
@@ -69,12 +69,12 @@ void ForgetShapes(ir::Graph& graph, const ir::Node& node) {
   }
 }
 
-/// Stores what inference says; returns the operand whose data the node waits for, or -1.
-Result<int> StoreInferred(ir::Graph& graph, const ir::Node& node) {
-  ASSIGN_OR_RETURN(const ops::Inferred inferred, ops::Infer(graph, node));
+/// Stores and returns what inference says.
+Result<ops::Inferred> StoreInferred(ir::Graph& graph, const ir::Node& node) {
+  ASSIGN_OR_RETURN(ops::Inferred inferred, ops::Infer(graph, node));
   if (inferred.needed_input >= 0) {
     ForgetShapes(graph, node);
-    return inferred.needed_input;
+    return inferred;
   }
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i] == ir::kAbsent) continue;
@@ -82,7 +82,7 @@ Result<int> StoreInferred(ir::Graph& graph, const ir::Node& node) {
     value.dtype = inferred.outputs[i].dtype;
     value.shape = inferred.outputs[i].shape;
   }
-  return -1;
+  return inferred;
 }
 
 }  // namespace
@@ -103,9 +103,10 @@ Result<std::vector<Pending>> Sweep(ir::Graph& graph) {
     if (!CanInfer(graph, node)) {
       ForgetShapes(graph, node);
     } else {
-      ASSIGN_OR_RETURN(const int operand, StoreInferred(graph, node));
-      if (operand >= 0) waiting.push_back({live, operand});
-      if (operand < 0 && AllKnown(graph, node) && FoldData(graph, node)) {
+      ASSIGN_OR_RETURN(const ops::Inferred inferred, StoreInferred(graph, node));
+      if (inferred.needed_input >= 0) {
+        waiting.push_back({live, inferred.needed_input});
+      } else if (AllKnown(graph, node) && FoldData(graph, node, inferred)) {
         node.dead = true;
         continue;
       }
