@@ -1,7 +1,13 @@
 #include "planner/cover.h"
 
 #include <algorithm>
+#include <concepts>
+#include <functional>
+#include <map>
 #include <optional>
+#include <string_view>
+#include <utility>
+#include <variant>
 
 #include "base/log.h"
 
@@ -63,10 +69,100 @@ GroupChoices UnmeasuredChoices(const ir::Graph& graph, const passes::Group& grou
   return choices;
 }
 
+bool SameAttributes(const ir::Node& a, const ir::Node& b) {
+  const auto &left = a.attributes.items(), &right = b.attributes.items();
+  return std::ranges::equal(left, right, [](const auto& x, const auto& y) {
+    return x.first == y.first && x.second.index() == y.second.index() &&
+           std::visit(
+               [&]<typename T>(const T& value) {
+                 if constexpr (std::same_as<T, Constant>)
+                   return false;
+                 else
+                   return value == std::get<T>(y.second);
+               },
+               x.second);
+  });
+}
+
+/// What was taken for single nodes, for others that differ by the values they read and write alone:
+/// long chains and unrolled loops repeat a few, and asking all kernels is most of planning them.
+class KnownNodes {
+ public:
+  KnownNodes(const ir::Graph& graph, const Cover& cover) : graph_(graph), cover_(cover) {}
+
+  /// As `id` is computed; nothing where it is like none before.
+  std::optional<GroupChoices> Find(ir::NodeId id) const {
+    const auto at = places_.find(Key(id));
+    if (at == places_.end()) return std::nullopt;
+    for (const size_t place : at->second) {
+      const GroupChoices& known = cover_[place];
+      if (!Same(id, known.nodes[0])) continue;
+      return GroupChoices{.nodes = {id},
+                          .fragment = passes::ExtractGroup(graph_, {.nodes = {id}}),
+                          .choices = known.choices,
+                          .rejected = {},
+                          .fits = known.fits};
+    }
+    return std::nullopt;
+  }
+
+  /// The last of the cover is one to find.
+  void AddLast() {
+    constexpr size_t kMostAlike = 4;
+    const GroupChoices& last = cover_.back();
+    if (last.nodes.size() > 1) return;
+    std::vector<size_t>& places = places_[Key(last.nodes[0])];
+    if (places.size() < kMostAlike) places.push_back(cover_.size() - 1);
+  }
+
+ private:
+  using NodeKind = std::pair<std::string_view, ir::ValueId>;
+
+  bool IsConstant(ir::ValueId id) const {
+    return id != ir::kAbsent && graph_.value(id).is_constant();
+  }
+
+  /// The operator, and the first constant that it reads.
+  NodeKind Key(ir::NodeId id) const {
+    const ir::Node& node = graph_.node(id);
+    const auto first =
+        std::ranges::find_if(node.inputs, [&](ir::ValueId input) { return IsConstant(input); });
+    return {node.op->name, first == node.inputs.end() ? ir::kAbsent : *first};
+  }
+
+  bool SameValue(ir::ValueId a, ir::ValueId b) const {
+    if (a == ir::kAbsent || b == ir::kAbsent || IsConstant(a) || IsConstant(b)) return a == b;
+    const ir::Value &left = graph_.value(a), &right = graph_.value(b);
+    return left.dtype == right.dtype && left.shape == right.shape;
+  }
+
+  bool SameValues(const std::vector<ir::ValueId>& a, const std::vector<ir::ValueId>& b) const {
+    if (!std::ranges::equal(a, b, [&](ir::ValueId x, ir::ValueId y) { return SameValue(x, y); }))
+      return false;
+    constexpr size_t kMostCompared = 16;
+    if (a.size() > kMostCompared) return false;
+    // Each is the same as another of them in both or in neither.
+    for (size_t i = 0; i < a.size(); ++i)
+      for (size_t k = 0; k < i; ++k)
+        if ((a[i] == a[k]) != (b[i] == b[k])) return false;
+    return true;
+  }
+
+  bool Same(ir::NodeId a, ir::NodeId b) const {
+    const ir::Node &left = graph_.node(a), &right = graph_.node(b);
+    return left.op == right.op && SameValues(left.inputs, right.inputs) &&
+           SameValues(left.outputs, right.outputs) && SameAttributes(left, right);
+  }
+
+  const ir::Graph& graph_;
+  const Cover& cover_;
+  std::map<NodeKind, std::vector<size_t>> places_;
+};
+
 /// The largest of `groups` (largest first, free ones alone) that the preferred device has a kernel
 /// for, or else any device; its choices are empty where there is none.
 GroupChoices BestGroup(const ir::Graph& graph, const std::vector<const passes::Group*>& groups,
-                       const DeviceSet& devices, const Limits& limits) {
+                       const DeviceSet& devices, const Limits& limits, const KnownNodes& known) {
   if (limits.preferred != DeviceKind::kCpu) {
     // What others could do is of no interest where the preferred device can.
     const DeviceSet preferred(devices.cpu(), devices.Find(limits.preferred));
@@ -79,6 +175,9 @@ GroupChoices BestGroup(const ir::Graph& graph, const std::vector<const passes::G
   }
   GroupChoices best;
   for (const passes::Group* group : groups) {
+    // On other devices it matters who refused.
+    if (group->nodes.size() == 1 && limits.preferred == DeviceKind::kCpu)
+      if (std::optional<GroupChoices> same = known.Find(group->nodes[0])) return *std::move(same);
     best = UnmeasuredChoices(graph, *group, devices, limits);
     if (!best.choices.empty()) break;
   }
@@ -111,6 +210,7 @@ Result<Cover> GreedyCover(const ir::Graph& graph, const DeviceSet& devices, cons
     for (ir::NodeId node : group.nodes) by_node[node].push_back(&group);
   }
   Cover cover;
+  KnownNodes known(graph, cover);
   std::vector<Status> failures;
   IdVector<ir::NodeId, bool> covered(graph.nodes().size());
   for (size_t n = 0; n < graph.nodes().size(); ++n) {
@@ -119,11 +219,9 @@ Result<Cover> GreedyCover(const ir::Graph& graph, const DeviceSet& devices, cons
       return std::any_of(group->nodes.begin(), group->nodes.end(),
                          [&](ir::NodeId id) { return covered[id]; });
     });
-    std::stable_sort(by_node[n].begin(), by_node[n].end(),
-                     [](const passes::Group* a, const passes::Group* b) {
-                       return a->nodes.size() > b->nodes.size();
-                     });
-    GroupChoices best = BestGroup(graph, by_node[n], used, limits);
+    std::ranges::stable_sort(by_node[n], std::greater<>(),
+                             [](const passes::Group* group) { return group->nodes.size(); });
+    GroupChoices best = BestGroup(graph, by_node[n], used, limits, known);
     if (best.choices.empty()) {
       failures.push_back(NoChoice(graph.nodes()[n], best));
       continue;
@@ -136,6 +234,7 @@ Result<Cover> GreedyCover(const ir::Graph& graph, const DeviceSet& devices, cons
           Reasons(best, limits.preferred));
     for (ir::NodeId id : best.nodes) covered[id] = true;
     cover.push_back(std::move(best));
+    known.AddLast();
   }
   if (!failures.empty()) return AllOf(failures);
   return cover;
