@@ -6,6 +6,7 @@ namespace fettle::ops {
 // keep-sorted start
 std::span<const Case> AttentionCases();
 std::span<const Case> BinaryCases();
+std::span<const Case> BlockProductCases();
 std::span<const Case> ConcatCases();
 std::span<const Case> ConvCases();
 std::span<const Case> ConvTransposeCases();
@@ -41,6 +42,7 @@ std::vector<Case> AllCases() {
       // keep-sorted start
       AttentionCases(),
       BinaryCases(),
+      BlockProductCases(),
       ConcatCases(),
       ConvCases(),
       ConvTransposeCases(),

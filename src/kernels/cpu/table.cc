@@ -16,6 +16,7 @@ extern const KernelDesc kCpuBinaryPack;
 extern const KernelDesc kCpuBinaryProduct;
 extern const KernelDesc kCpuBinaryTables;
 extern const KernelDesc kCpuBinaryWeights;
+extern const KernelDesc kCpuBlockProductRows;
 extern const KernelDesc kCpuCol2Im;
 extern const KernelDesc kCpuConvDeform;
 extern const KernelDesc kCpuConvDepthwiseLine;
@@ -104,6 +105,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuBinaryProduct,
       &kCpuBinaryTables,
       &kCpuBinaryWeights,
+      &kCpuBlockProductRows,
       &kCpuCol2Im,
       &kCpuConvDeform,
       &kCpuConvDepthwiseLine,

@@ -11,6 +11,10 @@ Status QuantizeReference(const RefContext& context, const Region& region);
 Status DequantizeReference(const RefContext& context, const Region& region);
 Status DynamicQuantizeReference(const RefContext& context, const Region& region);
 Status TableLookupReference(const RefContext& context, const Region& region);
+Status InferBlockMatMul(InferContext& context);
+Status BlockMatMulReference(const RefContext& context, const Region& region);
+int64_t BlockMatMulMacs(const ir::Node& node, std::span<const Shape> inputs,
+                        std::span<const Shape> outputs);
 
 namespace {
 
@@ -131,6 +135,11 @@ QuantRange RangeOf(DType dtype) {
 
 std::span<const Operator> QuantiseOps() {
   static const Operator kOps[] = {
+      {{.name = "BlockMatMul", .min_inputs = 4, .max_inputs = 4},
+       {.infer = InferBlockMatMul,
+        .reference = BlockMatMulReference,
+        .macs = BlockMatMulMacs,
+        .types = "f32 by u4, u8"}},
       {{.name = "DequantizeLinear",
         .traits = {Trait::kPointwise, Trait::kTakesEpilogue, Trait::kQuantises},
         .min_inputs = 2,

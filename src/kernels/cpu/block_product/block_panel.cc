@@ -1,0 +1,142 @@
+#include "kernels/cpu/block_product/block_panel.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "kernels/cpu/block_product/round_row-inl.h"
+#include "kernels/cpu/quantised/microkernel.h"
+#include "kernels/cpu/simd/targets.h"
+#include "tensor/read_floats.h"
+
+namespace fettle::kernels {
+namespace {
+
+template <typename F>
+void ForEachFloat(const Constant& constant, F f) {
+  constexpr int64_t kPiece = 4096;
+  std::vector<float> piece(kPiece);
+  for (int64_t begin = 0; begin < constant.elements(); begin += kPiece) {
+    const int64_t count = std::min(kPiece, constant.elements() - begin);
+    ReadFloats(constant, begin, count, piece.data());
+    for (int64_t i = 0; i < count; ++i) f(begin + i, piece[i]);
+  }
+}
+
+bool AllHalves(const Constant& constant) {
+  bool all = true;
+  ForEachFloat(constant,
+               [&](int64_t, float x) { all &= static_cast<float>(Half(x)) == x || x != x; });
+  return all;
+}
+
+void PackScales(const BlockLayout& layout, const Constant& scales, int64_t at, std::byte* out) {
+  ForEachFloat(scales, [&](int64_t i, float x) {
+    const int64_t column = i / layout.blocks(), block = i % layout.blocks();
+    std::byte* to =
+        out + column / kBlockColumns * layout.panel_bytes() + block * layout.block_bytes() + at;
+    if (layout.halves) {
+      const Half half(x);
+      std::memcpy(to + column % kBlockColumns * 2, &half, 2);
+    } else {
+      std::memcpy(to + column % kBlockColumns * 4, &x, 4);
+    }
+  });
+}
+
+/// The codes of one column of a block.
+void PackColumn(const BlockLayout& layout, const std::byte* codes, int64_t column, std::byte* out) {
+  if (layout.bits == 8) {
+    for (int64_t i = 0; i < layout.block; i += 4)
+      std::memcpy(out + (i * kBlockColumns + column * 4), codes + i, 4);
+    return;
+  }
+  const int64_t half = layout.block / 2;
+  for (int64_t i = 0; i < half; ++i) {
+    out[(i / 4 * kBlockColumns + column) * 4 + i % 4] = (codes[i] & std::byte{15}) | codes[i + half]
+                                                                                         << 4;
+  }
+}
+
+float ReadScale(const BlockLayout& layout, const std::byte* from, int64_t i) {
+  if (layout.halves) {
+    Half half;
+    std::memcpy(&half, from + i * 2, 2);
+    return static_cast<float>(half);
+  }
+  float x;
+  std::memcpy(&x, from + i * 4, 4);
+  return x;
+}
+
+/// The codes of 4 rows of a block from `i` on: [16][4].
+void ReadCodes(const BlockLayout& layout, const std::byte* block, int64_t i, uint8_t* codes) {
+  const int64_t half = layout.block / 2;
+  const bool is_high = layout.bits == 4 && i >= half;
+  const std::byte* from = block + (is_high ? i - half : i) * kBlockColumns;
+  for (int64_t j = 0; j < kBlockColumns * 4; ++j) {
+    const auto byte = static_cast<uint8_t>(from[j]);
+    codes[j] = layout.bits == 8 ? byte : is_high ? byte >> 4 : byte & 15;
+  }
+}
+
+void PortableTile(const BlockTile& tile) {
+  const BlockLayout& layout = *tile.layout;
+  const auto* bytes = reinterpret_cast<const int8_t*>(tile.rows);
+  const auto* steps = reinterpret_cast<const float*>(tile.rows + layout.steps_at());
+  float y[kBlockColumns] = {};
+  for (int64_t b = 0; b < layout.blocks(); ++b) {
+    const std::byte* block = tile.panel + b * layout.block_bytes();
+    int32_t dots[kBlockColumns] = {};
+    for (int64_t i = 0; i < layout.block; i += 4) {
+      uint8_t codes[kBlockColumns * 4];
+      ReadCodes(layout, block, i, codes);
+      const int8_t* a = bytes + b * layout.block + i;
+      for (int64_t c = 0; c < kBlockColumns; ++c)
+        for (int64_t j = 0; j < 4; ++j) dots[c] += codes[c * 4 + j] * a[j];
+    }
+    const std::byte* scales = block + layout.code_bytes();
+    for (int64_t c = 0; c < kBlockColumns; ++c) {
+      y[c] += steps[b] * ReadScale(layout, scales, c) * static_cast<float>(dots[c]);
+      y[c] += steps[layout.blocks() + b] * ReadScale(layout, scales + layout.scale_bytes(), c);
+    }
+  }
+  std::copy_n(y, tile.columns, tile.c);
+}
+
+}  // namespace
+
+bool FitsHalves(const Constant& scales, const Constant& minima) {
+  return AllHalves(scales) && AllHalves(minima);
+}
+
+void PackBlocks(const BlockLayout& layout, const Constant& codes, const Constant& scales,
+                const Constant& minima, std::byte* out) {
+  std::memset(out, 0, layout.bytes());
+  std::vector<std::byte> column(layout.k);
+  for (int64_t n = 0; n < layout.n; ++n) {
+    codes.CopyTo(n * layout.k, layout.k, column.data());
+    std::byte* panel = out + n / kBlockColumns * layout.panel_bytes();
+    for (int64_t b = 0; b < layout.blocks(); ++b)
+      PackColumn(layout, column.data() + b * layout.block, n % kBlockColumns,
+                 panel + b * layout.block_bytes());
+  }
+  PackScales(layout, scales, layout.code_bytes(), out);
+  PackScales(layout, minima, layout.code_bytes() + layout.scale_bytes(), out);
+}
+
+const BlockKernels& GetBlockKernels() {
+  static const BlockKernels portable = [] {
+    BlockKernels kernels;
+    kernels.nibbles[1] = kernels.bytes[1] = PortableTile;
+    kernels.round = RoundRow;
+    return kernels;
+  }();
+  ApplyIsaCap();
+  // The functions themselves are compiled for their instruction set: other CPUs must not enter.
+  if (RunsAvx512Vnni() && BlockKernelsAvx512Vnni() != nullptr) return *BlockKernelsAvx512Vnni();
+  if (RunsAvx2() && BlockKernelsAvx2() != nullptr) return *BlockKernelsAvx2();
+  return portable;
+}
+
+}  // namespace fettle::kernels

@@ -1,0 +1,70 @@
+// Weights of BlockMatMul as panels of 16 columns, and the rows that multiply them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/quantise/block_product.h"
+#include "tensor/tensor.h"
+
+namespace fettle::kernels {
+
+inline constexpr int64_t kBlockColumns = 16;
+inline constexpr int kMaxBlockRows = 8;
+
+/// A panel holds its blocks one behind the other, each read once, in order:
+///  4 bits: [block / 8][16 columns][4] bytes; vector j has the codes 4 j + i in its low halves and
+///          those block / 2 behind them in its high ones
+///  8 bits: [block / 4][16][4] bytes
+/// then 16 scales and 16 minima, halves where those hold all of them exactly (`halves`), or floats.
+/// Columns that are missing are 0.
+struct BlockLayout {
+  int64_t n = 0, k = 0, block = 0;
+  int bits = 4;
+  bool halves = false;
+
+  int64_t blocks() const { return k / block; }
+  int64_t panels() const { return (n + kBlockColumns - 1) / kBlockColumns; }
+  int64_t code_bytes() const { return block * bits / 8 * kBlockColumns; }
+  int64_t scale_bytes() const { return kBlockColumns * (halves ? 2 : 4); }
+  int64_t block_bytes() const { return code_bytes() + 2 * scale_bytes(); }
+  int64_t panel_bytes() const { return blocks() * block_bytes(); }
+  int64_t bytes() const { return panels() * panel_bytes(); }
+
+  /// A rounded row: k signed bytes, then for each block its step, then step * sum of its bytes.
+  int64_t steps_at() const { return (k + 63) / 64 * 64; }
+  int64_t row_bytes() const { return (steps_at() + 2 * blocks() * 4 + 63) / 64 * 64; }
+};
+
+/// Whether halves hold all scales and minima exactly.
+bool FitsHalves(const Constant& scales, const Constant& minima);
+/// Writes layout.bytes() bytes.
+void PackBlocks(const BlockLayout& layout, const Constant& codes, const Constant& scales,
+                const Constant& minima, std::byte* out);
+
+/// c[rows][columns] = rounded rows times a panel.
+struct BlockTile {
+  const BlockLayout* layout = nullptr;
+  const std::byte* panel = nullptr;
+  const std::byte* rows = nullptr;  // layout->row_bytes() apart
+  float* c = nullptr;
+  int64_t c_stride = 0;
+  int64_t columns = 0;  // 1 .. 16
+};
+
+/// The functions of one instruction set.
+struct BlockKernels {
+  int rows = 1;  // the most that a tile takes
+  /// By the number of rows.
+  void (*nibbles[kMaxBlockRows + 1])(const BlockTile&) = {};
+  void (*bytes[kMaxBlockRows + 1])(const BlockTile&) = {};
+  /// k floats to a rounded row.
+  void (*round)(const BlockLayout& layout, const float* a, std::byte* row) = nullptr;
+};
+/// The fastest that this CPU runs.
+const BlockKernels& GetBlockKernels();
+/// Null where the compiler has none.
+const BlockKernels* BlockKernelsAvx2();
+const BlockKernels* BlockKernelsAvx512Vnni();
+
+}  // namespace fettle::kernels

@@ -1,0 +1,119 @@
+// Panels of BlockMatMul with vpmaddubsw: codes of 4 bits (those of 8 in two halves) times signed
+// bytes, whose sums over a block fit 16 bits: 32 / 4 * 2 * 15 * 127 < 2^15.
+#include "kernels/cpu/block_product/block_panel.h"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+
+#include <utility>
+
+#include "kernels/cpu/block_product/round_row-inl.h"
+
+namespace fettle::kernels {
+namespace {
+
+template <bool kHalves>
+[[gnu::always_inline]] inline __m256 LoadScales(const std::byte* from) {
+  if constexpr (kHalves) {
+    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+  } else {
+    return _mm256_loadu_ps(reinterpret_cast<const float*>(from));
+  }
+}
+
+[[gnu::always_inline]] inline __m256i Broadcast(const std::byte* four) {
+  int32_t word;
+  std::memcpy(&word, four, sizeof(word));
+  return _mm256_set1_epi32(word);
+}
+
+/// The sums of a block's products with 8 columns; `a` is of the first row. `low` and `high` count
+/// sixteenths and ones of the codes.
+template <int kRows, int kBits>
+[[gnu::always_inline]] inline void AddBlock(const std::byte* codes, const std::byte* a,
+                                            int64_t stride, int64_t block, __m256i* low,
+                                            __m256i* high) {
+  const __m256i mask = _mm256_set1_epi8(15);
+  for (int64_t i = 0; i < block; i += 32 / kBits, codes += 64) {
+    const __m256i read = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes));
+    const __m256i first = _mm256_and_si256(read, mask);
+    const __m256i second = _mm256_and_si256(_mm256_srli_epi16(read, 4), mask);
+    for (int r = 0; r < kRows; ++r) {
+      const std::byte* at = a + r * stride + (kBits == 8 ? i : i / 2);
+      const __m256i x = Broadcast(at);
+      low[r] = _mm256_add_epi16(low[r], _mm256_maddubs_epi16(first, x));
+      if constexpr (kBits == 8) {
+        high[r] = _mm256_add_epi16(high[r], _mm256_maddubs_epi16(second, x));
+      } else {
+        const __m256i y = Broadcast(at + block / 2);
+        low[r] = _mm256_add_epi16(low[r], _mm256_maddubs_epi16(second, y));
+      }
+    }
+  }
+}
+
+/// 8 of the panel's columns.
+template <int kRows, int kBits, bool kHalves>
+[[gnu::always_inline]] inline void RunColumns(const BlockTile& tile, int64_t column,
+                                              float (*y)[kBlockColumns]) {
+  const BlockLayout& layout = *tile.layout;
+  const int64_t stride = layout.row_bytes(), blocks = layout.blocks(), block = layout.block;
+  const auto* steps = reinterpret_cast<const float*>(tile.rows + layout.steps_at());
+  const __m256i one = _mm256_set1_epi16(1), sixteen = _mm256_set1_epi16(16);
+  __m256 sums[kRows];
+  for (int r = 0; r < kRows; ++r) sums[r] = _mm256_setzero_ps();
+  const std::byte *at = tile.panel + column * 4, *a = tile.rows;
+  const int64_t block_bytes = layout.block_bytes();
+  const std::byte* scales = tile.panel + layout.code_bytes() + column * (kHalves ? 2 : 4);
+  for (int64_t b = 0; b < blocks; ++b, at += block_bytes, a += block, scales += block_bytes) {
+    __m256i low[kRows], high[kRows];
+    for (int r = 0; r < kRows; ++r) low[r] = high[r] = _mm256_setzero_si256();
+    block == 32 ? AddBlock<kRows, kBits>(at, a, stride, 32, low, high)
+                : AddBlock<kRows, kBits>(at, a, stride, 16, low, high);
+    const __m256 scale = LoadScales<kHalves>(scales);
+    const __m256 minimum = LoadScales<kHalves>(scales + (kHalves ? 32 : 64));
+    for (int r = 0; r < kRows; ++r) {
+      __m256i dots = _mm256_madd_epi16(low[r], one);
+      if (kBits == 8) dots = _mm256_add_epi32(dots, _mm256_madd_epi16(high[r], sixteen));
+      const float* step = steps + r * (stride / 4) + b;
+      const __m256 factor = _mm256_mul_ps(scale, _mm256_set1_ps(*step));
+      sums[r] = _mm256_fmadd_ps(factor, _mm256_cvtepi32_ps(dots), sums[r]);
+      sums[r] = _mm256_fmadd_ps(minimum, _mm256_set1_ps(step[blocks]), sums[r]);
+    }
+  }
+  for (int r = 0; r < kRows; ++r) _mm256_storeu_ps(y[r] + column, sums[r]);
+}
+
+template <int kRows, int kBits>
+void RunTile(const BlockTile& tile) {
+  float y[kRows][kBlockColumns];
+  for (int64_t column = 0; column < kBlockColumns; column += 8) {
+    tile.layout->halves ? RunColumns<kRows, kBits, true>(tile, column, y)
+                        : RunColumns<kRows, kBits, false>(tile, column, y);
+  }
+  for (int r = 0; r < kRows; ++r) std::copy_n(y[r], tile.columns, tile.c + r * tile.c_stride);
+}
+
+template <size_t... kRow>
+BlockKernels MakeTable(std::index_sequence<kRow...>) {
+  BlockKernels table;
+  table.rows = sizeof...(kRow);
+  ((table.nibbles[kRow + 1] = RunTile<kRow + 1, 4>), ...);
+  ((table.bytes[kRow + 1] = RunTile<kRow + 1, 8>), ...);
+  table.round = RoundRow;
+  return table;
+}
+
+}  // namespace
+
+const BlockKernels* BlockKernelsAvx2() {
+  static const BlockKernels table = MakeTable(std::make_index_sequence<4>());
+  return &table;
+}
+
+}  // namespace fettle::kernels
+#else
+namespace fettle::kernels {
+const BlockKernels* BlockKernelsAvx2() { return nullptr; }
+}  // namespace fettle::kernels
+#endif
