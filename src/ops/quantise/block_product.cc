@@ -31,7 +31,7 @@ Result<BlockProduct> ReadBlockProduct(const ir::Node& node, std::span<const Shap
 Status InferBlockMatMul(InferContext& context) {
   RETURN_IF_ERROR(CheckType(context, 0, TypeBit(DType::kF32)));
   RETURN_IF_ERROR(CheckType(context, 1, TypeBit(DType::kU4) | TypeBit(DType::kU8)));
-  RETURN_IF_ERROR(CheckTypes(context, 2, 4, TypeBit(DType::kF32)));
+  RETURN_IF_ERROR(CheckTypes(context, 2, 4, TypeBit(DType::kF32) | TypeBit(DType::kF16)));
   const Shape shapes[] = {context.shape(0), context.shape(1), context.shape(2), context.shape(3)};
   ASSIGN_OR_RETURN(const BlockProduct p, ReadBlockProduct(context.node(), shapes));
   Dims dims = shapes[0].dims();

@@ -10,7 +10,8 @@
 
 namespace fettle::ops {
 
-/// Y [.., n] of A [.., k], codes [n, k] (u4 or u8), and f32 scales and minima [n, k / block]: what
+/// Y [.., n] of A [.., k], codes [n, k] (u4 or u8), and f32 or f16 scales and minima [n, k /
+/// block]: what
 /// language models multiply by (GGUF, MatMulNBits with `accuracy_level` 4). A weight is
 /// scale * code + minimum; each block of a row of A is rounded to bytes (RoundBlock), so that
 ///   y = sum over blocks of step * (scale * sum(byte * code) + minimum * sum(byte)).

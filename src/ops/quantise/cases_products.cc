@@ -20,7 +20,7 @@ std::span<const Case> BlockProductCases() {
        "%y = BlockMatMul(%a, %w, %s, %m) {block_size=32}\noutput %y\n"},
       {"quantise.blocks_u4_halves",
        "input %a: f32[5x64]\nconst %w: u4[19x64] = noise(0, 15)\n"
-       "const %s: f32[19x2] = splat 0.125\nconst %m: f32[19x2] = splat -1.0\n"
+       "const %s: f16[19x2] = noise(0.01, 0.1)\nconst %m: f16[19x2] = noise(-1, 0.1)\n"
        "%y = BlockMatMul(%a, %w, %s, %m) {block_size=32}\noutput %y\n"},
       {"quantise.blocks_u8_rows",
        "input %a: f32[9x64]\nconst %w: u8[33x64] = noise(0, 255)\n"

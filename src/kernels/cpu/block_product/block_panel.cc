@@ -23,13 +23,6 @@ void ForEachFloat(const Constant& constant, F f) {
   }
 }
 
-bool AllHalves(const Constant& constant) {
-  bool all = true;
-  ForEachFloat(constant,
-               [&](int64_t, float x) { all &= static_cast<float>(Half(x)) == x || x != x; });
-  return all;
-}
-
 void PackScales(const BlockLayout& layout, const Constant& scales, int64_t at, std::byte* out) {
   ForEachFloat(scales, [&](int64_t i, float x) {
     const int64_t column = i / layout.blocks(), block = i % layout.blocks();
@@ -105,10 +98,6 @@ void PortableTile(const BlockTile& tile) {
 }
 
 }  // namespace
-
-bool FitsHalves(const Constant& scales, const Constant& minima) {
-  return AllHalves(scales) && AllHalves(minima);
-}
 
 void PackBlocks(const BlockLayout& layout, const Constant& codes, const Constant& scales,
                 const Constant& minima, std::byte* out) {

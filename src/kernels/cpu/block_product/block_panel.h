@@ -16,7 +16,7 @@ inline constexpr int kMaxBlockRows = 8;
 ///  4 bits: [block / 8][16 columns][4] bytes; vector j has the codes 4 j + i in its low halves and
 ///          those block / 2 behind them in its high ones
 ///  8 bits: [block / 4][16][4] bytes
-/// then 16 scales and 16 minima, halves where those hold all of them exactly (`halves`), or floats.
+/// then 16 scales and 16 minima, halves as the constants are (`halves`), or floats.
 /// Columns that are missing are 0.
 struct BlockLayout {
   int64_t n = 0, k = 0, block = 0;
@@ -36,8 +36,6 @@ struct BlockLayout {
   int64_t row_bytes() const { return (steps_at() + 2 * blocks() * 4 + 63) / 64 * 64; }
 };
 
-/// Whether halves hold all scales and minima exactly.
-bool FitsHalves(const Constant& scales, const Constant& minima);
 /// Writes layout.bytes() bytes.
 void PackBlocks(const BlockLayout& layout, const Constant& codes, const Constant& scales,
                 const Constant& minima, std::byte* out);

@@ -5,9 +5,9 @@
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/block_product/block_panel.h"
+#include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
-#include "kernels/cpu/epilogue/epilogue.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {
@@ -28,8 +28,7 @@ class BlockProductRows final : public PreparedKernel {
     const auto& graph = *problem.group;
     a_ = IndexOf(graph.inputs, node_.inputs[0]);
     layout_ = {.n = p_.n, .k = p_.k, .block = p_.block, .bits = facts.bits};
-    layout_.halves =
-        FitsHalves(*graph.value(node_.inputs[2]).constant, *graph.value(node_.inputs[3]).constant);
+    layout_.halves = graph.value(node_.inputs[2]).dtype == DType::kF16;
     row_tasks_ = (p_.rows + kTaskRows - 1) / kTaskRows;
     // Four tasks a lane even out what lanes lose.
     const int64_t tasks = std::max<int64_t>(1, int64_t{4} * problem.threads);

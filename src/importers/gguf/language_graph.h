@@ -1,0 +1,45 @@
+// The graph of a language model in a GGUF file.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "importers/gguf/gguf_file.h"
+#include "ir/graph.h"
+
+namespace fettle::gguf {
+
+/// What a decoder is made of, from the metadata.
+struct Decoder {
+  std::string architecture;
+  int64_t layers = 0, width = 0, hidden = 0, vocabulary = 0;
+  int64_t heads = 0, kv_heads = 0, head_size = 0, value_size = 0, rotated = 0;
+  int64_t trained_context = 0;  // positions that it was trained for
+  int64_t window = -1;          // keys that a query sees; -1: all
+  double epsilon = 1e-5, rope_base = 10000, rope_scale = 1, embedding_scale = 1;
+  bool interleaved = false;  // rotary pairs are neighbours
+  bool gelu = false;         // of the gate; otherwise Swish
+};
+/// Fails with kUnsupported for architectures, and ways to stretch positions, that Fettle does not
+/// build, naming those it does; kInvalidModel where values are missing or do not fit.
+Result<Decoder> ReadDecoder(const File& file);
+
+/// Inputs
+///   hidden [1, sequence, width] f32   rows of the embedding (EmbeddingRow)
+///   positions [1, sequence] i64, last [1] i64 (the row of `hidden` to give logits for),
+///   seqlens [1] i32 (keys in the cache after this step, less 1)
+///   past_key.N, past_value.N [1, kv_heads, capacity, size] f32, for each layer
+/// Outputs: logits [1, 1, vocabulary] f32, present_key.N, present_value.N, which may be the memory
+/// of the past. Weights stay in `file`, in their bits; products round their rows to bytes
+/// (BlockMatMul) where weights are in blocks. Fails with kInvalidModel where tensors are missing or
+/// have other sizes.
+Result<ir::Graph> BuildDecoder(const std::shared_ptr<const File>& file, const Decoder& decoder,
+                               int64_t capacity);
+
+/// The input `hidden` of one token: width floats. `token` lies in the vocabulary.
+void EmbeddingRow(const File& file, const Decoder& decoder, int64_t token, float* out);
+
+}  // namespace fettle::gguf

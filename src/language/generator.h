@@ -1,0 +1,56 @@
+// A language model that reads tokens and gives the next one's logits.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "importers/gguf/language_graph.h"
+#include "runtime/session.h"
+
+namespace fettle::language {
+
+struct DecoderOptions {
+  /// Tokens of prompt and answer together; 0: what the model was trained for, at most 4,096.
+  int64_t context = 0;
+  /// Of the CPU, the caller included; 0: all cores.
+  int threads = 0;
+  /// Set from any thread: Read ends with kCancelled; null: never. Outlives the decoder.
+  const std::atomic<bool>* cancelled = nullptr;
+};
+
+/// One sequence: a session, whose plan holds for every step, and a cache that is written in place.
+/// Belongs to one thread at a time.
+class SequenceDecoder {
+ public:
+  /// Fails as gguf::ReadDecoder and BuildDecoder do, kOutOfMemory where the cache does not fit.
+  static Result<std::unique_ptr<SequenceDecoder>> Create(std::shared_ptr<const gguf::File> file,
+                                                         const DecoderOptions& options);
+  ~SequenceDecoder();
+  SequenceDecoder(const SequenceDecoder&) = delete;
+  SequenceDecoder& operator=(const SequenceDecoder&) = delete;
+
+  /// Reads tokens behind those read so far. `logits` then are those of the last one, `vocabulary`
+  /// floats that the next call overwrites. kInvalidArgument where a token lies outside the
+  /// vocabulary, there are none, or they pass the context; nothing is read then.
+  Status Read(std::span<const int32_t> tokens, std::span<const float>* logits);
+  /// Forgets all but the first `count` tokens. kInvalidArgument where fewer were read.
+  Status Rewind(int64_t count);
+
+  int64_t position() const;
+  int64_t context() const;
+  const gguf::Decoder& decoder() const;
+  const runtime::Session& session() const;
+  int64_t cache_bytes() const;
+
+ private:
+  struct Impl;
+  explicit SequenceDecoder(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fettle::language
