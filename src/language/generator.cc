@@ -24,11 +24,11 @@ struct SequenceDecoder::Impl {
   gguf::Decoder decoder;
   int64_t context = 0, position = 0, cache_bytes = 0;
   std::unique_ptr<runtime::Session> session;
-  Tensor last, seqlens, logits;
+  Tensor position_of, last, seqlens, logits;
   /// The tensors of a run of one length.
   struct Inputs {
     int64_t length = 0;
-    Tensor hidden, positions;
+    Tensor hidden;
     runtime::BufferMap inputs;
   };
   std::vector<Inputs> lengths;
@@ -52,11 +52,13 @@ Status SequenceDecoder::Impl::AddCache(const std::string& name, int64_t size,
 }
 
 Status SequenceDecoder::Impl::MakeTensors() {
+  ASSIGN_OR_RETURN(position_of, Tensor::Create(DType::kI64, Shape{1}));
   ASSIGN_OR_RETURN(last, Tensor::Create(DType::kI64, Shape{1}));
   ASSIGN_OR_RETURN(seqlens, Tensor::Create(DType::kI32, Shape{1}));
   ASSIGN_OR_RETURN(logits, Tensor::Create(DType::kF32, Shape{1, 1, decoder.vocabulary}));
   outputs.emplace("logits", Buffer(logits));
-  runtime::BufferMap shared = {{"last", Buffer(last)}, {"seqlens", Buffer(seqlens)}};
+  runtime::BufferMap shared = {
+      {"position", Buffer(position_of)}, {"last", Buffer(last)}, {"seqlens", Buffer(seqlens)}};
   for (int64_t layer = 0; layer < decoder.layers; ++layer) {
     RETURN_IF_ERROR(AddCache(fmt::format("key.{}", layer), decoder.head_size, shared));
     RETURN_IF_ERROR(AddCache(fmt::format("value.{}", layer), decoder.value_size, shared));
@@ -65,10 +67,8 @@ Status SequenceDecoder::Impl::MakeTensors() {
     Inputs of;
     of.length = length;
     ASSIGN_OR_RETURN(of.hidden, Tensor::Create(DType::kF32, Shape{1, length, decoder.width}));
-    ASSIGN_OR_RETURN(of.positions, Tensor::Create(DType::kI64, Shape{1, length}));
     of.inputs = shared;
     of.inputs.emplace("hidden", Buffer(of.hidden));
-    of.inputs.emplace("positions", Buffer(of.positions));
     lengths.push_back(std::move(of));
   }
   return OkStatus();
@@ -81,8 +81,8 @@ Status SequenceDecoder::Impl::Run(std::span<const int32_t> tokens, Inputs& of) {
     // it.
     gguf::EmbeddingRow(*file, decoder, tokens[std::min(i, count - 1)],
                        of.hidden.as<float>().data() + i * decoder.width);
-    of.positions.as<int64_t>()[i] = position + i;
   }
+  position_of.as<int64_t>()[0] = position;
   last.as<int64_t>()[0] = count - 1;
   seqlens.as<int32_t>()[0] = static_cast<int32_t>(position + of.length - 1);
   RETURN_IF_ERROR(session->RunOn(of.inputs, outputs, &results));

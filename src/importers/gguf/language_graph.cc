@@ -45,7 +45,7 @@ class Builder {
 
   void AddInputs() {
     hidden_ = Input("hidden", DType::kF32, Shape{1, -1, d_.width}, {"", "sequence", ""});
-    positions_ = Input("positions", DType::kI64, Shape{1, -1}, {"", "sequence"});
+    position_ = Input("position", DType::kI64, Shape{1});
     last_ = Input("last", DType::kI64, Shape{1});
     seqlens_ = Input("seqlens", DType::kI32, Shape{1});
     total_ = Ints("total", {capacity_});
@@ -152,7 +152,7 @@ class Builder {
       ASSIGN_OR_RETURN(x, Norm(norm, x, d_.head_size));
       x = Emit("Reshape", {x, packed_shape_});
     }
-    return Emit("RotaryEmbedding", {x, cosines_, sines_, positions_},
+    return Emit("RotaryEmbedding", {x, cosines_, sines_, position_},
                 {{"interleaved", int64_t{d_.interleaved}},
                  {"num_heads", count},
                  {"rotary_embedding_dim", d_.rotated}});
@@ -200,7 +200,7 @@ class Builder {
   const Decoder& d_;
   int64_t capacity_;
   ir::Graph graph_;
-  ir::ValueId hidden_ = 0, positions_ = 0, last_ = 0, seqlens_ = 0, total_ = 0;
+  ir::ValueId hidden_ = 0, position_ = 0, last_ = 0, seqlens_ = 0, total_ = 0;
   ir::ValueId cosines_ = 0, sines_ = 0, heads_shape_ = 0, keys_shape_ = 0, packed_shape_ = 0;
 };
 

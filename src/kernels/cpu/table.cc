@@ -7,6 +7,7 @@ namespace fettle::kernels {
 // keep-sorted start
 extern const KernelDesc kCpuAffineGrid;
 extern const KernelDesc kCpuAttentionCached;
+extern const KernelDesc kCpuAttentionRotary;
 extern const KernelDesc kCpuBf16GemmAmx;
 extern const KernelDesc kCpuBf16GemmDot;
 extern const KernelDesc kCpuBf16WeightsGemm;
@@ -96,6 +97,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       // keep-sorted start
       &kCpuAffineGrid,
       &kCpuAttentionCached,
+      &kCpuAttentionRotary,
       &kCpuBf16GemmAmx,
       &kCpuBf16GemmDot,
       &kCpuBf16WeightsGemm,

@@ -108,6 +108,13 @@ std::span<const Case> AttentionCases() {
       {"attention.rotary",
        "input %x: f32[2x3x5x8]\nconst %c: f32[11x4]\nconst %s: f32[11x4]\n"
        "input %p: i64[2x5] = noise(0, 10)\n%y = RotaryEmbedding(%x, %c, %s, %p)\noutput %y\n"},
+      {"attention.rotary_rows_behind",
+       "input %x: f32[2x3x24]\nconst %c: f32[11x3]\nconst %s: f32[11x3]\ninput %p: i64[1]\n"
+       "%y = RotaryEmbedding(%x, %c, %s, %p) {num_heads=3, rotary_embedding_dim=6}\noutput %y\n"},
+      {"attention.rotary_pairs_behind",
+       "input %x: f32[1x5x16]\nconst %c: f32[7x4]\nconst %s: f32[7x4]\ninput %p: i64[1]\n"
+       "%y = RotaryEmbedding(%x, %c, %s, %p) {interleaved=1, num_heads=2, "
+       "rotary_embedding_dim=8}\noutput %y\n"},
       {"attention.rotary_from_position",
        "input %x: f32[2x3x5x8]\nconst %c: f32[11x3]\nconst %s: f32[11x3]\n"
        "const %p: i64[1] = 4\n%y = RotaryEmbedding(%x, %c, %s, %p) {rotary_embedding_dim=6}\n"

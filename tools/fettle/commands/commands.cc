@@ -1,6 +1,7 @@
 // The table of subcommands, in the order of `fettle --help`. A row `ROW(Name)` stands for a file of
-// this folder (of Manual: completion.cc) that defines `void RegisterName(CLI::App& app, Action&
-// action)`, which adds one subcommand with its options and sets `action` where it was given.
+// this folder (of Manual: completion.cc, of Generate: generation/generate.cc) that defines `void
+// RegisterName(CLI::App& app, Action& action)`, which adds one subcommand with its options and sets
+// `action` where it was given.
 #include "commands/command.h"
 
 #define FETTLE_COMMANDS(ROW) \
@@ -19,6 +20,7 @@
   ROW(Sweep)                 \
   ROW(Quantise)              \
   ROW(Enhance)               \
+  ROW(Generate)              \
   ROW(Db)                    \
   ROW(TuneKernel)            \
   ROW(Completion)            \

@@ -1,0 +1,158 @@
+// Decoders of GGUF files: whole prompts against single steps and against the oracle, hostile files.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "language/generator.h"
+#include "runtime/model.h"
+#include "tests/language/small_decoder.h"
+
+namespace fettle {
+namespace {
+
+Result<std::shared_ptr<const gguf::File>> ReadText(const std::string& text) {
+  const auto owner = std::make_shared<std::string>(text);
+  return gguf::File::Read(std::as_bytes(std::span(*owner)), owner, "small.gguf");
+}
+
+std::unique_ptr<language::SequenceDecoder> Open(const SmallDecoder& form, int64_t context) {
+  auto file = ReadText(WriteSmallDecoder(form));
+  EXPECT_TRUE(file.ok()) << file.status().message();
+  language::DecoderOptions options;
+  options.context = context;
+  options.threads = 2;
+  auto decoder = language::SequenceDecoder::Create(*file, options);
+  EXPECT_TRUE(decoder.ok()) << decoder.status().message();
+  return std::move(*decoder);
+}
+
+std::vector<float> Logits(language::SequenceDecoder& decoder, const std::vector<int32_t>& tokens) {
+  std::span<const float> logits;
+  const Status status = decoder.Read(tokens, &logits);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return {logits.begin(), logits.end()};
+}
+
+void ExpectNear(const std::vector<float>& a, const std::vector<float>& b, float tolerance) {
+  ASSERT_EQ(a.size(), b.size());
+  float most = 0, range = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    most = std::max(most, std::fabs(a[i] - b[i]));
+    range = std::max(range, std::fabs(a[i]));
+  }
+  EXPECT_GT(range, 0.01F);
+  EXPECT_LE(most, tolerance * range);
+}
+
+/// What the oracles make of all tokens at once, without a cache that is written in place.
+std::vector<float> OracleLogits(const SmallDecoder& form, const std::vector<int32_t>& tokens) {
+  auto file = ReadText(WriteSmallDecoder(form));
+  const auto decoder = gguf::ReadDecoder(**file);
+  auto graph = gguf::BuildDecoder(*file, *decoder, 32);
+  auto model = runtime::Model::FromGraph(std::move(*graph), "small.gguf");
+  runtime::SessionOptions options;
+  options.reference_only = true;
+  auto session = runtime::Session::Create(*model, options);
+  const auto length = std::ssize(tokens);
+  runtime::TensorMap inputs, outputs;
+  Tensor hidden = *Tensor::Create(DType::kF32, Shape{1, length, decoder->width});
+  for (int64_t i = 0; i < length; ++i)
+    gguf::EmbeddingRow(**file, *decoder, tokens[i], hidden.as<float>().data() + i * decoder->width);
+  inputs["hidden"] = hidden;
+  inputs["position"] = *Tensor::FromVector<int64_t>(Shape{1}, {0});
+  inputs["last"] = *Tensor::FromVector<int64_t>(Shape{1}, {length - 1});
+  inputs["seqlens"] = *Tensor::FromVector<int32_t>(Shape{1}, {static_cast<int32_t>(length - 1)});
+  for (int64_t i = 0; i < decoder->layers; ++i) {
+    const Shape past = {1, decoder->kv_heads, 32, decoder->head_size};
+    inputs["past_key." + std::to_string(i)] = *Tensor::Create(DType::kF32, past);
+    inputs["past_value." + std::to_string(i)] = *Tensor::Create(DType::kF32, past);
+  }
+  const Status status = (*session)->Run(inputs, &outputs);
+  EXPECT_TRUE(status.ok()) << status.message();
+  const auto logits = outputs["logits"].as<float>();
+  return {logits.begin(), logits.end()};
+}
+
+class DecoderTest : public testing::TestWithParam<SmallDecoder> {};
+
+TEST_P(DecoderTest, PromptsStepsAndOracleAgree) {
+  const std::vector<int32_t> tokens = {5, 17, 90, 3, 3, 41, 60, 8, 22, 1, 77};
+  const auto decoder = Open(GetParam(), 32);
+  const std::vector<float> whole = Logits(*decoder, tokens);
+  // Values that lie between two bytes fall to other sides where sums are rounded in another order.
+  ExpectNear(whole, OracleLogits(GetParam(), tokens), 0.03F);
+  ASSERT_TRUE(decoder->Rewind(0).ok());
+  std::vector<float> steps;
+  for (int32_t token : tokens) steps = Logits(*decoder, {token});
+  ExpectNear(whole, steps, 0.03F);
+  // What lies behind a rewound position is forgotten.
+  ASSERT_TRUE(decoder->Rewind(4).ok());
+  ExpectNear(whole, Logits(*decoder, {tokens.begin() + 4, tokens.end()}), 0.03F);
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, DecoderTest,
+                         testing::Values(SmallDecoder{}, SmallDecoder{.architecture = "qwen2"},
+                                         SmallDecoder{.architecture = "qwen3", .type = 2},
+                                         SmallDecoder{.architecture = "gemma", .type = 8},
+                                         SmallDecoder{.type = 0}));
+
+TEST(SequenceDecoderTest, RefusesWhatDoesNotFit) {
+  const auto decoder = Open({}, 16);
+  std::span<const float> logits;
+  EXPECT_FALSE(decoder->Read({}, &logits).ok());
+  const std::vector<int32_t> outside = {1, 96}, negative = {-1}, many(17, 1), most(16, 1);
+  EXPECT_FALSE(decoder->Read(outside, &logits).ok());
+  EXPECT_FALSE(decoder->Read(negative, &logits).ok());
+  EXPECT_FALSE(decoder->Read(many, &logits).ok());
+  EXPECT_EQ(decoder->position(), 0);
+  EXPECT_TRUE(decoder->Read(most, &logits).ok());
+  EXPECT_FALSE(decoder->Read(std::vector<int32_t>{1}, &logits).ok());
+  EXPECT_FALSE(decoder->Rewind(17).ok());
+}
+
+TEST(GgufFileTest, NamesWhatItDoesNotKnow) {
+  SmallDecoder form;
+  form.architecture = "mamba";
+  const auto file = ReadText(WriteSmallDecoder(form));
+  ASSERT_TRUE(file.ok());
+  const auto decoder = gguf::ReadDecoder(**file);
+  EXPECT_EQ(decoder.status().code(), StatusCode::kUnsupported);
+  EXPECT_NE(decoder.status().message().find("gemma, llama, qwen2, qwen3"), std::string::npos);
+  GgufWriter unknown;
+  unknown.Tensor("x", 99, {32}, std::string(64, 'x'));
+  const auto other = ReadText(unknown.Finish());
+  EXPECT_EQ(other.status().code(), StatusCode::kUnsupported);
+  EXPECT_NE(other.status().message().find("Q4_K"), std::string::npos);
+}
+
+TEST(GgufFileTest, HostileFilesGiveStatuses) {
+  const std::string whole = WriteSmallDecoder();
+  std::mt19937 random(11);
+  for (int i = 0; i < 300; ++i) {
+    std::string bytes = whole;
+    // Mostly in the header, where lengths and types are.
+    const size_t end = i % 3 == 0 ? bytes.size() : 2500;
+    if (i % 5 == 0) bytes.resize(random() % bytes.size());
+    for (int flips = 1 + static_cast<int>(random() % 4); flips > 0 && !bytes.empty(); --flips) {
+      const size_t at = random() % std::min(end, bytes.size());
+      if (random() % 2 == 0) {
+        bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
+      } else {
+        const uint64_t huge = uint64_t{1} << (random() % 64);
+        std::memcpy(bytes.data() + at, &huge, std::min<size_t>(8, bytes.size() - at));
+      }
+    }
+    const auto file = ReadText(bytes);
+    if (!file.ok()) continue;
+    language::DecoderOptions options;
+    options.context = 8;
+    auto decoder = language::SequenceDecoder::Create(*file, options);
+    if (!decoder.ok()) continue;
+    std::span<const float> logits;
+    (void)(*decoder)->Read(std::vector<int32_t>{1, 2, 3}, &logits);
+  }
+}
+
+}  // namespace
+}  // namespace fettle

@@ -1,0 +1,101 @@
+// A decoder of random weights in a GGUF file of a few kilobytes.
+#pragma once
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tensor/dtype.h"
+#include "tests/language/gguf_writer.h"
+
+namespace fettle {
+
+struct SmallDecoder {
+  std::string architecture = "llama";
+  uint32_t type = 3;  // of matrices: Q4_1
+  uint32_t layers = 2, width = 64, hidden = 96, heads = 4, kv_heads = 2, vocabulary = 96;
+};
+
+inline std::string RandomFloats(size_t count, float middle, float spread, std::mt19937& random) {
+  std::string bytes;
+  for (size_t i = 0; i < count; ++i) {
+    const float unit = static_cast<float>(random() >> 8) / 16777216.0F;
+    GgufWriter::Put(bytes, middle + spread * (2 * unit - 1));
+  }
+  return bytes;
+}
+
+/// Blocks whose first halves (d, and m for Q4_1) are small and whose codes are random.
+inline std::string RandomBlocks(uint32_t type, size_t count, std::mt19937& random) {
+  if (type == 0) return RandomFloats(count, 0, 0.3F, random);
+  std::string bytes;
+  const size_t codes = type == 8 ? 32 : 16;
+  for (size_t block = 0; block < count / 32; ++block) {
+    const Half step(type == 8 ? 0.002F : 0.03F), low(-0.22F);
+    GgufWriter::Put(bytes, step);
+    if (type == 3) GgufWriter::Put(bytes, low);
+    for (size_t i = 0; i < codes; ++i) bytes += static_cast<char>(random() >> 9);
+  }
+  return bytes;
+}
+
+/// The tokens: bytes 0x21 to 0x7e by their GPT-2 names, a space, "ab", and the end.
+inline void AddTokens(uint32_t count, GgufWriter& file) {
+  std::vector<std::string> tokens;
+  for (char c = 0x21; c < 0x7f; ++c) tokens.emplace_back(1, c);
+  tokens.resize(count - 2, "a");
+  tokens.emplace_back("\xc4\xa0");
+  tokens.emplace_back("<|end|>");
+  file.Text("tokenizer.ggml.model", "gpt2");
+  file.Text("tokenizer.ggml.pre", "gpt-2");
+  file.Texts("tokenizer.ggml.tokens", tokens);
+  std::vector<int32_t> kinds(count, 1);
+  kinds.back() = 3;
+  file.Numbers("tokenizer.ggml.token_type", 5, kinds);
+  file.Texts("tokenizer.ggml.merges", {});
+  file.Int("tokenizer.ggml.eos_token_id", count - 1);
+}
+
+inline std::string WriteSmallDecoder(const SmallDecoder& d = {}) {
+  GgufWriter file;
+  std::mt19937 random(7);
+  const std::string& name = d.architecture;
+  file.Text("general.architecture", name);
+  file.Int(name + ".block_count", d.layers);
+  file.Int(name + ".context_length", 128);
+  file.Int(name + ".embedding_length", d.width);
+  file.Int(name + ".feed_forward_length", d.hidden);
+  file.Int(name + ".attention.head_count", d.heads);
+  file.Int(name + ".attention.head_count_kv", d.kv_heads);
+  file.Float(name + ".attention.layer_norm_rms_epsilon", 1e-5F);
+  AddTokens(d.vocabulary, file);
+  const auto matrix = [&](const std::string& tensor, uint64_t k, uint64_t n) {
+    file.Tensor(tensor + ".weight", d.type, {k, n}, RandomBlocks(d.type, k * n, random));
+  };
+  const auto vector = [&](const std::string& tensor, uint64_t k, float middle) {
+    file.Tensor(tensor, 0, {k}, RandomFloats(k, middle, 0.2F, random));
+  };
+  const uint64_t size = d.width / d.heads, keys = d.kv_heads * size;
+  matrix("token_embd", d.width, d.vocabulary);
+  vector("output_norm.weight", d.width, 1);
+  for (uint32_t i = 0; i < d.layers; ++i) {
+    const std::string at = "blk." + std::to_string(i) + ".";
+    vector(at + "attn_norm.weight", d.width, 1);
+    vector(at + "ffn_norm.weight", d.width, 1);
+    matrix(at + "attn_q", d.width, d.width);
+    matrix(at + "attn_k", d.width, keys);
+    matrix(at + "attn_v", d.width, keys);
+    matrix(at + "attn_output", d.width, d.width);
+    matrix(at + "ffn_gate", d.width, d.hidden);
+    matrix(at + "ffn_up", d.width, d.hidden);
+    matrix(at + "ffn_down", d.hidden, d.width);
+    if (name == "qwen2") vector(at + "attn_q.bias", d.width, 0);
+    if (name == "qwen2") vector(at + "attn_k.bias", keys, 0);
+    if (name == "qwen3") vector(at + "attn_q_norm.weight", size, 1);
+    if (name == "qwen3") vector(at + "attn_k_norm.weight", size, 1);
+  }
+  return file.Finish();
+}
+
+}  // namespace fettle
