@@ -179,7 +179,34 @@ TEST(Folding, LargeProductsOfConstantsFold) {
   }
 }
 
-/// A product that is larger than its operands stays, for the memory that it would take.
+TEST(Folding, LargeGemmsOfConstantsFold) {
+  for (int flags = 0; flags < 4; ++flags) {
+    for (const char* addend : {"", "259", "331x1", "1"}) {
+      std::string text = fmt::format("const %a: f32[{}]\nconst %b: f32[{}]\n",
+                                     (flags & 1) != 0 ? "257x331" : "331x257",
+                                     (flags & 2) != 0 ? "259x257" : "257x259");
+      if (*addend != '\0') text += fmt::format("const %c: f32[{}]\n", addend);
+      text += fmt::format(
+          "%y = Gemm(%a, %b{}) {{alpha=0.5, beta=-2.0, transA={}, transB={}}}\n"
+          "output %y\n",
+          *addend != '\0' ? ", %c" : "", flags & 1, flags >> 1);
+      const ir::Graph before = ParseGraph(text), after = Optimised(text);
+      EXPECT_EQ(Ops(after), "") << text;
+      ExpectSameResults(before, after, 1e-4);
+    }
+  }
+}
+
+/// Factors of weights: 16 times their bytes at most.
+TEST(Folding, ProductsThatAreLargerThanTheirOperandsFold) {
+  const std::string text =
+      "const %a: f32[700x50]\nconst %b: f32[50x700]\n%y = MatMul(%a, %b)\noutput %y\n";
+  const ir::Graph before = ParseGraph(text), after = Optimised(text);
+  EXPECT_EQ(Ops(after), "");
+  ExpectSameResults(before, after, 1e-4);
+}
+
+/// A product that is far larger than its operands stays, for the memory that it would take.
 TEST(Folding, OuterProductsStay) {
   EXPECT_EQ(Ops(Optimised("const %a: f32[2100x5]\nconst %b: f32[5x2100]\n%y = MatMul(%a, %b)\n"
                           "output %y\n")),
