@@ -174,6 +174,22 @@ TEST(ExprCasts, AgreeWithTheOracleOrSayWhy) {
   EXPECT_GT(taken, 60);
 }
 
+TEST(ExprCasts, OfHalvesThatAreHeldAsFloatsAreViews) {
+  for (const char* type : {"f16", "bf16"}) {
+    const CaseGroup group = ParseGroup(
+        fmt::format("input %x: {}[3x31]\n%y = Cast(%x) {{to=\"f32\"}}\noutput %y\n", type));
+    const auto match = MatchGroup(kCpuElementwiseChain, group.graph, TestDevice(1)).value();
+    const std::span<const StateAssignment> states = match->states();
+    int views = 0;
+    for (size_t i = 0; i < states.size(); ++i) {
+      const bool same = states[i].inputs[0] == states[i].outputs[0];
+      EXPECT_EQ(match->is_view(static_cast<int>(i)), same) << type << " " << i;
+      views += same ? 1 : 0;
+    }
+    EXPECT_GT(views, 0);
+  }
+}
+
 /// A statistic that is no constant is read along the channels.
 TEST(ExprBatchNormalization, TakesStatisticsThatAreOperands) {
   const CaseGroup group = ParseGroup(

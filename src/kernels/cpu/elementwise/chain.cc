@@ -8,6 +8,7 @@
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/family.h"
+#include "ops/op.h"
 
 namespace fettle::kernels {
 namespace {
@@ -134,8 +135,19 @@ std::vector<Alias> InPlace(const ir::Graph& group, const StateAssignment& states
   return aliases;
 }
 
+/// Whether all is done where halves that a Cast makes floats are held as floats.
+bool IsView(const Problem& problem, const Expr&, const Device&) {
+  const ir::Graph& group = *problem.group;
+  if (group.nodes().size() != 1 || problem.node().op != "Cast"_op || group.inputs.size() != 1)
+    return false;
+  const DType from = group.value(group.inputs[0]).dtype;
+  return (from == DType::kF16 || from == DType::kBF16) &&
+         group.value(group.outputs[0]).dtype == DType::kF32 &&
+         problem.states.inputs[0] == problem.states.outputs[0];
+}
+
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Expr& expr,
-                                                const Params&, const Device&) {
+                                                const Params&, const Device& device) {
   const ir::Graph& group = *problem.group;
   ASSIGN_OR_RETURN(Program program,
                    Program::Compile(expr, group, problem.states, Geometry::kCollapsed));
@@ -145,14 +157,17 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Ex
     pads.emplace_back(problem.shape(group.outputs[i]), state.layout,
                       StorageBytes(state.storage, 1));
   }
+  std::vector<Alias> aliases = InPlace(group, problem.states);
+  for (Alias& alias : aliases) alias.is_view = IsView(problem, expr, device);
   return std::unique_ptr<PreparedKernel>(
-      new Chain(std::move(program), InPlace(group, problem.states), std::move(pads)));
+      new Chain(std::move(program), std::move(aliases), std::move(pads)));
 }
 
 constexpr Family<Expr> kFamily{.read = Read,
                                .states = States,
                                .prepare = Prepare,
                                .taste = Always<10>,
+                               .is_view = IsView,
                                .reads_callers_memory = true};
 
 }  // namespace
