@@ -8,6 +8,7 @@ namespace fettle::kernels {
 extern const KernelDesc kCpuAffineGrid;
 extern const KernelDesc kCpuAttentionCached;
 extern const KernelDesc kCpuAttentionRotary;
+extern const KernelDesc kCpuAttentionTiled;
 extern const KernelDesc kCpuBf16GemmAmx;
 extern const KernelDesc kCpuBf16GemmDot;
 extern const KernelDesc kCpuBf16WeightsGemm;
@@ -98,6 +99,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuAffineGrid,
       &kCpuAttentionCached,
       &kCpuAttentionRotary,
+      &kCpuAttentionTiled,
       &kCpuBf16GemmAmx,
       &kCpuBf16GemmDot,
       &kCpuBf16WeightsGemm,

@@ -66,6 +66,16 @@ void CapScoresOnTarget(float cap, int64_t n, float* s) {
   }
 }
 
+void AddScoresOnTarget(const float* x, int64_t stride, float scale, int64_t n, float* s) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto factor = hn::Set(d, scale);
+  int64_t i = 0;
+  for (; stride == 1 && i + lanes <= n; i += lanes)
+    hn::StoreU(hn::MulAdd(factor, hn::LoadU(d, x + i), hn::LoadU(d, s + i)), d, s + i);
+  for (; i < n; ++i) s[i] += scale * x[i * stride];
+}
+
 float WeighTileOnTarget(float* s, int64_t n, float* max, float* sum) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -166,6 +176,7 @@ namespace fettle::kernels {
 
 HWY_EXPORT(ScoreRowsOnTarget);
 HWY_EXPORT(CapScoresOnTarget);
+HWY_EXPORT(AddScoresOnTarget);
 HWY_EXPORT(WeighTileOnTarget);
 HWY_EXPORT(AddValuesOnTarget);
 
@@ -176,6 +187,10 @@ void ScoreRows(const float* q, int64_t rows, int64_t size, const float* k, int64
 
 void CapScores(float cap, int64_t n, float* s) {
   HWY_DYNAMIC_DISPATCH(CapScoresOnTarget)(cap, n, s);
+}
+
+void AddScores(const float* x, int64_t stride, float scale, int64_t n, float* s) {
+  HWY_DYNAMIC_DISPATCH(AddScoresOnTarget)(x, stride, scale, n, s);
 }
 
 float WeighTile(float* s, int64_t n, TiledRow& row) {

@@ -15,6 +15,9 @@ void ScoreRows(const float* q, int64_t rows, int64_t size, const float* k, int64
 /// s = cap * tanh(s / cap) of `n` scores.
 void CapScores(float cap, int64_t n, float* s);
 
+/// s[i] += scale * x[i * stride] of `n` scores.
+void AddScores(const float* x, int64_t stride, float scale, int64_t n, float* s);
+
 /// The softmax of a row whose scores come in tiles: the greatest so far, and the sum of the
 /// exponentials of what lies below it ("online softmax": Milakov and Gimelshein, 2018).
 struct TiledRow {
