@@ -39,7 +39,7 @@ fettle::Tuner MakeTuner(const fettle::TunerOptions& options) {
 constexpr int64_t kValid = 17;
 
 TEST(CApiTuner, FindsTheBestWithEveryStrategy) {
-  for (const char* strategy : {"local", "portfolio", "random", "annealing", "pso", "full"}) {
+  for (const char* strategy : {"local", "portfolio", "random", "full"}) {
     fettle::Tuner tuner = MakeTuner({.strategy = strategy, .max_evaluations = 100});
     tuner.Run({.run = Time}).value();
     const fettle::Tuned best = tuner.Best().value();

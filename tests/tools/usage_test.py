@@ -122,7 +122,7 @@ class Usage(unittest.TestCase):
         self.assertEqual(completed("tune-kernel", "--strat"), ["--strategy"])
         self.assertEqual(completed("--json", "db", "ver"), ["verify"])
         self.assertEqual(completed("run", "m.onnx", "--precision", ""), ["high", "normal", "low"])
-        self.assertIn("annealing", completed("tune-kernel", "k.json", "--strategy", ""))
+        self.assertIn("portfolio", completed("tune-kernel", "k.json", "--strategy", ""))
         self.assertNotIn("compile-worker", completed(""))
         self.says(2, "SHELL", "completion", "csh")
 

@@ -228,7 +228,7 @@ TEST(SearchTest, RefusesUnknownStrategiesAndNegativeBudgets) {
   SearchOptions options;
   options.strategy = "magic";
   EXPECT_THAT(Search::Create(SmallSpace(), options).status().message(),
-              HasSubstr("expected local|portfolio|random|annealing|"));
+              HasSubstr("expected local|portfolio|random|full"));
   options.strategy = "local";
   options.max_evaluations = -1;
   EXPECT_FALSE(Search::Create(SmallSpace(), options).ok());

@@ -57,14 +57,6 @@ std::optional<Point> RandomUnseen(const History& history, Random& random) {
   return ScanUnseen(history, random);
 }
 
-std::optional<Point> UnseenNear(const Point& point, const History& history, Random& random) {
-  const SearchSpace& space = history.space();
-  if (space.Valid(point) && !history.Contains(point)) return point;
-  std::vector<Point> near = space.Hamming(point);
-  std::erase_if(near, [&](const Point& other) { return history.Contains(other); });
-  return near.empty() ? RandomUnseen(history, random) : near[random.Below(near.size())];
-}
-
 double Distance(const SearchSpace& space, const Point& a, const Point& b) {
   double distance = 0;
   for (size_t i = 0; i < a.size(); ++i) {

@@ -45,10 +45,6 @@ class History {
 /// A valid point that was not measured; none where there is none, or none within a bounded effort.
 std::optional<Point> RandomUnseen(const History& history, Random& random);
 
-/// `point`; where that is not valid or was measured, a valid one beside it that was not; at last
-/// any.
-std::optional<Point> UnseenNear(const Point& point, const History& history, Random& random);
-
 /// How many positions two points are apart, each parameter's as a share of its longest way.
 double Distance(const SearchSpace& space, const Point& a, const Point& b);
 

@@ -23,8 +23,6 @@ class Random {
   uint64_t Below(uint64_t n) {
     return static_cast<uint64_t>((static_cast<unsigned __int128>(Next()) * n) >> 64);
   }
-  /// Uniform in [0, 1).
-  double Uniform() { return static_cast<double>(Next() >> 11) * 0x1p-53; }
 
   template <typename T>
   void Shuffle(std::vector<T>& items) {

@@ -12,8 +12,6 @@ namespace {
 constexpr size_t kDurations = 8;
 /// How often in a row a strategy may pass over measured points before a random one is taken.
 constexpr int kMaxRevisits = 64;
-/// Strategies that want a schedule get one for at most this many.
-constexpr int64_t kLongestSchedule = 1024;
 
 bool IsTime(const std::optional<double>& ms) { return ms && std::isfinite(*ms) && *ms > 0; }
 
@@ -38,9 +36,7 @@ Search::Search(SearchSpace space, SearchOptions options, const StrategyRow& stra
     if (history_.space().Valid(evaluation.point))
       journal_.emplace(history_.space().IndexOf(evaluation.point), std::move(evaluation));
   options_.journal.clear();
-  strategy_ = strategy.make({.history = &history_,
-                             .seed = options_.seed,
-                             .evaluations = std::min(options_.max_evaluations, kLongestSchedule)});
+  strategy_ = strategy.make({.history = &history_, .seed = options_.seed});
 }
 
 double Search::seconds() const { return static_cast<double>(options_.now_ns() - start_ns_) * 1e-9; }

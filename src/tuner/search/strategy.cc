@@ -6,9 +6,6 @@ namespace fettle::tuner {
 std::unique_ptr<Strategy> MakeLocalSearch(const StrategyInput& input);
 std::unique_ptr<Strategy> MakePortfolio(const StrategyInput& input);
 std::unique_ptr<Strategy> MakeRandomSearch(const StrategyInput& input);
-std::unique_ptr<Strategy> MakeAnnealing(const StrategyInput& input);
-std::unique_ptr<Strategy> MakeDifferentialEvolution(const StrategyInput& input);
-std::unique_ptr<Strategy> MakeParticleSwarm(const StrategyInput& input);
 std::unique_ptr<Strategy> MakeExhaustive(const StrategyInput& input);
 
 namespace {
@@ -18,9 +15,6 @@ constexpr StrategyRow kStrategies[] = {
     {"portfolio", "descents from known good or widely spread configurations, in turns",
      MakePortfolio},
     {"random", "uniform draws", MakeRandomSearch},
-    {"annealing", "a walk that takes fewer and fewer steps uphill", MakeAnnealing},
-    {"de", "differential evolution", MakeDifferentialEvolution},
-    {"pso", "particle swarm", MakeParticleSwarm},
     {"full", "all valid configurations in order", MakeExhaustive},
 };
 

@@ -24,12 +24,10 @@ class Strategy {
 };
 
 /// What a strategy is made from. The history may hold seeds (known good configurations, measured
-/// here) when the first Ask comes, and must outlive the strategy. `evaluations` is how many are
-/// expected in all, for schedules.
+/// here) when the first Ask comes, and must outlive the strategy.
 struct StrategyInput {
   const History* history = nullptr;
   uint64_t seed = 0;
-  int64_t evaluations = 128;
 };
 
 struct StrategyRow {
