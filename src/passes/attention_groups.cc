@@ -12,19 +12,13 @@ constexpr size_t kMostMembers = 48;
 
 class AttentionLister {
  public:
-  explicit AttentionLister(const ir::Graph& graph)
-      : graph_(graph),
-        producers_(graph.Producers()),
-        consumers_(graph.Consumers()),
-        is_output_(graph.values().size()) {
-    for (ir::ValueId id : graph.outputs) is_output_[id] = true;
-  }
+  AttentionLister(const GraphIndex& index, std::vector<Group>& groups)
+      : index_(index), graph_(index.graph()), groups_(groups) {}
 
-  std::vector<Group> Run() {
+  void Run() {
     for (ir::NodeId id : graph_.nodes().ids()) {
       if (graph_.node(id).op == "Softmax"_op) List(id);
     }
-    return std::move(groups_);
   }
 
  private:
@@ -45,13 +39,7 @@ class AttentionLister {
     if (nodes_.size() > core) Emit(last);
   }
 
-  /// The node that alone reads the one output of `id`, or -1.
-  ir::NodeId Next(ir::NodeId id) const {
-    const ir::Node& node = graph_.node(id);
-    if (node.outputs.size() != 1 || is_output_[node.outputs[0]]) return -1;
-    const std::vector<ir::NodeId>& readers = consumers_[node.outputs[0]];
-    return readers.size() == 1 ? readers[0] : -1;
-  }
+  ir::NodeId Next(ir::NodeId id) const { return index_.Next(id); }
   bool Moves(ir::NodeId id) const {
     const ir::Node& node = graph_.node(id);
     return node.outputs.size() == 1 && (node.op->Has(ir::Trait::kKeepsBytes) ||
@@ -89,7 +77,7 @@ class AttentionLister {
     while (nodes_.size() < kMostMembers) {
       ir::NodeId before = -1;
       for (ir::ValueId input : graph_.node(at).inputs) {
-        const ir::NodeId producer = input == ir::kAbsent ? -1 : producers_[input];
+        const ir::NodeId producer = index_.Maker(input);
         if (producer >= 0 && Next(producer) == at && IsOfScores(producer)) {
           before = producer;
           break;
@@ -111,10 +99,11 @@ class AttentionLister {
   void AddOperands() {
     for (size_t i = 0; i < nodes_.size() && nodes_.size() < kMostMembers; ++i) {
       for (ir::ValueId input : graph_.node(nodes_[i]).inputs) {
-        const ir::NodeId producer = input == ir::kAbsent ? -1 : producers_[input];
+        const ir::NodeId producer = index_.Maker(input);
         if (producer < 0 || IsMember(producer) || !(Moves(producer) || Scales(producer)) ||
-            is_output_[input] ||
-            !std::ranges::all_of(consumers_[input], [&](ir::NodeId id) { return IsMember(id); }))
+            index_.IsOutput(input) ||
+            !std::ranges::all_of(index_.Readers(input),
+                                 [&](ir::NodeId id) { return IsMember(id); }))
           continue;
         // What several members read is looked at behind the last of them.
         nodes_.push_back(producer);
@@ -129,18 +118,16 @@ class AttentionLister {
     groups_.push_back({std::move(nodes), {graph_.node(last).outputs[0]}, "attention"});
   }
 
+  const GraphIndex& index_;
   const ir::Graph& graph_;
-  IdVector<ir::ValueId, ir::NodeId> producers_;
-  IdVector<ir::ValueId, std::vector<ir::NodeId>> consumers_;
-  IdVector<ir::ValueId, bool> is_output_;
   std::vector<ir::NodeId> nodes_;  // of the group that is being listed
-  std::vector<Group> groups_;
+  std::vector<Group>& groups_;
 };
 
 }  // namespace
 
-std::vector<Group> ListAttentionGroups(const ir::Graph& graph) {
-  return AttentionLister(graph).Run();
+void ListAttentionGroups(const GraphIndex& index, std::vector<Group>& groups) {
+  AttentionLister(index, groups).Run();
 }
 
 }  // namespace fettle::passes

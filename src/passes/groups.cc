@@ -1,12 +1,11 @@
 #include "passes/groups.h"
 
 #include <algorithm>
-#include <iterator>
-#include <optional>
 
 #include "ops/op.h"
 #include "passes/attention_groups.h"
 #include "passes/binary/bit_groups.h"
+#include "passes/graph_index.h"
 #include "passes/move_groups.h"
 #include "passes/normed_groups.h"
 
@@ -20,24 +19,21 @@ constexpr int kMaxActivations = 3;
 
 class Lister {
  public:
-  explicit Lister(const ir::Graph& graph)
-      : graph_(graph),
-        producers_(graph.Producers()),
-        consumers_(graph.Consumers()),
-        is_output_(graph.values().size()),
-        is_link_(graph.nodes().size()),
-        mark_(graph.nodes().size(), -1) {
-    for (ir::ValueId id : graph.outputs) is_output_[id] = true;
-    for (ir::NodeId id : graph.nodes().ids()) {
-      const ir::Node& node = graph.node(id);
-      const bool elementwise =
-          node.op->Has(ir::Trait::kElementwise) && !node.op->Has(ir::Trait::kRandom);
-      is_link_[id] = (elementwise || IsScaleAndShift(node)) && node.outputs.size() == 1 &&
-                     node.inputs.size() <= kMaxGroupOperands;
+  Lister(const GraphIndex& index, std::vector<Group>& groups)
+      : index_(index),
+        graph_(index.graph()),
+        is_link_(graph_.nodes().size()),
+        mark_(graph_.nodes().size(), -1),
+        groups_(groups) {
+    for (ir::NodeId id : graph_.nodes().ids()) {
+      const ir::Node& node = graph_.node(id);
+      const bool is_link =
+          IsElementwise(node) || (IsScaleAndShift(node) && node.outputs.size() == 1);
+      is_link_[id] = is_link && node.inputs.size() <= kMaxGroupOperands;
     }
   }
 
-  std::vector<Group> Run() {
+  void Run() {
     for (ir::NodeId id : graph_.nodes().ids()) {
       groups_.push_back({{id}, {}, "node"});
       const ir::OpRef op = graph_.node(id).op;
@@ -56,7 +52,6 @@ class Lister {
       }
       if (op == "Concat"_op) ListJoined(id);
     }
-    return std::move(groups_);
   }
 
  private:
@@ -68,23 +63,9 @@ class Lister {
            });
   }
   bool IsLink(ir::NodeId id) const { return is_link_[id]; }
-  const std::vector<ir::NodeId>& Readers(ir::ValueId id) const { return consumers_[id]; }
-  bool IsOutput(ir::ValueId id) const { return is_output_[id]; }
-
-  /// The only output of a node, or kAbsent where it has several.
-  ir::ValueId Result(ir::NodeId id) const {
-    const ir::Node& node = graph_.node(id);
-    const auto used = std::count_if(node.outputs.begin(), node.outputs.end(),
-                                    [](ir::ValueId value) { return value != ir::kAbsent; });
-    return used == 1 ? node.output(0) : ir::kAbsent;
-  }
-
-  /// The node that alone reads the result of `id`, or -1.
-  ir::NodeId Next(ir::NodeId id) const {
-    const ir::ValueId value = Result(id);
-    if (value == ir::kAbsent || IsOutput(value) || Readers(value).size() != 1) return -1;
-    return Readers(value)[0];
-  }
+  const std::vector<ir::NodeId>& Readers(ir::ValueId id) const { return index_.Readers(id); }
+  ir::ValueId Result(ir::NodeId id) const { return index_.Result(id); }
+  ir::NodeId Next(ir::NodeId id) const { return index_.Next(id); }
 
   /// The element-wise nodes that follow `last`: one, or the members of a diamond up to the node
   /// where its paths join. Empty where there are none.
@@ -92,7 +73,7 @@ class Lister {
     const ir::NodeId next = Next(last);
     if (next >= 0) return IsLink(next) ? std::vector{next} : std::vector<ir::NodeId>();
     const ir::ValueId value = Result(last);
-    if (value == ir::kAbsent || IsOutput(value) || Readers(value).empty()) return {};
+    if (value == ir::kAbsent || index_.IsOutput(value) || Readers(value).empty()) return {};
     return Diamond(value);
   }
 
@@ -113,7 +94,7 @@ class Lister {
                                       [id](ir::NodeId other) { return other == id; });
       if (joined) return members;
       const ir::ValueId result = Result(id);
-      if (IsOutput(result) || Readers(result).empty()) return {};
+      if (index_.IsOutput(result) || Readers(result).empty()) return {};
       frontier.insert(frontier.end(), Readers(result).begin(), Readers(result).end());
     }
     return {};
@@ -142,8 +123,7 @@ class Lister {
   /// Adds the nodes of `op` behind the operands of `id` that nobody else reads.
   void AddProducers(ir::NodeId id, ir::OpRef op, std::vector<ir::NodeId>& nodes) const {
     for (ir::ValueId input : graph_.node(id).inputs) {
-      if (input == ir::kAbsent) continue;
-      const ir::NodeId producer = producers_[input];
+      const ir::NodeId producer = index_.Maker(input);
       if (producer < 0 || graph_.node(producer).op != op) continue;
       if (Next(producer) != id) continue;
       if (std::find(nodes.begin(), nodes.end(), producer) == nodes.end()) nodes.push_back(producer);
@@ -240,28 +220,31 @@ class Lister {
     }
   }
 
+  const GraphIndex& index_;
   const ir::Graph& graph_;
-  IdVector<ir::ValueId, ir::NodeId> producers_;
-  IdVector<ir::ValueId, std::vector<ir::NodeId>> consumers_;
-  IdVector<ir::ValueId, bool> is_output_;
   IdVector<ir::NodeId, bool> is_link_;
   IdVector<ir::NodeId, int> mark_;  // the diamond that saw it last
   int stamp_ = 0;
-  std::vector<Group> groups_;
+  std::vector<Group>& groups_;
 };
+
+void ListPlainGroups(const GraphIndex& index, std::vector<Group>& groups) {
+  Lister(index, groups).Run();
+}
+
+/// Adds groups of the graph to `groups`.
+using GroupLister = void (*)(const GraphIndex& index, std::vector<Group>& groups);
+
+/// In order: bits and normed grow what stands in the list before them.
+constexpr GroupLister kListers[] = {ListPlainGroups, ListBitGroups, ListNormedGroups,
+                                    ListAttentionGroups, ListMoveGroups};
 
 }  // namespace
 
 std::vector<Group> ListGroups(const ir::Graph& graph) {
-  std::vector<Group> groups = Lister(graph).Run();
-  std::vector<Group> to_bits = ListBitGroups(graph, groups);
-  std::vector<Group> normed = ListNormedGroups(graph, groups);
-  std::move(to_bits.begin(), to_bits.end(), std::back_inserter(groups));
-  std::move(normed.begin(), normed.end(), std::back_inserter(groups));
-  for (auto* list : {ListAttentionGroups, ListMoveGroups}) {
-    std::vector<Group> more = list(graph);
-    std::move(more.begin(), more.end(), std::back_inserter(groups));
-  }
+  const GraphIndex index(graph);
+  std::vector<Group> groups;
+  for (const GroupLister list : kListers) list(index, groups);
   return groups;
 }
 

@@ -9,22 +9,16 @@ namespace {
 
 class MoveLister {
  public:
-  explicit MoveLister(const ir::Graph& graph)
-      : graph_(graph),
-        producers_(graph.Producers()),
-        consumers_(graph.Consumers()),
-        is_output_(graph.values().size()) {
-    for (ir::ValueId id : graph.outputs) is_output_[id] = true;
-  }
+  MoveLister(const GraphIndex& index, std::vector<Group>& groups)
+      : index_(index), graph_(index.graph()), groups_(groups) {}
 
-  std::vector<Group> Run() {
+  void Run() {
     for (ir::ValueId id : graph_.inputs) List(id);
     for (ir::NodeId id : graph_.nodes().ids()) {
       if (Moves(id)) continue;
       for (ir::ValueId output : graph_.node(id).outputs)
         if (output != ir::kAbsent) List(output);
     }
-    return std::move(groups_);
   }
 
  private:
@@ -37,7 +31,7 @@ class MoveLister {
   bool ReadsAlone(ir::NodeId id, ir::ValueId source, const std::vector<ir::NodeId>& members) const {
     return std::ranges::all_of(graph_.node(id).inputs, [&](ir::ValueId input) {
       if (input == ir::kAbsent || input == source || graph_.value(input).is_constant()) return true;
-      const ir::NodeId producer = producers_[input];
+      const ir::NodeId producer = index_.Maker(input);
       return producer >= 0 && std::ranges::find(members, producer) != members.end();
     });
   }
@@ -45,14 +39,15 @@ class MoveLister {
   /// Whether others than members read the result of a member.
   bool IsOpen(ir::NodeId id, const std::vector<ir::NodeId>& members) const {
     const ir::ValueId result = graph_.node(id).outputs[0];
-    return is_output_[result] || !std::ranges::all_of(consumers_[result], [&](ir::NodeId reader) {
+    return index_.IsOutput(result) ||
+           !std::ranges::all_of(index_.Readers(result), [&](ir::NodeId reader) {
              return std::ranges::find(members, reader) != members.end();
            });
   }
 
   void List(ir::ValueId source) {
     std::vector<ir::NodeId> members, longest;
-    std::vector<ir::NodeId> next = consumers_[source];
+    std::vector<ir::NodeId> next = index_.Readers(source);
     while (!next.empty() && members.size() < kMaxGroupNodes) {
       // In order of ids each node comes after its operands.
       const auto first = std::ranges::min_element(next);
@@ -61,7 +56,8 @@ class MoveLister {
       if (!Moves(id) || !ReadsAlone(id, source, members)) continue;
       members.push_back(id);
       const ir::ValueId result = graph_.node(id).outputs[0];
-      next.insert(next.end(), consumers_[result].begin(), consumers_[result].end());
+      const std::vector<ir::NodeId>& readers = index_.Readers(result);
+      next.insert(next.end(), readers.begin(), readers.end());
       const bool closes = std::ranges::all_of(
           members, [&](ir::NodeId member) { return member == id || !IsOpen(member, members); });
       if (closes) longest = members;
@@ -73,15 +69,15 @@ class MoveLister {
     groups_.push_back({std::move(longest), {result}, "moves"});
   }
 
+  const GraphIndex& index_;
   const ir::Graph& graph_;
-  IdVector<ir::ValueId, ir::NodeId> producers_;
-  IdVector<ir::ValueId, std::vector<ir::NodeId>> consumers_;
-  IdVector<ir::ValueId, bool> is_output_;
-  std::vector<Group> groups_;
+  std::vector<Group>& groups_;
 };
 
 }  // namespace
 
-std::vector<Group> ListMoveGroups(const ir::Graph& graph) { return MoveLister(graph).Run(); }
+void ListMoveGroups(const GraphIndex& index, std::vector<Group>& groups) {
+  MoveLister(index, groups).Run();
+}
 
 }  // namespace fettle::passes

@@ -1,6 +1,7 @@
 #include "passes/normed_groups.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "ops/op.h"
 
@@ -9,20 +10,17 @@ namespace {
 
 class NormLister {
  public:
-  explicit NormLister(const ir::Graph& graph)
-      : graph_(graph), consumers_(graph.Consumers()), is_output_(graph.values().size()) {
-    for (ir::ValueId id : graph.outputs) is_output_[id] = true;
-  }
+  explicit NormLister(const GraphIndex& index) : index_(index), graph_(index.graph()) {}
 
   void Extend(const Group& group, std::vector<Group>& made) const {
     if (!Makes(graph_.node(group.nodes[0]))) return;
     Group longer{.nodes = group.nodes, .pattern = "normed"};
     ir::ValueId value = graph_.node(group.nodes.back()).outputs[0];
     while (longer.nodes.size() < kMaxGroupNodes) {
-      const std::vector<ir::NodeId>& readers = consumers_[value];
+      const std::vector<ir::NodeId>& readers = index_.Readers(value);
       const auto norm = std::ranges::find_if(
           readers, [&](ir::NodeId reader) { return Normalises(graph_.node(reader), value); });
-      const bool is_shared = readers.size() > 1 || is_output_[value];
+      const bool is_shared = index_.IsShared(value);
       if (norm != readers.end()) {
         longer.nodes.push_back(*norm);
         if (is_shared) longer.outputs.push_back(value);
@@ -38,9 +36,7 @@ class NormLister {
 
  private:
   static bool Makes(const ir::Node& node) {
-    const bool is_elementwise = node.op->Has(ir::Trait::kElementwise) &&
-                                !node.op->Has(ir::Trait::kRandom) && node.outputs.size() == 1;
-    return node.op == "MatMul"_op || node.op == "Gemm"_op || is_elementwise;
+    return node.op == "MatMul"_op || node.op == "Gemm"_op || IsElementwise(node);
   }
   static bool IsView(const ir::Node& node) {
     return node.outputs.size() == 1 && node.op->Has(ir::Trait::kKeepsBytes);
@@ -54,20 +50,19 @@ class NormLister {
            });
   }
 
+  const GraphIndex& index_;
   const ir::Graph& graph_;
-  IdVector<ir::ValueId, std::vector<ir::NodeId>> consumers_;
-  IdVector<ir::ValueId, bool> is_output_;
 };
 
 }  // namespace
 
-std::vector<Group> ListNormedGroups(const ir::Graph& graph, const std::vector<Group>& groups) {
-  const NormLister lister(graph);
+void ListNormedGroups(const GraphIndex& index, std::vector<Group>& groups) {
+  const NormLister lister(index);
   std::vector<Group> made;
   for (const Group& group : groups)
     if (group.pattern == "node" || group.pattern == "epilogue" || group.pattern == "chain")
       lister.Extend(group, made);
-  return made;
+  std::ranges::move(made, std::back_inserter(groups));
 }
 
 }  // namespace fettle::passes

@@ -1,6 +1,7 @@
 #include "passes/binary/bit_groups.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace fettle::passes {
 namespace {
@@ -10,14 +11,13 @@ constexpr size_t kMaxShifts = 2;
 
 class BitLister {
  public:
-  explicit BitLister(const ir::Graph& graph)
-      : graph_(graph), consumers_(graph.Consumers()), producers_(graph.Producers()) {}
+  explicit BitLister(const GraphIndex& index) : index_(index), graph_(index.graph()) {}
 
   void Extend(const Group& group, std::vector<Group>& made) const {
     const ir::ValueId result = graph_.node(group.nodes.back()).outputs[0];
-    const std::vector<ir::NodeId>& readers = consumers_[result];
+    const std::vector<ir::NodeId>& readers = index_.Readers(result);
     // Of a chain that nobody else reads, what lies before PackBits is listed below.
-    const bool is_shared_chain = (readers.size() > 1 || IsOutput(result)) && IsWholeChain(group);
+    const bool is_shared_chain = index_.IsShared(result) && IsWholeChain(group);
     if (!IsProduct(graph_.node(group.nodes[0])) && !is_shared_chain) return;
     for (ir::NodeId reader : readers) {
       std::vector<ir::NodeId> path = PathToBits(result, reader);
@@ -27,7 +27,7 @@ class BitLister {
         continue;
       Group longer{.nodes = group.nodes, .pattern = "bits"};
       longer.nodes.insert(longer.nodes.end(), path.begin(), path.end());
-      if (readers.size() > 1 || IsOutput(result)) longer.outputs.push_back(result);
+      if (index_.IsShared(result)) longer.outputs.push_back(result);
       longer.outputs.push_back(graph_.node(path.back()).outputs[0]);
       made.push_back(std::move(longer));
       return;
@@ -40,12 +40,11 @@ class BitLister {
     if (graph_.node(id).op != "PackBits"_op) return;
     std::vector<ir::NodeId> nodes = {id};
     ir::ValueId value = graph_.node(id).inputs[0];
-    while (nodes.size() <= kMaxShifts && producers_[value] >= 0 && consumers_[value].size() == 1 &&
-           !IsOutput(value)) {
-      const ir::Node& node = graph_.node(producers_[value]);
+    while (nodes.size() <= kMaxShifts && index_.Maker(value) >= 0 && !index_.IsShared(value)) {
+      const ir::Node& node = graph_.node(index_.Maker(value));
       const ir::ValueId from = ShiftedBy(node);
       if (from == ir::kAbsent || graph_.value(from).shape != graph_.value(value).shape) break;
-      nodes.insert(nodes.begin(), producers_[value]);
+      nodes.insert(nodes.begin(), index_.Maker(value));
       value = from;
     }
     if (nodes.size() == 1) return;
@@ -56,18 +55,14 @@ class BitLister {
   static bool IsProduct(const ir::Node& node) {
     return node.op == "BinaryConv"_op || node.op == "BinaryMatMul"_op;
   }
-  static bool IsElementwise(const ir::Node& node) {
-    return node.op->Has(ir::Trait::kElementwise) && !node.op->Has(ir::Trait::kRandom) &&
-           node.outputs.size() == 1;
-  }
 
   /// Element-wise operators from the first one on, which do not follow a product in its group.
   bool IsWholeChain(const Group& group) const {
     const ir::Node& first = graph_.node(group.nodes[0]);
     if (!IsElementwise(first) || (group.nodes.size() > 1 && group.pattern != "chain")) return false;
     return std::none_of(first.inputs.begin(), first.inputs.end(), [this](ir::ValueId id) {
-      if (id == ir::kAbsent || producers_[id] < 0 || consumers_[id].size() > 1) return false;
-      const ir::Node& before = graph_.node(producers_[id]);
+      if (index_.Maker(id) < 0 || index_.Readers(id).size() > 1) return false;
+      const ir::Node& before = graph_.node(index_.Maker(id));
       return IsElementwise(before) || before.op->Has(ir::Trait::kTakesEpilogue);
     });
   }
@@ -84,10 +79,6 @@ class BitLister {
     return from;
   }
 
-  bool IsOutput(ir::ValueId id) const {
-    return std::find(graph_.outputs.begin(), graph_.outputs.end(), id) != graph_.outputs.end();
-  }
-
   /// The nodes from `reader` of `value` to a PackBits; empty where they do not lead to one, or need
   /// what is computed elsewhere.
   std::vector<ir::NodeId> PathToBits(ir::ValueId value, ir::NodeId reader) const {
@@ -98,28 +89,28 @@ class BitLister {
       if (node.op == "PackBits"_op) return path;
       if (ShiftedBy(node) != value) return {};
       value = node.outputs[0];
-      if (consumers_[value].size() != 1 || IsOutput(value)) return {};
-      reader = consumers_[value][0];
+      if (index_.Readers(value).empty() || index_.IsShared(value)) return {};
+      reader = index_.Readers(value)[0];
     }
     return {};
   }
 
+  const GraphIndex& index_;
   const ir::Graph& graph_;
-  IdVector<ir::ValueId, std::vector<ir::NodeId>> consumers_;
-  IdVector<ir::ValueId, ir::NodeId> producers_;
 };
 
 }  // namespace
 
-std::vector<Group> ListBitGroups(const ir::Graph& graph, const std::vector<Group>& groups) {
+void ListBitGroups(const GraphIndex& index, std::vector<Group>& groups) {
+  const ir::Graph& graph = index.graph();
   const bool has_bits = std::any_of(graph.nodes().begin(), graph.nodes().end(),
                                     [](const ir::Node& node) { return node.op == "PackBits"_op; });
-  if (!has_bits) return {};
-  const BitLister lister(graph);
+  if (!has_bits) return;
+  const BitLister lister(index);
   std::vector<Group> made;
   for (const Group& group : groups) lister.Extend(group, made);
   for (ir::NodeId id : graph.nodes().ids()) lister.Precede(id, made);
-  return made;
+  std::ranges::move(made, std::back_inserter(groups));
 }
 
 }  // namespace fettle::passes
