@@ -7,10 +7,6 @@
 namespace fettle::passes {
 namespace {
 
-bool Has(const Loops& loops, int loop) {
-  return std::find(loops.begin(), loops.end(), loop) != loops.end();
-}
-
 Loops Where(const Loops& loops, const std::function<bool(int)>& wanted) {
   Loops chosen;
   std::copy_if(loops.begin(), loops.end(), std::back_inserter(chosen), wanted);
@@ -55,6 +51,10 @@ std::vector<Loops> Orders(const Loops& loops, const Loops& first, const Loops& s
 }
 
 }  // namespace
+
+bool Has(const Loops& loops, int loop) {
+  return std::find(loops.begin(), loops.end(), loop) != loops.end();
+}
 
 Loops Contraction::Joined(Loops loops, const Loops& then, const Loops& last) {
   loops.insert(loops.end(), then.begin(), then.end());

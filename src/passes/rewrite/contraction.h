@@ -11,6 +11,7 @@ namespace fettle::passes {
 /// Loops of an Einsum equation, by their numbers; those of the output have the lowest ones, in its
 /// order.
 using Loops = std::vector<int>;
+bool Has(const Loops& loops, int loop);
 
 /// The product [batch, rows, columns] of A [batch, rows, summed] and B [batch, summed, columns].
 struct Contraction {

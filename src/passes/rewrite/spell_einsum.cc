@@ -22,10 +22,6 @@ struct Term {
   bool is_constant = false;  // computed of constants alone
 };
 
-bool Has(const Loops& loops, int loop) {
-  return std::find(loops.begin(), loops.end(), loop) != loops.end();
-}
-
 class EinsumSpeller {
  public:
   EinsumSpeller(Editor& editor, ir::NodeId id, const ops::Einsum& einsum)
