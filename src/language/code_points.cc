@@ -38,7 +38,7 @@ int LengthOf(uint8_t first) {
 int Decode(std::string_view text, size_t at, uint32_t& code) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[at + i]); };
   const int length = LengthOf(byte(0));
-  if (length == 0 || text.size() - at < static_cast<size_t>(length)) return 0;
+  if (length == 0 || std::ssize(text.substr(at)) < length) return 0;
   code = length == 1 ? byte(0) : byte(0) & (0xffU >> (length + 1));
   for (int i = 1; i < length; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return 0;

@@ -1,0 +1,71 @@
+// Blocks of GGUF's tensor types as floats, against what the package gguf 0.19.0 makes of the
+// same bytes (gguf.quants.dequantize).
+#include "importers/gguf/gguf_types.h"
+
+#include <gtest/gtest.h>
+
+#include <string_view>
+#include <vector>
+
+namespace fettle::gguf {
+namespace {
+
+struct Known {
+  uint32_t id;
+  std::string_view name;
+  std::vector<int64_t> halves;  // where 0.5 and -0.25 are put
+  double first, last;
+  double sum;  // of element i, from 1 on, times i
+};
+
+/// Byte i is 37 * i + 11, but for the halves.
+std::vector<uint8_t> BlockOf(int64_t bytes, const std::vector<int64_t>& halves) {
+  std::vector<uint8_t> block;
+  for (int64_t i = 0; i < bytes; ++i) block.push_back(static_cast<uint8_t>(37 * i + 11));
+  constexpr uint8_t kHighBytes[] = {0x38, 0xb4};  // of 0.5 and -0.25; the low ones are 0
+  for (size_t i = 0; i < halves.size(); ++i) {
+    block[halves[i]] = 0;
+    block[halves[i] + 1] = kHighBytes[i];
+  }
+  return block;
+}
+
+TEST(GgufTypes, BlocksAreWhatTheFormatSays) {
+  const Known kKnown[] = {
+      {1, "F16", {0}, 0.5, 0.5, 0.5},
+      {30, "BF16", {}, 5.056790541857481e-10, 5.056790541857481e-10, 5.056790541857481e-10},
+      {2, "Q4_0", {0}, -1.5, 0.0, -259.0},
+      {3, "Q4_1", {0, 2}, 7.25, 5.75, 1859.5},
+      {6, "Q5_0", {0}, 4.5, 0.5, 56.0},
+      {7, "Q5_1", {0, 2}, 9.25, 2.25, 3818.5},
+      {8, "Q8_0", {0}, 42.5, -24.0, -4040.0},
+      {12, "Q4_K", {0, 2}, 183.25, 41.75, 4262132.0},
+      {13, "Q5_K", {0, 2}, 431.25, 71.75, 8489436.0},
+      {14, "Q6_K", {208}, -715.5, -30.0, 392210.0},
+      {34, "TQ1_0", {52}, -0.5, -0.5, -65.5},
+      {35, "TQ2_0", {64}, 1.0, -0.5, 8622.5},
+  };
+  for (const Known& known : kKnown) {
+    const TensorType* type = FindType(known.id);
+    ASSERT_NE(type, nullptr) << known.name;
+    EXPECT_EQ(type->name, known.name);
+    const std::vector<uint8_t> block = BlockOf(type->bytes, known.halves);
+    // Twice, so that the second block's place is tried, too.
+    std::vector<uint8_t> two = block;
+    two.insert(two.end(), block.begin(), block.end());
+    std::vector<float> values(2 * type->elements);
+    Dequantise(*type, two.data(), 2, values.data());
+    double sum = 0;
+    for (int64_t i = 0; i < type->elements; ++i) {
+      EXPECT_EQ(values[i], values[type->elements + i]) << known.name << " " << i;
+      sum += static_cast<double>(i + 1) * values[i];
+    }
+    EXPECT_EQ(values.front(), static_cast<float>(known.first)) << known.name;
+    EXPECT_EQ(values.back(), static_cast<float>(known.last)) << known.name;
+    EXPECT_DOUBLE_EQ(sum, known.sum) << known.name;
+  }
+  EXPECT_EQ(FindType(9), nullptr);  // Q8_1, which files do not hold
+}
+
+}  // namespace
+}  // namespace fettle::gguf
