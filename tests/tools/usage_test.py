@@ -107,7 +107,7 @@ class Usage(unittest.TestCase):
         self.assertEqual(run("help", "db", "list").stdout, run("db", "list", "--help").stdout)
         self.assertIn("--labels", run("help", "run").stdout)
         listed = re.findall(r"^  ([a-z-]+)  ", run("help").stdout.split("Subcommands:")[1], re.M)
-        self.assertEqual(len(listed), 18)
+        self.assertEqual(len(listed), 19)
         self.assertNotIn("compile-worker", listed)
 
     def test_shells_complete_commands_options_and_values(self):
@@ -449,8 +449,8 @@ class Usage(unittest.TestCase):
             self.agree(name, fields[name], json.loads(result.stdout))
             checked.add(name)
         # `enhance` is checked by tests/enhance, the others by scripts/check-cli.
-        self.assertEqual(set(fields) - checked, {"tune-kernel", "tune-kernel --replay", "plan --problem", "--remote",
-                                                 "plan --problem CONTEST", "enhance", "report", "advise", "sweep"})
+        self.assertEqual(set(fields) - checked, {"tune-kernel", "tune-kernel --replay", "plan --problem", "--remote", "plan --problem CONTEST",
+                                                 "enhance", "generate", "report", "advise", "sweep"})
 
     def agree(self, where, wanted, got):
         """`got` holds the fields of `wanted` ({name: (optional, is list, fields)}) and no other."""
