@@ -8,12 +8,14 @@ what tuning predicted.
 
 Prints a row per model: the median of the medians of each build's rounds in ms, their ratio (over 1: the new build is
 faster) and its range over the rounds; at the end the geometric means. A model that a build cannot run is a row that
-says so. --options are given to each `tune` and `bench` of both builds, --options-before and -after to those of one.
+says so. With --isa avx2,avx512 there is a row for each of these levels of FETTLE_CPU_ISA. --options are given to each
+`tune` and `bench` of both builds, --options-before and -after to those of one.
 """
 
 import argparse
 import json
 import math
+import os
 import pathlib
 import shlex
 import statistics
@@ -85,6 +87,8 @@ def main():
     parser.add_argument("--options", default="", help="given to tune and bench")
     parser.add_argument("--options-before", default="")
     parser.add_argument("--options-after", default="")
+    parser.add_argument("--isa", type=lambda text: text.split(","), default=[os.environ.get("FETTLE_CPU_ISA", "")],
+                        metavar="LEVEL,...", help="of FETTLE_CPU_ISA; default: as it is set")
     parser.add_argument("--budget", type=float, default=20, help="seconds of tuning; 0: default plans alone")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1)
@@ -95,14 +99,17 @@ def main():
                                   (arguments.after or arguments.before, arguments.options_after))]
     wanted = ", ".join(" ".join(options) or "-" for _, options in sides)
     print(f"options: {wanted}, budget {arguments.budget} s, {arguments.rounds} rounds")
-    print("| model | default before ms | after | ratio | tuned before ms | after | ratio | predicted before | after |")
-    print("|---" * 9 + "|")
+    print("| model | instructions | default before ms | after | ratio | tuned before ms | after | ratio "
+          "| predicted before | after |")
+    print("|---" * 10 + "|")
     all_ratios = {"default": [], "tuned": []}
-    for model in arguments.models:
+    for model, isa in [(model, isa) for model in arguments.models for isa in arguments.isa]:
+        os.environ["FETTLE_CPU_ISA"] = isa
         try:
             cells, ratios = row(model, *compare(model, sides, arguments))
         except (RuntimeError, subprocess.TimeoutExpired) as error:
             cells, ratios = [model.stem, str(error)], {}
+        cells.insert(1, isa or "all")
         for kind, ratio in ratios.items():
             all_ratios[kind].append(ratio)
         print("| " + " | ".join(cells) + " |", flush=True)
