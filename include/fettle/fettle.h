@@ -1,5 +1,5 @@
 /* Fettle's C interface: load an ONNX model, run it, read the results; the matrix product alone;
- * and a tuner for code of the caller's own.
+ * texts by language models; and a tuner for code of the caller's own.
  *
  * Handles are opaque and freed by the function named after them; freeing NULL does nothing. Every
  * function that can fail returns a status and leaves a message for fettle_last_error() of the same
@@ -456,6 +456,112 @@ FETTLE_API fettle_status fettle_gemm_run(fettle_gemm* gemm, const void* a, const
  * Good until the next call. */
 FETTLE_API const char* fettle_gemm_kernels(const fettle_gemm* gemm);
 FETTLE_API void fettle_gemm_free(fettle_gemm* gemm);
+
+/* ---- Language models ---- */
+
+/* A sequence of tokens of a language model in a GGUF file: it reads tokens, gives the logits of the
+ * next one, and keeps what it read in a cache of its own, which is written in place. Calls of one
+ * handle come one after another, those of forks too; fettle_generate_cancel never waits. Results
+ * that are written to arrays of the caller's take a capacity: as many are written as fit, and the
+ * count is that of all of them, so that a call with a capacity of 0 asks for it. */
+typedef struct fettle_generate fettle_generate;
+
+typedef struct fettle_generate_options {
+  size_t struct_size;
+  int64_t context; /* most tokens of a sequence; 0: what the model was trained for, at most 4,096 */
+  int64_t threads; /* of the CPU, the caller included; 0: all cores */
+} fettle_generate_options;
+#define FETTLE_GENERATE_OPTIONS_INIT \
+  { sizeof(fettle_generate_options), 0, 0 }
+
+/* Opens a .gguf file, which stays mapped, and plans for all lengths; `options` may be NULL. Fails
+ * with FETTLE_NOT_FOUND, FETTLE_IO, FETTLE_INVALID_MODEL, FETTLE_UNSUPPORTED for architectures,
+ * tensor types and tokenizers that Fettle does not know, naming those it does, and
+ * FETTLE_OUT_OF_MEMORY where the cache does not fit. */
+FETTLE_API fettle_status fettle_generate_create(const char* path,
+                                                const fettle_generate_options* options,
+                                                fettle_generate** generate);
+/* Another sequence, of the same tokens so far, with the same sampling: it shares the weights and
+ * has a cache of its own. Fails with FETTLE_OUT_OF_MEMORY. */
+FETTLE_API fettle_status fettle_generate_fork(const fettle_generate* generate,
+                                              fettle_generate** fork);
+FETTLE_API void fettle_generate_free(fettle_generate* generate);
+
+typedef struct fettle_generate_facts {
+  size_t struct_size;
+  int64_t vocabulary;      /* tokens are 0 to this less 1 */
+  int64_t context;         /* most tokens of the sequence */
+  int64_t trained_context; /* tokens that the model was trained for */
+  int64_t position;        /* tokens read so far */
+  int64_t begin_token;     /* the token that begins a text; -1: none */
+  int64_t adds_begin;      /* not 0: texts want it in front, where encode puts it */
+  int64_t cache_bytes;     /* what the cache takes */
+  int64_t threads;         /* of the CPU */
+} fettle_generate_facts;
+#define FETTLE_GENERATE_FACTS_INIT \
+  { sizeof(fettle_generate_facts), 0, 0, 0, 0, 0, 0, 0, 0 }
+FETTLE_API fettle_status fettle_generate_get_facts(const fettle_generate* generate,
+                                                   fettle_generate_facts* facts);
+
+/* The tokens of `size` bytes of text, any bytes. `special` not 0: names of control tokens in the
+ * text are those tokens. The token that begins a text is not put in front. */
+FETTLE_API fettle_status fettle_generate_encode(const fettle_generate* generate, const char* text,
+                                                size_t size, int special, int32_t* tokens,
+                                                size_t capacity, size_t* count);
+/* The bytes of one token, which may be part of a code point; none of control tokens. Fails with
+ * FETTLE_INVALID_ARGUMENT outside the vocabulary. */
+FETTLE_API fettle_status fettle_generate_decode(const fettle_generate* generate, int32_t token,
+                                                char* bytes, size_t capacity, size_t* size);
+/* 1 where an answer ends with the token, otherwise 0. */
+FETTLE_API int fettle_generate_is_end(const fettle_generate* generate, int32_t token);
+/* The text of a question, in the form that the model was trained on for conversations, to be
+ * encoded with `special`. `system`, what the model is told first, may be NULL: as the file says.
+ * Fails with FETTLE_UNSUPPORTED where the file has no form that Fettle knows. */
+FETTLE_API fettle_status fettle_generate_chat(const fettle_generate* generate, const char* system,
+                                              const char* question, char* text, size_t capacity,
+                                              size_t* size);
+
+/* Reads tokens behind those read so far. Fails with FETTLE_INVALID_ARGUMENT where there are none,
+ * one lies outside the vocabulary, or they pass the context, FETTLE_CANCELLED; nothing is read
+ * then. */
+FETTLE_API fettle_status fettle_generate_read(fettle_generate* generate, const int32_t* tokens,
+                                              size_t count);
+/* The logits that the last token read gives the next one: one for each token of the vocabulary,
+ * good until the next call that reads. Fails with FETTLE_NOT_FOUND where the last call that changed
+ * the sequence read nothing. */
+FETTLE_API fettle_status fettle_generate_logits(const fettle_generate* generate,
+                                                const float** logits, size_t* count);
+
+typedef struct fettle_generate_sampling {
+  size_t struct_size;
+  double temperature; /* 0: the largest logit; 1: the model's probabilities */
+  double top_p;       /* of the fewest tokens that have this probability together; 0: all */
+  int64_t top_k;      /* of so many of the likeliest tokens; 0: all */
+  uint64_t seed;      /* equal ones choose equal tokens */
+} fettle_generate_sampling;
+#define FETTLE_GENERATE_SAMPLING_INIT \
+  { sizeof(fettle_generate_sampling), 0, 0, 0, 0 }
+/* How fettle_generate_next chooses from now on; the largest logit where it was never called. Fails
+ * with FETTLE_INVALID_ARGUMENT on numbers below 0, and a top_p above 1. */
+FETTLE_API fettle_status fettle_generate_set_sampling(fettle_generate* generate,
+                                                      const fettle_generate_sampling* sampling);
+/* Chooses a token from the logits, and does not read it. Fails as fettle_generate_logits does. */
+FETTLE_API fettle_status fettle_generate_next(fettle_generate* generate, int32_t* token);
+
+/* Forgets all but the first `count` tokens. Fails with FETTLE_INVALID_ARGUMENT where fewer were
+ * read. */
+FETTLE_API fettle_status fettle_generate_rewind(fettle_generate* generate, int64_t count);
+/* What was read so far as bytes, which fettle_generate_restore of the same model takes, whatever
+ * its context is, as long as it holds them. Nothing is written where `capacity` is too small. */
+FETTLE_API fettle_status fettle_generate_save(const fettle_generate* generate, void* bytes,
+                                              size_t capacity, size_t* size);
+/* Goes on behind the tokens of a save, instead of those read so far. Fails with FETTLE_CORRUPT on
+ * other bytes, FETTLE_INVALID_ARGUMENT on those of another model and those that pass the context;
+ * the sequence is as before then. */
+FETTLE_API fettle_status fettle_generate_restore(fettle_generate* generate, const void* bytes,
+                                                 size_t size);
+/* From any thread, never waits: a fettle_generate_read in progress fails with FETTLE_CANCELLED. */
+FETTLE_API void fettle_generate_cancel(fettle_generate* generate);
 
 /* ---- A tuner for code of the caller's own ---- */
 

@@ -18,6 +18,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -448,6 +449,125 @@ class Gemm {
     void operator()(fettle_gemm* handle) const { fettle_gemm_free(handle); }
   };
   std::unique_ptr<fettle_gemm, Free> handle_;
+};
+
+struct GenerateOptions {
+  int64_t context =
+      0;  // most tokens of a sequence; 0: what the model was trained for, at most 4,096
+  int64_t threads = 0;  // 0: all cores
+};
+
+struct Sampling {
+  double temperature = 0;  // 0: the largest logit
+  double top_p = 0;        // 0: all
+  int64_t top_k = 0;       // 0: all
+  uint64_t seed = 0;
+};
+
+/// A sequence of tokens of a language model in a GGUF file (fettle_generate).
+class Generator {
+ public:
+  static Result<Generator> Create(const std::string& path, const GenerateOptions& options = {}) {
+    fettle_generate_options raw = FETTLE_GENERATE_OPTIONS_INIT;
+    raw.context = options.context;
+    raw.threads = options.threads;
+    fettle_generate* handle = nullptr;
+    const fettle_status code = fettle_generate_create(path.c_str(), &raw, &handle);
+    if (code != FETTLE_OK) return Result<Generator>::Failed(code);
+    return Generator(handle);
+  }
+  /// Takes ownership.
+  explicit Generator(fettle_generate* handle) : handle_(handle) {}
+  /// Another sequence of the same tokens so far.
+  Result<Generator> Fork() const {
+    fettle_generate* handle = nullptr;
+    const fettle_status code = fettle_generate_fork(get(), &handle);
+    if (code != FETTLE_OK) return Result<Generator>::Failed(code);
+    return Generator(handle);
+  }
+
+  fettle_generate_facts facts() const {
+    fettle_generate_facts facts = FETTLE_GENERATE_FACTS_INIT;
+    fettle_generate_get_facts(get(), &facts);
+    return facts;
+  }
+  Result<std::vector<int32_t> > Encode(std::string_view text, bool special = false) const {
+    return Fill<std::vector<int32_t> >([&](int32_t* to, size_t capacity, size_t* count) {
+      return fettle_generate_encode(get(), text.data(), text.size(), special ? 1 : 0, to, capacity,
+                                    count);
+    });
+  }
+  Result<std::string> Decode(int32_t token) const {
+    return Fill<std::string>([&](char* to, size_t capacity, size_t* size) {
+      return fettle_generate_decode(get(), token, to, capacity, size);
+    });
+  }
+  bool IsEnd(int32_t token) const { return fettle_generate_is_end(get(), token) != 0; }
+  Result<std::string> Chat(const std::string& question, const std::string& system = "") const {
+    return Fill<std::string>([&](char* to, size_t capacity, size_t* size) {
+      return fettle_generate_chat(get(), system.c_str(), question.c_str(), to, capacity, size);
+    });
+  }
+
+  Result<void> Read(std::span<const int32_t> tokens) {
+    return Check(fettle_generate_read(get(), tokens.data(), tokens.size()));
+  }
+  /// Of the next token; good until the next call that reads.
+  Result<std::span<const float> > Logits() const {
+    const float* logits = nullptr;
+    size_t count = 0;
+    const fettle_status code = fettle_generate_logits(get(), &logits, &count);
+    if (code != FETTLE_OK) return Result<std::span<const float> >::Failed(code);
+    return std::span<const float>(logits, count);
+  }
+  Result<void> SetSampling(const Sampling& sampling) {
+    fettle_generate_sampling raw = FETTLE_GENERATE_SAMPLING_INIT;
+    raw.temperature = sampling.temperature;
+    raw.top_p = sampling.top_p;
+    raw.top_k = sampling.top_k;
+    raw.seed = sampling.seed;
+    return Check(fettle_generate_set_sampling(get(), &raw));
+  }
+  /// A token chosen from the logits, which is not read.
+  Result<int32_t> Next() {
+    int32_t token = 0;
+    const fettle_status code = fettle_generate_next(get(), &token);
+    if (code != FETTLE_OK) return Result<int32_t>::Failed(code);
+    return token;
+  }
+  Result<void> Rewind(int64_t count) { return Check(fettle_generate_rewind(get(), count)); }
+  Result<std::vector<std::byte> > Save() const {
+    return Fill<std::vector<std::byte> >([&](std::byte* to, size_t capacity, size_t* size) {
+      return fettle_generate_save(get(), to, capacity, size);
+    });
+  }
+  Result<void> Restore(std::span<const std::byte> saved) {
+    return Check(fettle_generate_restore(get(), saved.data(), saved.size()));
+  }
+  /// From any thread.
+  void Cancel() { fettle_generate_cancel(get()); }
+  fettle_generate* get() const { return handle_.get(); }
+
+ private:
+  /// What a function writes to an array, whose length it is asked for first.
+  template <typename Array, typename Function>
+  static Result<Array> Fill(Function function) {
+    Array array;
+    size_t count = 0;
+    fettle_status code = function(array.data(), 0, &count);
+    if (code == FETTLE_OK) array.resize(count);
+    if (code == FETTLE_OK) code = function(array.data(), count, &count);
+    if (code != FETTLE_OK) return Result<Array>::Failed(code);
+    return array;
+  }
+  static Result<void> Check(fettle_status code) {
+    if (code != FETTLE_OK) return Result<void>::Failed(code);
+    return std::monostate();
+  }
+  struct Free {
+    void operator()(fettle_generate* handle) const { fettle_generate_free(handle); }
+  };
+  std::unique_ptr<fettle_generate, Free> handle_;
 };
 
 /// What a Tuner calls. `run` returns milliseconds, or nothing where the configuration failed;

@@ -24,7 +24,8 @@ struct DecoderOptions {
 };
 
 /// One sequence: a session, whose plan holds for every step, and a cache that is written in place.
-/// Belongs to one thread at a time.
+/// Belongs to one thread at a time, Cancel excepted; sequences forked of each other may belong to
+/// several, their runs come one after another.
 class SequenceDecoder {
  public:
   /// Fails as gguf::ReadDecoder and BuildDecoder do, kOutOfMemory where the cache does not fit.
@@ -36,10 +37,24 @@ class SequenceDecoder {
 
   /// Reads tokens behind those read so far. `logits` then are those of the last one, `vocabulary`
   /// floats that the next call overwrites. kInvalidArgument where a token lies outside the
-  /// vocabulary, there are none, or they pass the context; nothing is read then.
+  /// vocabulary, there are none, or they pass the context, kCancelled after Cancel; nothing is read
+  /// then.
   Status Read(std::span<const int32_t> tokens, std::span<const float>* logits);
   /// Forgets all but the first `count` tokens. kInvalidArgument where fewer were read.
   Status Rewind(int64_t count);
+  /// Makes a Read in progress return kCancelled, at the latest behind its run of 128 tokens. From
+  /// any thread.
+  void Cancel();
+  /// A sequence of the same tokens so far, with a cache of its own; weights and plans are shared.
+  /// kOutOfMemory.
+  Result<std::unique_ptr<SequenceDecoder>> Fork() const;
+  /// Writes what was read so far to saved_bytes() bytes.
+  int64_t saved_bytes() const;
+  void Save(std::span<std::byte> to) const;
+  /// Goes on behind the tokens of a Save, instead of those read so far. kCorrupt where bytes are
+  /// none, kInvalidArgument where they are of another model or pass the context; nothing is changed
+  /// then.
+  Status Restore(std::span<const std::byte> saved);
 
   int64_t position() const;
   int64_t context() const;
@@ -48,6 +63,7 @@ class SequenceDecoder {
   int64_t cache_bytes() const;
 
  private:
+  struct Common;
   struct Impl;
   explicit SequenceDecoder(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

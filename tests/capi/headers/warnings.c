@@ -17,11 +17,15 @@ int main(void) {
   fettle_tuner_options tuner = FETTLE_TUNER_OPTIONS_INIT;
   fettle_tuner_state state = FETTLE_TUNER_STATE_INIT;
   fettle_tuner_callbacks callbacks = FETTLE_TUNER_CALLBACKS_INIT;
+  fettle_generate_options generate = FETTLE_GENERATE_OPTIONS_INIT;
+  fettle_generate_facts facts = FETTLE_GENERATE_FACTS_INIT;
+  fettle_generate_sampling sampling = FETTLE_GENERATE_SAMPLING_INIT;
   const int same = raw.struct_size == designated.struct_size;
   return same && gemm.struct_size && tensor.struct_size && map.struct_size && mapping.struct_size &&
                  transfers.struct_size && info.struct_size && tune.struct_size &&
                  report.struct_size && step.struct_size && memory.struct_size &&
-                 tuner.struct_size && state.struct_size && callbacks.struct_size
+                 tuner.struct_size && state.struct_size && callbacks.struct_size &&
+                 generate.struct_size && facts.struct_size && sampling.struct_size
              ? 0
              : 1;
 }

@@ -69,6 +69,9 @@ static int multiplies(void) {
   fettle_tuner* tuner = NULL;
   EXPECT(fettle_tuner_create("mine", &tuner) == FETTLE_UNSUPPORTED);
   EXPECT(says("fettle_tuner_create: the runtime library has no tuner"));
+  fettle_generate* generate = NULL;
+  EXPECT(fettle_generate_create("model.gguf", NULL, &generate) == FETTLE_UNSUPPORTED);
+  EXPECT(says("the runtime library has no language models"));
   return 0;
 }
 
