@@ -26,6 +26,7 @@
 #include "passes/rewrite/fold_pads.h"
 #include "passes/rewrite/gather_slices.h"
 #include "passes/rewrite/growing_concats.h"
+#include "passes/rewrite/index_boxes.h"
 #include "passes/rewrite/matmul_reshapes.h"
 #include "passes/rewrite/reshapes.h"
 #include "passes/rewrite/residual_reshapes.h"
@@ -56,6 +57,7 @@ constexpr Pass kPasses[] = {
     {"rotary", SpellRotary},
     {"typed", SpellTyped},
     {"constant_left", SwapConstantLeft},
+    {"index_boxes", IndexBoxes},
     {"transposes", MergeTransposes},
     {"channel_shuffle", FindChannelShuffle},
     {"selects", TransposeBeforeSelects},

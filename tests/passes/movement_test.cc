@@ -7,6 +7,7 @@
 #include "passes/quantise/split_dequantize.h"
 #include "passes/rewrite/gather_slices.h"
 #include "passes/rewrite/growing_concats.h"
+#include "passes/rewrite/index_boxes.h"
 #include "passes/rewrite/matmul_reshapes.h"
 #include "passes/rewrite/reshapes.h"
 #include "passes/rewrite/residual_reshapes.h"
@@ -67,6 +68,53 @@ TEST(Reshapes, Merge) {
       "Relu(%c)\noutput %y\n";
   EXPECT_EQ(Ops(Rewrite(MergeReshapes, squeezes, true)), "Reshape Relu");
   EXPECT_EQ(Ops(Rewrite(MergeReshapes, squeezes, false)), "Reshape Unsqueeze Flatten Relu");
+}
+
+TEST(IndexBoxes, GatherNdOfABoxIsASlice) {
+  const auto ops = [](std::string_view x, std::string_view indices) {
+    return Ops(Rewrite(IndexBoxes, fmt::format("input %x: {}\nconst %i: {}\n%y = GatherND(%x, %i)\n"
+                                               "output %y\n",
+                                               x, indices)));
+  };
+  EXPECT_EQ(ops("f32[2x3x4]", "i64[1x2x2] = 1 1 1 2"), "Slice Reshape");
+  EXPECT_EQ(ops("f32[2x3x4]", "i64[3x1x2] = -2 0 -2 1 -2 2"), "Slice Reshape");
+  // All of the data, as masks of attention have it.
+  EXPECT_EQ(ops("f32[2x2x4]", "i64[4x2] = 0 0 0 1 1 0 1 1"), "Reshape");
+  EXPECT_EQ(ops("bool[1x3]", "i64[1x2x3x2] = 0 0 0 1 0 2 0 0 0 1 0 2"), "Reshape Expand");
+  EXPECT_EQ(ops("f32[4x3]", "i64[2x2x1] = 1 1 2 2"), "Slice Reshape Expand");
+  // Tuples of one index in another order.
+  EXPECT_EQ(ops("f32[4x3]", "i64[2x2x1] = 3 1 0 2"), "Gather");
+  for (const char* other :
+       {"i64[2x2] = 0 1 0 0", "i64[2x2] = 0 0 1 1", "i64[3x2] = 0 0 0 1 1 0", "i64[2x2] = 0 1 1 0"})
+    EXPECT_EQ(ops("f32[2x3x4]", other), "GatherND") << other;
+}
+
+TEST(IndexBoxes, ScatterNdOfABoxIsAConcat) {
+  const auto ops = [](std::string_view x, std::string_view indices, std::string_view updates,
+                      std::string_view attributes = "") {
+    return Ops(Rewrite(IndexBoxes, fmt::format("input %x: {}\nconst %i: {}\ninput %u: {}\n"
+                                               "%y = ScatterND(%x, %i, %u){}\noutput %y\n",
+                                               x, indices, updates, attributes)));
+  };
+  EXPECT_EQ(ops("f32[5x3]", "i64[2x1] = 1 2", "f32[2x3]"), "Slice Slice Concat");
+  EXPECT_EQ(ops("f32[5x3]", "i64[2x1] = 3 -1", "f32[2x3]"), "Slice Concat");
+  EXPECT_EQ(ops("f32[2x3]", "i64[2x1x2] = 0 2 1 2", "f32[2x1]"), "Slice Concat");
+  EXPECT_EQ(ops("f32[2x3]", "i64[1x2x1] = 0 1", "f32[1x2x3]"), "Reshape");
+  EXPECT_EQ(ops("f32[5x3]", "i64[2x1] = 2 1", "f32[2x3]"), "ScatterND");
+  EXPECT_EQ(ops("f32[5x3]", "i64[2x2] = 1 1 1 2", "f32[2]"), "ScatterND");
+  EXPECT_EQ(ops("f32[5x3]", "i64[2x1] = 1 1", "f32[2x3]", " {reduction=\"add\"}"), "ScatterND");
+}
+
+TEST(IndexBoxes, PartsOfLaterAxesNeedNoTranspose) {
+  const char* text =
+      "input %x: f32[2x3x4x5]\ninput %u: f32[2x3x4x4]\nconst %i: i64[4x1] = 1 2 3 4\n"
+      "%a = Transpose(%x) {perm=[3,1,2,0]}\n%b = Transpose(%u) {perm=[3,1,2,0]}\n"
+      "%c = ScatterND(%a, %i, %b)\n%y = Transpose(%c) {perm=[3,1,2,0]}\noutput %y\n";
+  const auto both = [](ir::Graph& graph) -> Result<bool> {
+    RETURN_IF_ERROR(IndexBoxes(graph).status());
+    return MergeTransposes(graph);
+  };
+  EXPECT_EQ(Ops(Rewrite(both, text)), "Slice Concat");
 }
 
 TEST(ChannelShuffle, IsFound) {
