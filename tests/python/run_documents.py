@@ -1,5 +1,5 @@
 """Runs the Python lines of README.md and docs/python.md and examples/python/*.py, each in a folder with the demonstration
-model and its picture: run_documents.py. The last line counts."""
+model, its picture and a small language model: run_documents.py. The last line counts."""
 
 import os
 import pathlib
@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+from small_decoder import small_decoder
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DEMO = ROOT / "build" / "release" / "bin" / "fettle-demo"
@@ -29,6 +31,7 @@ def main():
         demo = pathlib.Path(folder, "demo")
         demo.mkdir()
         subprocess.run([DEMO, demo], check=True, stdout=subprocess.DEVNULL)
+        demo.joinpath("model.gguf").write_bytes(small_decoder())
         for name, source in programs():
             here = pathlib.Path(folder, str(passed + failed))
             shutil.copytree(demo, here)

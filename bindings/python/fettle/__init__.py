@@ -3,6 +3,7 @@
     import fettle
     session = fettle.Session("model.onnx")
     scores = session.run({"image": array})["scores"]
+    for text in fettle.Generator("model.gguf").generate("Once upon a time"): print(text, end="")
 
 `fettle.ort` takes the place of onnxruntime, `fettle.backend` is an onnx.backend.
 """
@@ -19,6 +20,7 @@ import numpy as _numpy
 from . import _native, dtypes as _dtypes, errors as _errors
 from .errors import *  # noqa: F403
 from .errors import Error
+from .generate import Generator, GeneratorFacts
 from .measure import BenchReport, bench, compare, tune
 from .model import Model, ValueInfo
 from .program import enhance, plan, quantise, run_program
@@ -27,7 +29,7 @@ from .tensor import Tensor
 
 __version__ = _native.version()
 __all__ = [
-    "BenchReport", "Memory", "Model", "Session", "Step", "Tensor", "Transfers", "TuneReport", "ValueInfo", "bench",
+    "BenchReport", "Generator", "GeneratorFacts", "Memory", "Model", "Session", "Step", "Tensor", "Transfers", "TuneReport", "ValueInfo", "bench",
     "compare", "enhance", "from_dlpack", "plan", "quantise", "run_program", "set_log", "tune",
     "Error", *(cls.__name__ for cls in _errors.BY_CODE.values()),
 ]  # fmt: skip

@@ -67,8 +67,10 @@ PyModuleDef module = {
 PyMODINIT_FUNC PyInit__native() {
   using namespace fettle::python;
   Ref made(PyModule_Create(&module));
-  const std::pair<const char*, PyObject* (*)()> types[] = {
-      {"Tensor", MakeTensorType}, {"Model", MakeModelType}, {"Session", MakeSessionType}};
+  const std::pair<const char*, PyObject* (*)()> types[] = {{"Tensor", MakeTensorType},
+                                                           {"Model", MakeModelType},
+                                                           {"Session", MakeSessionType},
+                                                           {"Generator", MakeGeneratorType}};
   for (const auto& [name, make] : types) {
     PyObject* const type = make();
     if (!made || type == nullptr || PyModule_AddObject(made.get(), name, type) != 0) return nullptr;

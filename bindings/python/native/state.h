@@ -30,6 +30,7 @@ bool Check(fettle_status code);
 PyObject* MakeTensorType();
 PyObject* MakeModelType();
 PyObject* MakeSessionType();
+PyObject* MakeGeneratorType();
 
 /// Frees an object of a heap type after its own members.
 void FreeObject(PyObject* self);

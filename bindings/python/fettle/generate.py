@@ -1,0 +1,198 @@
+"""Texts by language models in GGUF files."""
+
+from __future__ import annotations
+
+import codecs
+import os
+from typing import Any, Iterator, NamedTuple, Sequence, Union
+
+import numpy
+
+from . import _native
+
+
+class GeneratorFacts(NamedTuple):
+    """Tokens are 0 to `vocabulary` - 1. `context`: most tokens of the sequence, `trained_context`: those that the model was
+    trained for, `position`: those read so far. `begin_token` begins a text, None: there is none; `adds_begin`: texts want it
+    in front. `cache_bytes`: what the cache takes."""
+
+    vocabulary: int
+    context: int
+    trained_context: int
+    position: int
+    begin_token: int | None
+    adds_begin: bool
+    cache_bytes: int
+    threads: int
+
+
+class _Text:
+    """An answer as its bytes come: gives whole code points, and holds back what may begin a stop word."""
+
+    def __init__(self, stops: Sequence[str]):
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._stops = [stop for stop in stops if stop]
+        self._held = ""
+        self.stopped = False
+
+    def add(self, data: bytes, final: bool = False) -> str:
+        text = self._held + self._decoder.decode(data, final)
+        at = min((found for found in map(text.find, self._stops) if found >= 0), default=-1)
+        if at >= 0:
+            self.stopped, self._held = True, ""
+            return text[:at]
+        keep = 0 if final else max((self._begun(text, stop) for stop in self._stops), default=0)
+        self._held = text[len(text) - keep :]
+        return text[: len(text) - keep]
+
+    @staticmethod
+    def _begun(text: str, stop: str) -> int:
+        """How many characters at the end of `text` begin `stop`."""
+        return next((n for n in range(min(len(stop) - 1, len(text)), 0, -1) if text.endswith(stop[:n])), 0)
+
+
+class Generator(_native.Generator):
+    """A sequence of tokens of a language model in a GGUF file, with a cache of its own.
+
+    `context`: most tokens of prompt and answer together, 0: what the model was trained for, at most 4,096. `threads`: the
+    caller included, 0 for all cores. `tokenizer`: one of `tokenizers` or `transformers`, or anything with `encode` and
+    `decode`, in place of the file's. Raises NotFound, InputOutput, InvalidModel, Unsupported with what is known named,
+    OutOfMemory. Any thread may call any method, calls come one after another without holding the GIL. `with` closes it.
+
+        for text in fettle.Generator("model.gguf").generate("The capital of France is"):
+            print(text, end="", flush=True)
+    """
+
+    tokenizer: Any
+    finish: str | None
+    """Why the last `generate` ended: "end", "length", "stop", or "context"; None while it goes on."""
+
+    def __new__(cls, path: str | os.PathLike, *, context: int = 0, threads: int = 0, tokenizer: Any = None):
+        self = super().__new__(cls, os.fsencode(path), context, threads)
+        self.tokenizer = tokenizer
+        self.finish = None
+        return self
+
+    @property
+    def facts(self) -> GeneratorFacts:
+        facts = GeneratorFacts(*self._facts())
+        return facts._replace(begin_token=None if facts.begin_token < 0 else facts.begin_token, adds_begin=bool(facts.adds_begin))
+
+    @property
+    def position(self) -> int:
+        """Tokens read so far."""
+        return self.facts.position
+
+    def encode(self, text: Union[str, bytes], *, special: bool = False) -> list[int]:
+        """The tokens of a text; `special`: names of control tokens in it are those tokens. None is put in front."""
+        if self.tokenizer is None:
+            return self._encode(text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text, special)
+        tokens = self.tokenizer.encode(text, add_special_tokens=False)
+        return list(getattr(tokens, "ids", tokens))
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of tokens; bytes that are no UTF-8 become U+FFFD."""
+        if self.tokenizer is not None:
+            return self.tokenizer.decode(list(tokens), skip_special_tokens=True)
+        return b"".join(map(self._decode, tokens)).decode("utf-8", "replace")
+
+    def chat(self, question: str, system: str = "") -> str:
+        """A question in the form that the model was trained on, for `encode` with `special`. Raises Unsupported where the
+        file has none that Fettle knows."""
+        return self._chat(question, system).decode("utf-8", "replace")
+
+    def read(self, tokens: Sequence[int]) -> None:
+        """Reads tokens behind those read so far. Raises InvalidArgument where there are none, one lies outside the
+        vocabulary or they pass the context, Cancelled; nothing is read then."""
+        self._read(tokens)
+
+    @property
+    def logits(self) -> numpy.ndarray:
+        """Of the token behind the last that was read: float32 [vocabulary], a copy. Raises NotFound where nothing was read
+        since a rewind, fork or restore."""
+        return numpy.frombuffer(self._logits(), numpy.float32)
+
+    def set_sampling(self, temperature: float = 0.0, *, top_k: int = 0, top_p: float = 1.0, seed: int = 0) -> None:
+        """How `next` chooses: 0 takes the largest logit; top_k 0 and top_p 1 leave all tokens."""
+        self._set_sampling(temperature, top_p, top_k, seed)
+
+    def next(self) -> int:
+        """A token chosen from the logits, which is not read."""
+        return self._next()
+
+    def fork(self) -> Generator:
+        """Another sequence of the same tokens so far; it shares the weights."""
+        other = self._fork()
+        other.tokenizer, other.finish = self.tokenizer, None
+        return other
+
+    def tokens(self, prompt: Union[str, Sequence[int]], *, count: int = 128) -> Iterator[int]:
+        """Reads the prompt behind what was read so far, then chooses, reads and gives up to `count` tokens, until one ends
+        the answer or the context is full."""
+        self.finish = None
+        self._read(self._prompt(prompt) if isinstance(prompt, str) else prompt)
+        for _ in range(count):
+            token = self._next()
+            if self.is_end(token):
+                self.finish = "end"
+                return
+            facts = self.facts
+            if facts.position == facts.context:
+                self.finish = "context"
+                return
+            self._read((token,))
+            yield token
+        self.finish = "length"
+
+    def generate(self, prompt: Union[str, Sequence[int]], *, tokens: int = 128, temperature: float = 0.0, top_k: int = 40,
+                 top_p: float = 0.95, seed: int = 0, stop: Union[str, Sequence[str]] = (), chat: bool = False,
+                 system: str = "") -> Iterator[str]:
+        """Continues a text, or answers it as a question (`chat`), and gives the answer's pieces as they come.
+
+        It goes on behind what was read so far; `rewind(0)` starts over. At most `tokens` of them; `stop`: texts that end the
+        answer, and are no part of it. `finish` says how it ended. Raises what `read` and `chat` do.
+        """
+        self.set_sampling(temperature, top_k=top_k, top_p=top_p, seed=seed)
+        if chat:
+            prompt = self.encode(self.chat(str(prompt), system), special=True)
+        text = _Text([stop] if isinstance(stop, str) else stop)
+        pieces = self._pieces(self.tokens(prompt, count=tokens))
+        for piece in pieces:
+            shown = text.add(piece)
+            if shown:
+                yield shown
+            if text.stopped:
+                self.finish = "stop"
+                return
+        rest = text.add(b"", final=True)
+        if rest:
+            yield rest
+
+    def _prompt(self, text: str) -> list[int]:
+        facts = self.facts
+        tokens = self.encode(text)
+        begins = facts.position == 0 and facts.begin_token is not None and (facts.adds_begin or not tokens)
+        return [facts.begin_token, *tokens] if begins else tokens
+
+    def _pieces(self, tokens: Iterator[int]) -> Iterator[bytes]:
+        """The bytes that each token adds."""
+        if self.tokenizer is None:
+            yield from map(self._decode, tokens)
+            return
+        # Decoders of others give texts of whole lists alone, whose ends may change.
+        seen: list[int] = []
+        given = ""
+        for token in tokens:
+            seen.append(token)
+            whole = self.decode(seen)
+            if whole.endswith("\ufffd"):
+                continue
+            yield whole[len(given) :].encode()
+            given = whole
+        yield self.decode(seen)[len(given) :].encode()
+
+    def __enter__(self) -> Generator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

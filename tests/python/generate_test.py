@@ -1,0 +1,188 @@
+"""Language models: sequences, texts as they come, and what is refused, on a decoder of random weights."""
+
+import gc
+import os
+import pathlib
+import tempfile
+import threading
+import unittest
+
+import numpy
+
+import fettle
+from fettle.generate import _Text
+from small_decoder import small_decoder
+
+
+class Characters:
+    """A tokenizer of the caller's own: a character is a token."""
+
+    def encode(self, text, add_special_tokens):
+        return [ord(c) - 0x21 for c in text if 0x21 <= ord(c) < 0x7F]
+
+    def decode(self, tokens, skip_special_tokens):
+        return "".join(chr(token + 0x21) if token < 94 else " " if token == 94 else "a " for token in tokens)
+
+
+class Generate(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.path = pathlib.Path(cls.folder.name, "small.gguf")
+        cls.path.write_bytes(small_decoder())
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.generator = fettle.Generator(self.path, context=64, threads=2)
+
+    def test_greedy_text_is_that_of_the_largest_logits(self):
+        pieces = list(self.generator.generate("Hello", tokens=12))
+        self.assertEqual(self.generator.finish, "length")
+        self.assertEqual(self.generator.position, 17)
+        self.generator.rewind(0)
+        tokens = self.generator.encode("Hello")
+        for _ in range(12):
+            self.generator.read(tokens[-1:] if self.generator.position else tokens)
+            logits = self.generator.logits
+            self.assertEqual((logits.dtype, logits.shape), (numpy.float32, (97,)))
+            tokens.append(int(logits.argmax()))
+        self.assertEqual("".join(pieces), self.generator.decode(tokens[5:]))
+        self.assertEqual(self.generator.decode(tokens[:5]), "Hello")
+
+    def test_facts(self):
+        facts = self.generator.facts
+        self.assertEqual((facts.vocabulary, facts.context, facts.trained_context, facts.threads), (97, 64, 128, 2))
+        self.assertEqual((facts.position, facts.begin_token, facts.adds_begin), (0, None, False))
+
+    def test_forks_and_saves_go_on_alike(self):
+        list(self.generator.tokens("Some words", count=3))
+        saved, fork = self.generator.save(), self.generator.fork()
+        later = fettle.Generator(self.path, context=40)
+        later.restore(memoryview(saved))
+        self.generator.rewind(self.generator.position)
+        wanted = list(self.generator.tokens([5], count=10))
+        self.assertEqual(list(fork.tokens([5], count=10)), wanted)
+        self.assertEqual(list(later.tokens([5], count=10)), wanted)
+        for bad in (b"", saved[:-1], saved[:40], bytes(len(saved))):
+            with self.assertRaises(fettle.Corrupt):
+                later.restore(bad)
+        with self.assertRaisesRegex(fettle.InvalidArgument, "passes the context of 4"):
+            fettle.Generator(self.path, context=4).restore(saved)
+
+    def test_seeds(self):
+        def sample(seed):
+            self.generator.rewind(0)
+            return "".join(self.generator.generate("abc", tokens=16, temperature=3.0, seed=seed))
+
+        self.assertEqual(sample(1), sample(1))
+        self.assertNotEqual(sample(1), sample(2))
+
+    def test_a_stop_word_ends_the_answer_and_is_no_part_of_it(self):
+        whole = "".join(self.generator.generate("abc", tokens=20))
+        self.generator.rewind(0)
+        stop = whole[7:10]
+        answer = "".join(self.generator.generate("abc", tokens=20, stop=["never seen", stop, ""]))
+        self.assertEqual(answer, whole[: whole.index(stop)])
+        self.assertEqual(self.generator.finish, "stop")
+
+    def test_the_context_ends_an_answer(self):
+        generator = fettle.Generator(self.path, context=8)
+        self.assertEqual(len(list(generator.tokens("abcde", count=20))), 3)
+        self.assertEqual((generator.finish, generator.position), ("context", 8))
+        with self.assertRaisesRegex(fettle.InvalidArgument, "pass the context of 8"):
+            list(generator.generate("f"))
+
+    def test_pieces_are_whole_characters(self):
+        text = _Text(["stop"])
+        given = [text.add(data) for data in (b"caf\xc3", b"\xa9 s", b"to", b"re st", b"op here")]
+        self.assertEqual(given, ["caf", "\u00e9 ", "", "store ", ""])
+        self.assertTrue(text.stopped)
+        broken = _Text([])
+        self.assertEqual(broken.add(b"a\xff\xe2\x82") + broken.add(b"", final=True), "a\ufffd\ufffd")
+
+    def test_chat(self):
+        text = self.generator.chat("Why?", system="Be brief.")
+        self.assertIn("Be brief.", text)
+        self.assertNotEqual("".join(self.generator.generate("W", tokens=3, chat=True)), "")
+        path = pathlib.Path(self.folder.name, "no_chat.gguf")
+        path.write_bytes(small_decoder(changes={"tokenizer.chat_template": None}))
+        with self.assertRaises(fettle.Unsupported):
+            fettle.Generator(path).chat("Why?")
+
+    def test_a_tokenizer_of_the_callers(self):
+        own = fettle.Generator(self.path, context=64, tokenizer=Characters())
+        answer = "".join(own.generate("Hello", tokens=12))
+        self.assertEqual(answer, "".join(self.generator.generate("Hello", tokens=12)))
+        self.assertIsInstance(own.fork().tokenizer, Characters)
+
+    def test_what_is_refused(self):
+        for tokens in ([], [-1], [97], [1 << 31], [1 << 80], [1] * 65):
+            with self.assertRaises(fettle.InvalidArgument):
+                self.generator.read(tokens)
+        for tokens in (None, 5, ["a"], [1.5]):
+            with self.assertRaises(TypeError):
+                self.generator.read(tokens)
+        for count in (-1, 1, 1 << 70):
+            with self.assertRaises(fettle.InvalidArgument):
+                self.generator.rewind(count)
+        for wrong in ({"temperature": -1.0}, {"top_p": 2.0}, {"top_k": -1}, {"temperature": float("nan")}):
+            with self.assertRaises(fettle.InvalidArgument):
+                self.generator.set_sampling(**wrong)
+        with self.assertRaises(fettle.NotFound):
+            self.generator.logits
+        with self.assertRaises(fettle.NotFound):
+            fettle.Generator("/no/such/file.gguf")
+        self.assertEqual(self.generator.position, 0)
+        self.assertEqual(self.generator.encode("a\udcffb"), self.generator.encode(b"a\xffb"))
+
+    def test_a_closed_one_says_so(self):
+        with self.generator as generator:
+            pass
+        self.assertTrue(generator.closed)
+        for call in (generator.save, generator.cancel, lambda: generator.read([1]), lambda: generator.facts):
+            with self.assertRaisesRegex(fettle.InvalidArgument, "the generator is closed"):
+                call()
+
+    def test_cancel_from_another_thread(self):
+        generator = fettle.Generator(self.path, context=128, threads=1)
+        done = threading.Event()
+
+        def cancel():
+            while not done.is_set():
+                generator.cancel()
+
+        thread = threading.Thread(target=cancel)
+        thread.start()
+        try:
+            for _ in range(2000):
+                try:
+                    generator.read([5] * 120)
+                    generator.rewind(0)
+                except fettle.Cancelled:
+                    break
+            else:
+                self.fail("no read was cancelled")
+        finally:
+            done.set()
+            thread.join()
+        self.assertEqual(generator.position, 0)
+
+    def test_a_forked_process_makes_its_own(self):
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                self.generator.read([1])
+            except fettle.InvalidArgument:
+                code = 0
+            del self.generator
+            gc.collect()
+            os._exit(code)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
