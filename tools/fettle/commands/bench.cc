@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "commands/command.h"
+#include "generation/bench_generate.h"
 #include "io/gzip.h"
 #include "jobs/accelerator.h"
 #include "jobs/bench_runs.h"
@@ -37,6 +38,7 @@ struct BenchOptions {
   std::string compare;
   SortOrder sort = SortOrder::kOwn;
   RemoteOptions remote;
+  std::string generate;
 };
 
 /// The median in milliseconds that an earlier run's JSON tells of.
@@ -156,6 +158,9 @@ Result<double> AtOnce(const BenchOptions& options, const Timed& timed) {
 
 int Bench(const BenchOptions& options) {
   InstallLog(options.job.common.log);
+  if (!options.generate.empty())
+    return BenchGenerate(options.job.model, {options.generate, options.length.iters},
+                         options.job.common);
   const Result<double> base = options.compare.empty() ? 0 : ReadBaseMedian(options.compare);
   if (!base.ok()) return Fail(AsInvalidInput(base.status()));
   StartInterruptThread();
@@ -217,6 +222,9 @@ void RegisterBench(CLI::App& app, Action& action) {
       ->check(Between(1, 256));
   sub->add_option("--compare", options->compare,
                   "the --json output of an earlier bench, to compare with");
+  sub->add_option("--generate", options->generate,
+                  "tokens of prompt and answer, as in 512,128: tokens per second of a language "
+                  "model in a .gguf file");
   AddRemoteOptions(*sub, options->remote);
   sub->callback([&action, options, sub] {
     ChooseTarget(options->load_and_run, options->job.common);

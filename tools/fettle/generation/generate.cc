@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "commands/command.h"
+#include "generation/rates.h"
 #include "jobs/command_line.h"
 #include "jobs/interrupt.h"
 #include "jobs/job.h"
@@ -42,10 +43,6 @@ struct Times {
   double load_ms = 0, prompt_ms = 0, answer_ms = 0;
   int64_t prompt_tokens = 0, answer_steps = 0;
 };
-
-double PerSecond(int64_t count, double ms) {
-  return ms > 0 ? static_cast<double>(count) * 1000 / ms : 0;
-}
 
 Result<std::vector<int32_t>> PromptTokens(const GenerateOptions& options, const gguf::File& file,
                                           const language::Tokenizer& tokenizer) {
@@ -131,10 +128,6 @@ Status Continue(const GenerateOptions& options, const language::Tokenizer& token
   return OkStatus();
 }
 
-Json RateJson(int64_t tokens, double ms) {
-  return {{"tokens", tokens}, {"ms", ms}, {"tokens_per_s", PerSecond(tokens, ms)}};
-}
-
 void Print(const GenerateOptions& options, const language::SequenceDecoder& decoder,
            const Answer& answer, const Times& times, const std::vector<std::string>& warnings) {
   const int threads = decoder.session().threads();
@@ -155,8 +148,9 @@ void Print(const GenerateOptions& options, const language::SequenceDecoder& deco
   std::fflush(stdout);
   PrintMessage(
       "prompt: {} tokens, {:.1f} tokens/s · answer: {} tokens, {:.1f} tokens/s · {} threads · {}\n",
-      times.prompt_tokens, PerSecond(times.prompt_tokens, times.prompt_ms), answer.tokens.size(),
-      PerSecond(times.answer_steps, times.answer_ms), threads, answer.finish);
+      times.prompt_tokens, TokensPerSecond(times.prompt_tokens, times.prompt_ms),
+      answer.tokens.size(), TokensPerSecond(times.answer_steps, times.answer_ms), threads,
+      answer.finish);
 }
 
 Result<ExitCode> RunGenerate(const GenerateOptions& options) {

@@ -1,0 +1,163 @@
+#include "generation/bench_generate.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <random>
+
+#include "generation/rates.h"
+#include "jobs/command_line.h"
+#include "jobs/interrupt.h"
+#include "jobs/job.h"
+#include "language/generator.h"
+#include "report/messages.h"
+#include "report/process_memory.h"
+#include "report/report.h"
+#include "report/statistics.h"
+#include "report/table.h"
+#include "report/terminal.h"
+
+namespace fettle::tools {
+namespace {
+
+/// The most tokens of either.
+constexpr int64_t kMostTokens = 1 << 20;
+
+struct Lengths {
+  int64_t prompt = 0, answer = 0;
+};
+
+Result<Lengths> ReadLengths(const std::string& text) {
+  Lengths lengths;
+  const char *at = text.data(), *end = at + text.size();
+  const auto first = std::from_chars(at, end, lengths.prompt);
+  if (first.ec == std::errc() && first.ptr != end && *first.ptr == ',') {
+    const auto second = std::from_chars(first.ptr + 1, end, lengths.answer);
+    if (second.ec == std::errc() && second.ptr == end && lengths.prompt >= 1 &&
+        lengths.prompt <= kMostTokens && lengths.answer >= 1 && lengths.answer <= kMostTokens)
+      return lengths;
+  }
+  return InvalidArgument(
+      "--generate: expected tokens of prompt and answer, as in 512,128, of 1 to {}, got '{}'",
+      kMostTokens, text);
+}
+
+/// What was measured, in milliseconds.
+struct Passes {
+  double load_ms = 0, first_ms = 0;
+  std::vector<double> prompts, answers;
+  bool interrupted = false;
+};
+
+/// One prompt and its answer; false where it was interrupted.
+Result<bool> RunPass(const Lengths& lengths, std::span<const int32_t> tokens,
+                     language::SequenceDecoder& decoder, double* prompt_ms, double* answer_ms) {
+  std::span<const float> logits;
+  RETURN_IF_ERROR(decoder.Rewind(0));
+  int64_t begin = NowNs();
+  Status status = decoder.Read(tokens.first(lengths.prompt), &logits);
+  *prompt_ms = MsSince(begin);
+  begin = NowNs();
+  for (int64_t i = 0; status.ok() && i < lengths.answer; ++i)
+    status = decoder.Read(tokens.subspan(lengths.prompt + i, 1), &logits);
+  *answer_ms = MsSince(begin);
+  if (status.code() == StatusCode::kCancelled) return false;
+  RETURN_IF_ERROR(status);
+  return true;
+}
+
+Status Measure(const Lengths& lengths, int passes, uint64_t seed,
+               language::SequenceDecoder& decoder, Passes& measured) {
+  std::mt19937_64 random(seed);
+  std::vector<int32_t> tokens(lengths.prompt + lengths.answer);
+  for (int32_t& token : tokens)
+    token = static_cast<int32_t>(random() % decoder.decoder().vocabulary);
+  for (int pass = 0; pass <= passes && !measured.interrupted; ++pass) {
+    double prompt_ms = 0, answer_ms = 0;
+    ASSIGN_OR_RETURN(const bool whole, RunPass(lengths, tokens, decoder, &prompt_ms, &answer_ms));
+    measured.interrupted = !whole;
+    if (pass == 0) measured.first_ms = prompt_ms;
+    if (pass == 0 || !whole) continue;
+    measured.prompts.push_back(prompt_ms);
+    measured.answers.push_back(answer_ms);
+  }
+  return OkStatus();
+}
+
+void Print(const std::string& path, const CommonOptions& common, const Lengths& lengths,
+           const language::SequenceDecoder& decoder, const Passes& measured,
+           const std::vector<std::string>& warnings) {
+  const double prompt_ms = Summarise(measured.prompts).median;
+  const double answer_ms = Summarise(measured.answers).median;
+  const int64_t weights = decoder.session().memory().packed_bytes;
+  const double gbps =
+      static_cast<double>(weights) * TokensPerSecond(lengths.answer, answer_ms) * 1e-9;
+  const int threads = decoder.session().threads();
+  if (common.json) {
+    PrintJson({{"model", path},
+               {"load_ms", measured.load_ms},
+               {"first_ms", measured.first_ms},
+               {"prompt", RateJson(lengths.prompt, prompt_ms)},
+               {"answer", RateJson(lengths.answer, answer_ms)},
+               {"iterations", measured.prompts.size()},
+               {"weight_bytes", weights},
+               {"cache_bytes", decoder.cache_bytes()},
+               {"gbps", gbps},
+               {"peak_rss_bytes", PeakResidentBytes()},
+               {"device", DeviceJson(threads)},
+               {"interrupted", measured.interrupted},
+               {"warnings", warnings}});
+    return;
+  }
+  constexpr auto kRight = Table::Align::kRight;
+  Table table({{""}, {"tokens", kRight}, {"ms", kRight}, {"tokens/s", kRight}});
+  table.Row({"first prompt", fmt::format("{}", lengths.prompt), MsText(measured.first_ms),
+             fmt::format("{:.1f}", TokensPerSecond(lengths.prompt, measured.first_ms))});
+  table.Row({"prompt", fmt::format("{}", lengths.prompt), MsText(prompt_ms),
+             fmt::format("{:.1f}", TokensPerSecond(lengths.prompt, prompt_ms))});
+  table.Row({"answer", fmt::format("{}", lengths.answer), MsText(answer_ms),
+             fmt::format("{:.1f}", TokensPerSecond(lengths.answer, answer_ms))});
+  fmt::print("{}\n", table.ToString());
+  fmt::print("an answer's token reads {} of weights: {:.1f} GB/s; cache: {}\n",
+             HumanBytes(static_cast<double>(weights)), gbps,
+             HumanBytes(static_cast<double>(decoder.cache_bytes())));
+  fmt::print("load: {} ms · median of {} · {}\n", MsText(measured.load_ms),
+             Count(std::ssize(measured.prompts), "repetition"), DeviceLine(threads, nullptr));
+}
+
+Result<ExitCode> Run(const std::string& path, const GenerateLength& length,
+                     const CommonOptions& common) {
+  ASSIGN_OR_RETURN(const Lengths lengths, ReadLengths(length.text));
+  std::vector<std::string> warnings;
+  RETURN_IF_ERROR(CheckCpuOptions(common, warnings));
+  PrintWarnings(warnings);
+  const InterruptScope interrupt([] {});
+  Passes measured;
+  const int64_t begin = NowNs();
+  auto file = gguf::File::Open(path);
+  if (!file.ok()) return AsInvalidInput(file.status());
+  language::DecoderOptions with;
+  with.context = lengths.prompt + lengths.answer;
+  with.threads = common.threads;
+  with.cancelled = &InterruptScope::Flag();
+  ASSIGN_OR_RETURN(auto decoder, language::SequenceDecoder::Create(*file, with));
+  measured.load_ms = MsSince(begin);
+  RETURN_IF_ERROR(
+      Measure(lengths, length.passes > 0 ? length.passes : 3, common.seed, *decoder, measured));
+  Print(path, common, lengths, *decoder, measured, warnings);
+  if (!measured.interrupted) return kExitOk;
+  PrintMessage("fettle: interrupted; the results are those of {}\n",
+               Count(std::ssize(measured.prompts), "repetition"));
+  return kExitFailed;
+}
+
+}  // namespace
+
+int BenchGenerate(const std::string& path, const GenerateLength& length,
+                  const CommonOptions& common) {
+  StartInterruptThread();
+  const auto code = Run(path, length, common);
+  return code.ok() ? *code : Fail(code.status());
+}
+
+}  // namespace fettle::tools

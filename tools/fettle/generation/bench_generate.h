@@ -1,0 +1,22 @@
+// fettle bench --generate: tokens per second of a language model.
+#pragma once
+
+#include <string>
+
+#include "jobs/exit_code.h"
+#include "jobs/options.h"
+
+namespace fettle::tools {
+
+/// Prompts and answers of so many seeded tokens.
+struct GenerateLength {
+  std::string text;  // "512,128"
+  int passes = 0;    // timed ones behind a first; 0: 3
+};
+
+/// Reads a prompt of a GGUF file's language model and then token by token, again and again, and
+/// prints medians. Returns the exit code; an interruption ends it with what was measured.
+int BenchGenerate(const std::string& path, const GenerateLength& length,
+                  const CommonOptions& common);
+
+}  // namespace fettle::tools
