@@ -7,12 +7,12 @@ Result<std::vector<StateAssignment>> PixelCandidates(const ir::Graph& group, ir:
   std::vector<StateAssignment> all;
   for (const State& state : PixelStates(device)) {
     StateAssignment states = StatesBeside(group, state);
-    if (states.outputs.size() != 1 || !IsPixels(states.outputs[0]))
-      return Unsupported("expected one float output of rank 3 or 4");
+    if (states.outputs.size() != 1 || !IsPixels(states.outputs[0])) continue;
     // What refuses a group is the same in each form.
     if (all.empty()) RETURN_IF_ERROR(Expression::Compile(group, states, running).status());
     all.push_back(std::move(states));
   }
+  if (all.empty()) return Unsupported("expected one float output in pixels");
   return all;
 }
 

@@ -66,7 +66,9 @@ State RowStateOf(const ir::Value& value, const State& like) {
 
 State StateBeside(const ir::Value& value, const State& like, int rank) {
   const Shape& shape = *value.shape;
-  if (!IsPixels(like) || !IsFloatValue(value.dtype) || !HasPixelRank(shape) || shape.rank() != rank)
+  const bool can_be_pixels =
+      like.memory == MemoryKind::kImage2d ? HasPixelRank(shape) : HasVolumeRank(shape);
+  if (!IsPixels(like) || !IsFloatValue(value.dtype) || !can_be_pixels || shape.rank() != rank)
     return RowStateOf(value, like);
   State state = like;
   if (state.memory == MemoryKind::kImage2d)

@@ -17,6 +17,8 @@ std::vector<State> PixelStates(const Device& device);
 /// Also of rank 3, which are pixels of height 1: the same blocks in buffers, NC4W4 in images.
 bool IsPixels(const State& state);
 inline bool HasPixelRank(const Shape& shape) { return shape.rank() == 3 || shape.rank() == 4; }
+/// Also of rank 5, in buffers alone: as planes that lie below each other (PlaneOf).
+inline bool HasVolumeRank(const Shape& shape) { return HasPixelRank(shape) || shape.rank() == 5; }
 
 /// Row-major buffers whose float values are stored as f32, and as f16.
 std::vector<State> RowStates();
@@ -25,7 +27,7 @@ std::vector<State> RowStates();
 State RowStateOf(const ir::Value& value, const State& like);
 
 /// The state of a value beside an output of rank `rank` in `like`: the same pixels where it is a
-/// float tensor of that rank, 3 or 4; else a row-major buffer.
+/// float tensor of that rank, 3 or 4, in buffers 5 too; else a row-major buffer.
 State StateBeside(const ir::Value& value, const State& like, int rank);
 /// All operands of a group beside its first output in `like`.
 StateAssignment StatesBeside(const ir::Graph& group, const State& like);

@@ -29,12 +29,13 @@ inline WorkSizes PlaceSizes(int64_t items, int64_t y = 1, int64_t z = 1) {
   return sizes;
 }
 
-/// The extents of the plane of a tensor of rank 3 or 4.
+/// The extents of the plane of a tensor of rank 3 or 4; the planes of a volume (rank 5) lie below
+/// each other, as one of depth * height rows.
 inline std::array<int64_t, 2> PlaneOf(const Shape& shape) {
-  return {shape.rank() == 3 ? 1 : shape[2], shape[shape.rank() - 1]};
+  return {shape.Count(2, shape.rank() - 1), shape[shape.rank() - 1]};
 }
 
-/// (channel blocks, height, width, batch) of a tensor of rank 3 or 4 in pixels of four channels.
+/// (channel blocks, height, width, batch) of a tensor of rank 3 to 5 in pixels of four channels.
 inline cl_int4 PixelDims(const Shape& shape) {
   const auto [height, width] = PlaneOf(shape);
   return Int4(DivideUp(shape[1], 4), height, width, shape[0]);

@@ -24,6 +24,14 @@ constexpr Case kSpecialCases[] = {
     {"elementwise.add_f64",
      "input %a: f64[3x17]\ninput %b: f64[17]\n%y = Add(%a, %b)\noutput %y\n"},
     {"elementwise.add_scalars", "input %a: f32[]\ninput %b: f32[1]\n%y = Add(%a, %b)\noutput %y\n"},
+    {"elementwise.add_volume",
+     "input %a: f32[2x6x3x4x5]\ninput %b: f32[1x6x1x1x1]\nconst %c: f32[6x1x1x1]\n%s = Add(%a, "
+     "%b)\n"
+     "%y = Mul(%s, %c)\noutput %y\n"},
+    {"elementwise.add_volume_planes",
+     "input %a: f32[1x6x3x4x5]\nconst %b: f32[4x1]\n%y = Add(%a, %b)\noutput %y\n"},
+    {"elementwise.add_volume_depths",
+     "input %a: f32[1x6x3x4x5]\ninput %b: f32[1x1x3x1x1]\n%y = Add(%a, %b)\noutput %y\n"},
     {"elementwise.bitcast_f32", "input %x: f32[3x7x2]\n%y = BitCast(%x) {to=\"i32\"}\noutput %y\n"},
     {"elementwise.bitcast_i4",
      "input %x: u4[37] = noise(0, 15)\n%y = BitCast(%x) {to=\"i4\"}\noutput %y\n"},

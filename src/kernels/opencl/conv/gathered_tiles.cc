@@ -9,13 +9,14 @@ namespace {
 Result<PixelConv> ReadInAnyGroups(const ir::Graph& group, const Device& device) {
   if (!AsOpenCl(device).facts().mma.available)
     return Unsupported("the device is not known to have instructions for matrices");
-  return ReadPixelConv(group);
+  return ReadVolumeConv(group);
 }
 
 }  // namespace
 
 Result<PixelConv> ReadForMma(const ir::Graph& group, const Device& device) {
   ASSIGN_OR_RETURN(PixelConv conv, ReadInAnyGroups(group, device));
+  if (conv.is_volume) return Unsupported("three spatial axes: a tile is of a plane");
   if (conv.groups > 1) return Unsupported("groups: a tile is of one");
   return conv;
 }
@@ -107,13 +108,18 @@ WarpProduct GatheredProduct(const PixelConv& conv, int64_t chunk, int64_t parts)
 }
 
 void DefineGeometry(const PixelConv& conv, BuildOptions& options) {
-  options.Define("KERNEL_W", conv.kernel[2]).Define("TAPS", conv.taps());
+  options.Define("KERNEL_H", conv.kernel[1]).Define("KERNEL_W", conv.kernel[2]);
+  options.Define("TAPS", conv.taps());
   options.Define("STRIDE_H", conv.stride[1]).Define("STRIDE_W", conv.stride[2]);
   options.Define("DILATION_H", conv.dilation[1]).Define("DILATION_W", conv.dilation[2]);
   options.Define("PAD_H", conv.pad[1]).Define("PAD_W", conv.pad[2]);
   options.Define("IN_H", conv.in[1]).Define("IN_W", conv.in[2]);
   options.Define("OUT_H", conv.out[1]).Define("OUT_W", conv.out[2]);
   options.Define("IN_QUADS", DivideUp(conv.ic, 4));
+  if (!conv.is_volume) return;
+  options.Define("KERNEL_D", conv.kernel[0]).Define("STRIDE_D", conv.stride[0]);
+  options.Define("DILATION_D", conv.dilation[0]).Define("PAD_D", conv.pad[0]);
+  options.Define("IN_D", conv.in[0]).Define("OUT_D", conv.out[0]);
 }
 
 void DefineColumns(const PixelConv& conv, int64_t wn, BuildOptions& options) {

@@ -6,9 +6,9 @@
 
 namespace fettle::kernels {
 
-/// A convolution in one group, on a device that has the instructions.
+/// A convolution over one or two axes in one group, on a device that has the instructions.
 Result<PixelConv> ReadForMma(const ir::Graph& group, const Device& device);
-/// The same in any groups whose channels make blocks (BlocksOf).
+/// The same over up to three axes, and in any groups whose channels make blocks (BlocksOf).
 Result<PixelConv> ReadGroupedForMma(const ir::Graph& group, const Device& device);
 
 /// Groups as few as fill tiles are a block: its outputs are made of all of its inputs, by weights

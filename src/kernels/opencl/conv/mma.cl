@@ -1,5 +1,5 @@
 // Convolution by matrix instructions (gathered_tiles.clh), of f16 or, as TF32, of f32.
-//   x, y    NCHW4c buffers of f16 or (FETTLE_HALF 0) f32
+//   x, y    NCHW4c buffers, of volumes NCDHW4c, of f16 or (FETTLE_HALF 0) f32
 //   filter  bias [blocks][4] as float, then weights as gathered_tiles.clh says
 #include "kernels/opencl/access.clh"
 #include "kernels/opencl/expression/expression.clh"
@@ -35,7 +35,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void conv_mma(
   const int first_pixel = get_global_id(1) * BM;
   const int n = get_global_id(2) / SPLIT, slice = get_global_id(2) % SPLIT;
   __global const storage_t* weights = (__global const storage_t*)(filter + bias_floats);
-  __global const storage_t* image = x + (x_offset + (n * IN_QUADS + FIRST_QUAD) * IN_H * IN_W) * 4;
+  __global const storage_t* image = x + (x_offset + (n * IN_QUADS + FIRST_QUAD) * IN_D * IN_H * IN_W) * 4;
 
   COPY_BIAS(TILE_BYTES)
   DECLARE_PLACES

@@ -4,14 +4,23 @@
 
 namespace fettle::kernels {
 
-Result<ConvGeometry> ReadPixelGeometry(const ir::Graph& group, const ir::Node& node) {
+namespace {
+
+Result<ConvGeometry> ReadGeometry(const ir::Graph& group, const ir::Node& node) {
   const Shape& x = *group.value(node.input(0)).shape;
-  if (!HasPixelRank(x)) return Unsupported("{} axes: expected height and width", x.rank() - 2);
   ASSIGN_OR_RETURN(const ConvGeometry geometry, ReadConvGeometry(group, node));
   if (geometry.ic == 0) return Unsupported("no input channels");
   RETURN_IF_ERROR(
       CheckCounts(x, *group.value(node.input(1)).shape, *group.value(node.output(0)).shape));
   return geometry;
+}
+
+}  // namespace
+
+Result<ConvGeometry> ReadPixelGeometry(const ir::Graph& group, const ir::Node& node) {
+  const Shape& x = *group.value(node.input(0)).shape;
+  if (!HasPixelRank(x)) return Unsupported("{} axes: expected height and width", x.rank() - 2);
+  return ReadGeometry(group, node);
 }
 
 Status CheckCounts(const Shape& x, const Shape& w, const Shape& y) {
@@ -25,12 +34,21 @@ Status CheckCounts(const Shape& x, const Shape& w, const Shape& y) {
 Result<PixelConv> ReadPixelOperands(const ir::Graph& group, std::string_view op) {
   ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(group, op));
   if (!IsFloatValue(group.value(operands.x).dtype)) return Unsupported("not a float type");
-  return PixelConv{{}, operands.x, operands.w, operands.b, group.nodes()[0].output(0)};
+  const bool is_volume = group.value(operands.x).shape->rank() == 5;
+  const ir::ValueId y = group.nodes()[0].output(0);
+  return PixelConv{{}, operands.x, operands.w, operands.b, y, is_volume};
 }
 
 Result<PixelConv> ReadPixelConv(const ir::Graph& group) {
   ASSIGN_OR_RETURN(PixelConv conv, ReadPixelOperands(group, "Conv"));
   ASSIGN_OR_RETURN(static_cast<ConvGeometry&>(conv), ReadPixelGeometry(group, group.nodes()[0]));
+  return conv;
+}
+
+Result<PixelConv> ReadVolumeConv(const ir::Graph& group) {
+  ASSIGN_OR_RETURN(PixelConv conv, ReadPixelOperands(group, "Conv"));
+  if (!HasVolumeRank(*group.value(conv.x).shape)) return Unsupported("more than three axes");
+  ASSIGN_OR_RETURN(static_cast<ConvGeometry&>(conv), ReadGeometry(group, group.nodes()[0]));
   return conv;
 }
 

@@ -13,10 +13,11 @@
 
 namespace fettle::kernels {
 
-/// A convolution of one or two dimensions with constant weights.
+/// A convolution of one to three dimensions with constant weights.
 struct PixelConv : ConvGeometry {
   ir::ValueId x = ir::kAbsent, w = ir::kAbsent, b = ir::kAbsent;
   ir::ValueId y = ir::kAbsent;  // what an expression finishes
+  bool is_volume = false;       // over three axes
 
   /// Each pixel of the output is a product of one pixel of the input.
   bool IsPixelProduct() const { return groups == 1 && IsPointwise(); }
@@ -37,6 +38,9 @@ Result<std::vector<StateAssignment>> HalfConvStates(const ir::Graph& group, cons
 /// Reads node 0, a Conv over rank 3 or 4 of a computed float input with constant weights and bias;
 /// otherwise kUnsupported with the reason.
 Result<PixelConv> ReadPixelConv(const ir::Graph& group);
+
+/// The same over rank 5 too.
+Result<PixelConv> ReadVolumeConv(const ir::Graph& group);
 
 /// The numbers of a Conv `node` over rank 3 or 4; kUnsupported with the reason.
 Result<ConvGeometry> ReadPixelGeometry(const ir::Graph& group, const ir::Node& node);

@@ -105,7 +105,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pi
 }
 
 constexpr Family<PixelConv> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Always<10>};
+    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Always<8>};
 
 }  // namespace
 

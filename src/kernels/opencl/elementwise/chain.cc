@@ -25,7 +25,7 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Expr& 
                                             const Device& device) {
   const ir::Value& out = group.value(group.outputs[0]);
   std::vector<State> forms = RowStates();
-  if (HasPixelRank(*out.shape) && IsFloatValue(out.dtype)) {
+  if (HasVolumeRank(*out.shape) && IsFloatValue(out.dtype)) {
     const std::vector<State> pixels = PixelStates(device);
     forms.insert(forms.begin(), pixels.begin(), pixels.end());
   }

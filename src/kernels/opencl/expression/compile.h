@@ -23,6 +23,7 @@ class ExpressionCompiler {
   Status CheckState(ir::ValueId id, const State& state) const;
   Result<std::string> Read(const expr::Leaf& leaf);
   Result<std::string> ReadInput(const expr::Leaf& leaf);
+  Status CheckPlanes(const Shape& aligned) const;
   std::string ReadConstant(const expr::Leaf& leaf);
   std::string Number(float value);
   std::string AddPixels(Expression::Operand operand, const Shape& aligned, bool packed);

@@ -113,9 +113,19 @@ Status ExpressionCompiler::CheckState(ir::ValueId id, const State& state) const 
   return OkStatus();
 }
 
+/// Planes of a volume lie below each other: rows repeat in all of them, or in none.
+Status ExpressionCompiler::CheckPlanes(const Shape& aligned) const {
+  if (full_.rank() != 5) return OkStatus();
+  const int64_t rows = aligned[2] * aligned[3];
+  if (rows == 1 || rows == full_[2] * full_[3]) return OkStatus();
+  return Unsupported("{} beside a volume {}: rows that repeat from plane to plane",
+                     aligned.ToString(), full_.ToString());
+}
+
 Result<std::string> ExpressionCompiler::Read(const expr::Leaf& leaf) {
   if (leaf.number) return Number(*leaf.number);
   if (leaf.is_running()) return std::string("running");
+  if (!made_.is_rows_) RETURN_IF_ERROR(CheckPlanes(Align(leaf.shape)));
   if (leaf.input >= 0) return ReadInput(leaf);
   return ReadConstant(leaf);
 }
