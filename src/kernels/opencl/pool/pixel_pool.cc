@@ -6,21 +6,23 @@
 namespace fettle::kernels {
 namespace {
 
-/// The window of rank 1 as one of height 1.
-void GiveHeight(ops::Window& window) {
+/// A window of fewer axes as one of depth and height 1.
+void GiveDepth(ops::Window& window) {
   for (auto* ones : {&window.kernel, &window.strides, &window.dilations})
-    ones->insert(ones->begin(), 2 - ones->size(), 1);
+    ones->insert(ones->begin(), 3 - ones->size(), 1);
   for (auto* zeros : {&window.pad_begin, &window.pad_end})
-    zeros->insert(zeros->begin(), 2 - zeros->size(), 0);
+    zeros->insert(zeros->begin(), 3 - zeros->size(), 0);
 }
 
-/// The window that covers the whole plane.
+/// The window that covers the whole plane or volume.
 PixelPool WholePlane(const Shape& x, bool is_max) {
   PixelPool plan{.kind = is_max ? PixelPoolKind::kMax : PixelPoolKind::kAverageInside,
                  .window = {}};
-  plan.window.kernel = {x.rank() == 3 ? 1 : x[2], x[x.rank() - 1]};
-  plan.window.strides = plan.window.dilations = {1, 1};
-  plan.window.pad_begin = plan.window.pad_end = {0, 0};
+  const auto axes = static_cast<size_t>(x.rank() - 2);
+  plan.window.kernel.assign(x.dims().begin() + 2, x.dims().end());
+  plan.window.strides = plan.window.dilations = Dims(axes, 1);
+  plan.window.pad_begin = plan.window.pad_end = Dims(axes, 0);
+  GiveDepth(plan.window);
   return plan;
 }
 
@@ -65,8 +67,8 @@ Status RefuseWindowsOfPadding(const ops::Window& window, const Shape& x, const S
 Result<PixelPool> ReadPixelPool(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
   const ir::Value& x = group.value(node.inputs[0]);
-  if (!IsFloatValue(x.dtype) || !HasPixelRank(*x.shape) || x.is_constant())
-    return Unsupported("expected a float tensor of rank 3 or 4");
+  if (!IsFloatValue(x.dtype) || !HasVolumeRank(*x.shape) || x.is_constant())
+    return Unsupported("expected a float tensor of rank 3 to 5");
   if (node.outputs.size() > 1) return Unsupported("indices are left to the reference");
   if (x.shape->elements() == 0) return Unsupported("planes of no elements");
   if (node.op == "GlobalAveragePool"_op || node.op == "GlobalMaxPool"_op)
@@ -81,7 +83,7 @@ Result<PixelPool> ReadPixelPool(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(ops::PoolAttributes pool, ops::ReadPool(node, *x.shape));
   if (node.op == "MaxPool"_op)
     RETURN_IF_ERROR(RefuseWindowsOfPadding(pool, *x.shape, *group.value(node.outputs[0]).shape));
-  GiveHeight(pool);
+  GiveDepth(pool);
   PixelPoolKind kind = PixelPoolKind::kMax;
   if (node.op == "AveragePool"_op)
     kind = pool.count_include_pad ? PixelPoolKind::kAverageAll : PixelPoolKind::kAverageInside;

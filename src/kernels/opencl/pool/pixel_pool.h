@@ -11,7 +11,7 @@ enum class PixelPoolKind : int32_t { kMax = 0, kAverageInside = 1, kAverageAll =
 
 struct PixelPool {
   PixelPoolKind kind = PixelPoolKind::kMax;
-  ops::Window window;  // of two axes
+  ops::Window window;  // of depth, height and width
 };
 
 /// Refuses a pooling of which a window holds padding alone: a maximum of nothing would be written
@@ -20,7 +20,7 @@ struct PixelPool {
 Status RefuseWindowsOfPadding(const ops::Window& window, const Shape& x, const Shape& y);
 
 /// MaxPool, AveragePool, their global forms, and ReduceMean and ReduceMax over the plane, of floats
-/// of rank 3 or 4. kUnsupported: anything else.
+/// of rank 3 to 5. kUnsupported: anything else.
 Result<PixelPool> ReadPixelPool(const ir::Graph& group, const Device& device);
 
 }  // namespace fettle::kernels

@@ -19,14 +19,16 @@ Result<PlanePlan> Read(const ir::Graph& group, const Device& device) {
   ASSIGN_OR_RETURN(const PixelPool pool, ReadPixelPool(group, device));
   const ops::Window& window = pool.window;
   const Shape& x = *group.value(group.nodes()[0].inputs[0]).shape;
-  const std::array<int64_t, 2> plane = {x.rank() == 3 ? 1 : x[2], x[x.rank() - 1]};
   const auto is = [](const auto& values, int64_t wanted) {
     return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == wanted; });
   };
-  if (!std::ranges::equal(window.kernel, plane) || !is(window.dilations, 1) ||
-      !is(window.pad_begin, 0) || !is(window.pad_end, 0))
+  const Shape plane(Dims(x.dims().begin() + 2, x.dims().end()));
+  const auto skipped = window.kernel.size() - plane.dims().size();
+  const bool is_whole =
+      std::equal(plane.dims().begin(), plane.dims().end(), window.kernel.begin() + skipped);
+  if (!is_whole || !is(window.dilations, 1) || !is(window.pad_begin, 0) || !is(window.pad_end, 0))
     return Unsupported("a window that is not the whole plane");
-  return PlanePlan{.kind = pool.kind, .pixels = plane[0] * plane[1]};
+  return PlanePlan{.kind = pool.kind, .pixels = plane.elements()};
 }
 
 Result<std::vector<StateAssignment>> States(const ir::Graph& group, const PlanePlan&,

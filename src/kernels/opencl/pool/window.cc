@@ -23,12 +23,16 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pi
                                  .sizes = PixelSizes(problem.shape(group.outputs[0]))},
                                 device));
   const ops::Window& w = plan.window;
-  const auto [height, width] = PlaneOf(problem.shape(node.input(0)));
+  const Shape &x = problem.shape(node.input(0)), &y = problem.shape(node.output(0));
+  const int64_t depth = x.rank() == 5 ? x[2] : 1, out_depth = y.rank() == 5 ? y[2] : 1;
+  const auto [rows, width] = PlaneOf(x);
   made->recorded[0]
       .Value(static_cast<cl_int>(plan.kind))
-      .Value(Int4(w.kernel[0], w.kernel[1], w.strides[0], w.strides[1]))
-      .Value(Int4(w.dilations[0], w.dilations[1], w.pad_begin[0], w.pad_begin[1]))
-      .Value(Int2(height + w.pad_end[0], width + w.pad_end[1]));
+      .Value(Int4(depth, w.kernel[0], w.strides[0], w.dilations[0]))
+      .Value(Int4(out_depth, w.pad_begin[0], depth + w.pad_end[0], 0))
+      .Value(Int4(w.kernel[1], w.kernel[2], w.strides[1], w.strides[2]))
+      .Value(Int4(w.dilations[1], w.dilations[2], w.pad_begin[1], w.pad_begin[2]))
+      .Value(Int2(rows / depth + w.pad_end[1], width + w.pad_end[2]));
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 

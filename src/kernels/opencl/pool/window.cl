@@ -1,7 +1,9 @@
-// Maximum or average over windows of a plane; the whole plane for the global ones. x and y are in
-// pixels of four channels (access.clh); a work-item makes one pixel of y: gws = {height * width,
-// channel blocks, batch}.
+// Maximum or average over windows of a plane or a volume; the whole of it for the global ones. x and y are in
+// pixels of four channels (access.clh), planes of a volume below each other; a work-item makes one pixel of y:
+// gws = {depth * height * width, channel blocks, batch}.
 //   kind              0 maximum, of windows that all hold a pixel of x, 1 average of what lies inside, 2 average with padding
+//   of_depth          depth of x, and of the window, its stride and dilation between planes
+//   padded_depth      depth of y, padding in front, depth of x + padding behind
 //   kernel_stride     kernel height and width, stride down and across
 //   dilation_pad      dilation down and across, padding above and left of the input
 //   padded            input height + padding below, width + padding right: what kind 2 counts up to
@@ -9,25 +11,30 @@
 #include "kernels/opencl/expression/expression.clh"
 
 __kernel void window(TENSOR_IN(x), const int4 x_dims, TENSOR_OUT(y), const int4 y_dims,
-                     const int kind, const int4 kernel_stride, const int4 dilation_pad,
+                     const int kind, const int4 of_depth, const int4 padded_depth,
+                     const int4 kernel_stride, const int4 dilation_pad,
                      const int2 padded EXPRESSION_PARAMS) {
   const int place = get_global_id(0);
   const int block = get_global_id(1);
   const int n = get_global_id(2);
   if (place >= y_dims.y * y_dims.z || block >= y_dims.x) return;
   const int row = place / y_dims.z, column = place % y_dims.z;
-  const int top = row * kernel_stride.z - dilation_pad.z;
+  const int height = x_dims.y / of_depth.x, y_height = y_dims.y / padded_depth.x;
+  const int front = row / y_height * of_depth.z - padded_depth.y;
+  const int top = row % y_height * kernel_stride.z - dilation_pad.z;
   const int left = column * kernel_stride.w - dilation_pad.w;
   float4 v = kind == 0 ? (float4)(-INFINITY) : (float4)(0.0f);
   int inside = 0, counted = 0;
-  for (int i = 0; i < kernel_stride.x; ++i) {
-    const int at_y = top + i * dilation_pad.x;
+  // Taps of all planes are counted together: of an image they are its rows.
+  for (int i = 0; i < of_depth.y * kernel_stride.x; ++i) {
+    const int at_z = front + i / kernel_stride.x * of_depth.w;
+    const int at_y = top + i % kernel_stride.x * dilation_pad.x;
     for (int j = 0; j < kernel_stride.y; ++j) {
       const int at_x = left + j * dilation_pad.y;
-      counted += at_y < padded.x && at_x < padded.y;
-      if (at_y < 0 || at_y >= x_dims.y || at_x < 0 || at_x >= x_dims.z) continue;
+      counted += at_z < padded_depth.z && at_y < padded.x && at_x < padded.y;
+      if (at_z < 0 || at_z >= of_depth.x || at_y < 0 || at_y >= height || at_x < 0 || at_x >= x_dims.z) continue;
       ++inside;
-      const float4 pixel = LOAD4(x, x_dims, n, block, at_y, at_x);
+      const float4 pixel = LOAD4(x, x_dims, n, block, at_z * height + at_y, at_x);
       // NaN stays.
       v = kind == 0 ? select(v, pixel, isgreater(pixel, v) | isnan(pixel)) : v + pixel;
     }
