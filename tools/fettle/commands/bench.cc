@@ -224,7 +224,8 @@ void RegisterBench(CLI::App& app, Action& action) {
                   "the --json output of an earlier bench, to compare with");
   sub->add_option("--generate", options->generate,
                   "tokens of prompt and answer, as in 512,128: tokens per second of a language "
-                  "model in a .gguf file");
+                  "model in a .gguf file")
+      ->check(CheckGenerateLength);
   AddRemoteOptions(*sub, options->remote);
   sub->callback([&action, options, sub] {
     ChooseTarget(options->load_and_run, options->job.common);

@@ -38,8 +38,8 @@ Result<Lengths> ReadLengths(const std::string& text) {
       return lengths;
   }
   return InvalidArgument(
-      "--generate: expected tokens of prompt and answer, as in 512,128, of 1 to {}, got '{}'",
-      kMostTokens, text);
+      "expected tokens of prompt and answer, as in 512,128, of 1 to {}, got '{}'", kMostTokens,
+      text);
 }
 
 /// What was measured, in milliseconds.
@@ -152,6 +152,10 @@ Result<ExitCode> Run(const std::string& path, const GenerateLength& length,
 }
 
 }  // namespace
+
+std::string CheckGenerateLength(const std::string& text) {
+  return std::string(ReadLengths(text).status().message());
+}
 
 int BenchGenerate(const std::string& path, const GenerateLength& length,
                   const CommonOptions& common) {

@@ -14,6 +14,9 @@ struct GenerateLength {
   int passes = 0;    // timed ones behind a first; 0: 3
 };
 
+/// What is wrong with GenerateLength::text; "": nothing.
+std::string CheckGenerateLength(const std::string& text);
+
 /// Reads a prompt of a GGUF file's language model and then token by token, again and again, and
 /// prints medians. Returns the exit code; an interruption ends it with what was measured.
 int BenchGenerate(const std::string& path, const GenerateLength& length,

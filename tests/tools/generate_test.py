@@ -1,0 +1,145 @@
+"""fettle generate and fettle bench --generate on language models of random weights, right and wrong ones.
+usage: generate_test.py FETTLE"""
+
+import json
+import os
+import pathlib
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+from small_decoder import small_decoder  # noqa: E402
+
+FETTLE = str(pathlib.Path(sys.argv[1]).resolve())
+ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("FETTLE_") or key == "FETTLE_CPU_ISA"}
+
+
+def fettle(*words):
+    return subprocess.run([FETTLE, *words], capture_output=True, timeout=120, env=ENVIRONMENT)
+
+
+class Generate(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        os.chdir(cls.folder.name)
+        pathlib.Path("small.gguf").write_bytes(small_decoder())
+
+    @classmethod
+    def tearDownClass(cls):
+        os.chdir("/")
+        cls.folder.cleanup()
+
+    def document(self, *words):
+        done = fettle("generate", *words, "--json")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        return json.loads(done.stdout)
+
+    def refused(self, code, text, *words):
+        """Exit code `code`, one line on stderr with `text` in it, and nothing on stdout."""
+        done = fettle(*words)
+        self.assertEqual((done.returncode, done.stdout), (code, b""), done.stderr)
+        self.assertIn(text, done.stderr.decode())
+        self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+
+    def test_equal_seeds_give_equal_texts(self):
+        words = ["small.gguf", "Hello", "--tokens", "16", "--temperature", "3", "--top-k", "0", "--top-p", "1"]
+        texts = [self.document(*words, "--seed", seed)["text"] for seed in ("1", "1", "2")]
+        self.assertEqual(texts[0], texts[1])
+        self.assertNotEqual(texts[0], texts[2])
+
+    def test_a_stop_word_is_cut_off(self):
+        whole = self.document("small.gguf", "Hello", "--tokens", "16")["text"]
+        answer = self.document("small.gguf", "Hello", "--tokens", "16", "--stop", whole[5:8])
+        self.assertEqual((answer["text"], answer["finish"]), (whole[: whole.index(whole[5:8])], "stop"))
+
+    def test_the_context_bounds_prompt_and_answer(self):
+        answer = self.document("small.gguf", "Hello", "--context", "8", "--tokens", "20")
+        self.assertIn(answer["finish"], ("context", "end"))
+        self.assertLessEqual(len(answer["tokens"]), 4)
+        self.refused(3, "pass the context of 4", "generate", "small.gguf", "Hello", "--context", "4")
+        self.refused(3, "pass the context of 128", "generate", "small.gguf", "x" * 129)
+
+    def test_prompts_of_any_bytes(self):
+        for prompt in (b"\xff\xfe", b"a\xc3", b"\xf0\x9f\x98", "Gr\u00fc\u00dfe \u4f60\u597d".encode(), b"\xed\xa0\x80", b"\n\t "):
+            done = subprocess.run([FETTLE, "generate", "small.gguf", b"a" + prompt, "--tokens", "2", "--json"],
+                                  capture_output=True, timeout=120, env=ENVIRONMENT)
+            self.assertEqual(done.returncode, 0, (prompt, done.stdout))
+            json.loads(done.stdout.decode())  # whatever came in, UTF-8 goes out
+
+    def test_an_interruption_leaves_the_text_so_far(self):
+        words = [FETTLE, "generate", "small.gguf", "Hello", "--tokens", "1000000", "--context", "1000000", "--temperature", "3"]
+        done = None
+        for seed in range(20):  # until no answer ends by itself before it is interrupted
+            process = subprocess.Popen([*words, "--seed", str(seed)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT)
+            begin = process.stdout.read(1)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+            if b"interrupted" in err:
+                done = (process.returncode, begin + out)
+                break
+        self.assertIsNotNone(done, err)
+        self.assertEqual(done[0], 1)
+        self.assertTrue(done[1].endswith(b"\n"))
+
+    def test_an_interruption_of_bench(self):
+        words = ["bench", "small.gguf", "--generate", "2000,2000", "--iters", "100000", "--json"]
+        process = subprocess.Popen([FETTLE, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            process.communicate(timeout=3)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1)
+        self.assertTrue(json.loads(out)["interrupted"])
+
+    def test_bench_counts_what_it_measures(self):
+        done = fettle("bench", "small.gguf", "--generate", "20,5", "--iters", "2", "--json")
+        document = json.loads(done.stdout)
+        self.assertEqual((document["prompt"]["tokens"], document["answer"]["tokens"], document["iterations"]), (20, 5, 2))
+        for wrong in ("20", "20,", ",5", "0,5", "5,0", "20,5,", "-1,5", "a,b", "20;5", "99999999999999999999,1", "2000000,1"):
+            self.refused(2, "expected tokens of prompt and answer", "bench", "small.gguf", f"--generate={wrong}")
+
+    def test_what_is_not_built_is_named_with_what_is(self):
+        changes = (
+            ({"general.architecture": "mamba"}, 4, "those that are: gemma, llama, qwen2, qwen3"),
+            ({"tokenizer.ggml.model": "bert"}, 4, "bert"),
+            ({"tokenizer.ggml.pre": "nonesuch"}, 4, "nonesuch"),
+            ({"llama.rope.scaling.type": "yarn"}, 4, "expected none or linear, got 'yarn'"),
+            ({"general.architecture": None}, 3, "general.architecture"),
+            ({"llama.block_count": None}, 3, "llama.block_count"),
+            ({"llama.block_count": 3}, 3, "blk.2."),
+            ({"llama.block_count": 1 << 31}, 3, "llama.block_count"),
+            ({"llama.attention.head_count": 5}, 3, ""),
+            ({"llama.attention.head_count_kv": 3}, 3, ""),
+            ({"llama.attention.layer_norm_rms_epsilon": "x"}, 3, "epsilon"),
+            ({"tokenizer.ggml.tokens": None}, 3, "tokens"),
+            ({"tokenizer.ggml.tokens": ["a", "b"]}, 3, ""),
+        )
+        for change, code, text in changes:
+            pathlib.Path("changed.gguf").write_bytes(small_decoder(changes=change))
+            with self.subTest(change=change):
+                self.refused(code, text, "generate", "changed.gguf", "ab", "--tokens", "2")
+
+    def test_counts_that_no_file_has(self):
+        whole = small_decoder()
+        # Of tensors, of values, and the length of the first key.
+        for at in (8, 16, 24):
+            for count in (1 << 63, (1 << 64) - 1, 1 << 62, 1 << 40, 1 << 32):
+                pathlib.Path("changed.gguf").write_bytes(whole[:at] + struct.pack("<Q", count) + whole[at + 8:])
+                with self.subTest(at=at, count=count):
+                    self.refused(3, "changed.gguf", "generate", "changed.gguf", "ab")
+        # The extents, type and place of a tensor.
+        info = whole.index(b"token_embd.weight") + len("token_embd.weight")
+        for at, code in ((info, 3), (info + 4, 3), (info + 12, 3), (info + 20, 4), (info + 24, 3)):
+            pathlib.Path("changed.gguf").write_bytes(whole[:at] + b"\xff\xff\xff\x7f" + whole[at + 4:])
+            with self.subTest(at=at - info):
+                self.refused(code, "changed.gguf", "generate", "changed.gguf", "ab")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
