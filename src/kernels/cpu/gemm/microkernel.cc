@@ -8,6 +8,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/gemm/microkernel.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/gemm/row_bases-inl.h"
 #include "kernels/cpu/simd/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -107,71 +108,49 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
     (StepRow(kRow, rows[kRow] + k, bv), ...);
   }
 
-  /// Rows `step` apart. Few bases and multiples of the step fit into the address registers, where a
-  /// pointer for each row does not.
   static constexpr size_t kBases = sizeof...(kRow) > kMr ? 4 : 2;
-  static constexpr size_t kSpan = (sizeof...(kRow) + kBases - 1) / kBases;
-  struct Rows {
-    const char* bases[kBases];
-    int64_t one, three, five;  // bytes of so many steps; addresses scale them by 1, 2 or 4
-
-    HWY_INLINE Rows(const float* a, int64_t step)
-        : one(step * static_cast<int64_t>(sizeof(float))), three(3 * one), five(5 * one) {
-      for (size_t i = 0; i < kBases; ++i)
-        bases[i] = reinterpret_cast<const char*>(a + static_cast<int64_t>(i * kSpan) * step);
-    }
-    /// Else g++ keeps an offset for each row and step of the depth, most of them in memory.
-    HWY_INLINE void Hold() {
-      for (size_t i = 0; i < kBases; ++i) asm("" : "+r"(bases[i]));
-      // Tiles of two vectors are bound by multiply-adds, and spill a sum for it.
-      if constexpr (kVectors == 1) asm("" : "+r"(one), "+r"(three), "+r"(five));
-    }
-    HWY_INLINE void Advance(int64_t steps) {
-      for (const char*& base : bases) base += steps * static_cast<int64_t>(sizeof(float));
-    }
-    template <size_t kAt>
-    HWY_INLINE const float* At(int64_t k) const {
-      static_assert(kSpan <= 7);
-      constexpr size_t kInSpan = kAt % kSpan;
-      const char* row = bases[kAt / kSpan];
-      if constexpr (kInSpan == 3 || kInSpan == 6) {
-        row += three * static_cast<int64_t>(kInSpan / 3);
-      } else if constexpr (kInSpan == 5) {
-        row += five;
-      } else {
-        row += one * static_cast<int64_t>(kInSpan);
-      }
-      return reinterpret_cast<const float*>(row) + k;
-    }
-  };
-  HWY_INLINE void StepEvenly(const Rows& rows, int64_t k, const float* b) {
+  using Rows = RowBases<sizeof...(kRow), kBases>;
+  template <size_t kAt, int64_t kStep>
+  HWY_INLINE void StepRowEvenly(const Rows& rows, const V* b) {
+    const V x = rows.template Broadcast<kAt, kStep>();
+    for (int v = 0; v < kVectors; ++v) MultiplyAddInOrder(x, b[v], acc[kAt][v]);
+  }
+  template <int64_t kStep>
+  HWY_INLINE void StepEvenly(const Rows& rows, const float* b) {
     V bv[kVectors];
-    for (int v = 0; v < kVectors; ++v) bv[v] = hn::LoadU(D(), b + v * kLanes);
-    (StepRow(kRow, rows.template At<kRow>(k), bv), ...);
+    for (int v = 0; v < kVectors; ++v) bv[v] = LoadInOrder(b + v * kLanes);
+    (StepRowEvenly<kRow, kStep>(rows, bv), ...);
   }
   /// Steps between two looks at the depth. With more in the widest tiles g++ mixes the steps and
-  /// spills sums.
-  static constexpr int64_t kUnroll = 2 * sizeof...(kRow) * kVectors > 3 * kMr ? 2 : 4;
+  /// spills sums, but where their order is given.
+  static constexpr int64_t kUnroll =
+      HWY_TARGET != HWY_AVX2 && 2 * sizeof...(kRow) * kVectors > 3 * kMr ? 2 : 4;
   /// One tap from its first row's `a`; the end of what it read of `b`.
   [[nodiscard]] HWY_INLINE const float* RunEvenly(const float* a, const TileArgs& args,
-                                                  const float* HWY_RESTRICT b, Ahead& ahead) {
+                                                  const float* b, Ahead& ahead) {
     Rows rows(a, args.a_step);
     const int64_t b_step = args.b_step;
     int64_t k = 0;
-    for (; k + kUnroll <= args.depth; k += kUnroll, b += kUnroll * b_step) {
+    for (; k + kUnroll <= args.depth; k += kUnroll) {
       ahead.Fetch(kUnroll);
       rows.Hold();
-      StepEvenly(rows, 0, b);
-      StepEvenly(rows, 1, b + b_step);
+      // Tiles of two vectors are bound by multiply-adds, and spill a sum for it.
+      if constexpr (kVectors == 1) rows.HoldSteps();
+      StepEvenly<0>(rows, b);
+      AddInOrder(b, b_step);
+      StepEvenly<1>(rows, b);
+      AddInOrder(b, b_step);
       if constexpr (kUnroll > 2) {
-        StepEvenly(rows, 2, b + 2 * b_step);
-        StepEvenly(rows, 3, b + 3 * b_step);
+        StepEvenly<2>(rows, b);
+        AddInOrder(b, b_step);
+        StepEvenly<3>(rows, b);
+        AddInOrder(b, b_step);
       }
       rows.Advance(kUnroll);
     }
     for (; k < args.depth; ++k, b += b_step) {
       rows.Hold();
-      StepEvenly(rows, 0, b);
+      StepEvenly<0>(rows, b);
       rows.Advance(1);
     }
     return b;
