@@ -76,6 +76,24 @@ HWY_NOINLINE void FinishColumns(const TileArgs& args, int rows, int vectors, con
   }
 }
 
+/// Tiles of few rows keep two partial sums, or the latency of one would bind them. Sixteen
+/// registers have no room for those of four rows.
+constexpr bool TwoSums(int rows) { return rows < (kMr > 6 ? 5 : 4); }
+
+/// They are bound by reading B. How far ahead they fetch what lies far: 2 KiB of a panel, past the
+/// end of a page, where the processor's own prefetchers stop.
+constexpr int64_t kStepsAhead = 512 / (2 * kLanes);
+template <int kVectors>
+HWY_INLINE void FetchTwoSteps(bool far, const float* b, int64_t step) {
+  asm("" : "+r"(far));  // as in Ahead
+  if (!far) return;
+  constexpr int64_t kLine = 64 / sizeof(float);
+  for (int64_t at = 0; at < kVectors * static_cast<int64_t>(kLanes); at += kLine) {
+    __builtin_prefetch(b + at, 0, 3);
+    __builtin_prefetch(b + step + at, 0, 3);
+  }
+}
+
 /// Accumulators of a tile, and the steps on them, unrolled by fold expressions over rows: compilers
 /// keep them in registers without pragmas.
 template <int kRows, int kVectors, typename Rows>
@@ -98,28 +116,26 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
     (StartRow(kRow, first), ...);
   }
 
-  HWY_INLINE void StepRow(size_t r, const float* a, const V* b) {
-    const V x = hn::Set(D(), *a);
-    for (int v = 0; v < kVectors; ++v) acc[r][v] = hn::MulAdd(x, b[v], acc[r][v]);
+  HWY_INLINE void StepRow(size_t r, V x, const V* b) {
+    for (int v = 0; v < kVectors; ++v) MultiplyAddInOrder(x, b[v], acc[r][v]);
   }
+  HWY_INLINE void LoadB(const float* b, V* bv) {
+    for (int v = 0; v < kVectors; ++v) bv[v] = LoadInOrder(b + v * kLanes);
+  }
+  /// Step k + kStep of rows anywhere.
+  template <int64_t kStep>
   HWY_INLINE void Step(const float* const* rows, int64_t k, const float* b) {
     V bv[kVectors];
-    for (int v = 0; v < kVectors; ++v) bv[v] = hn::LoadU(D(), b + v * kLanes);
-    (StepRow(kRow, rows[kRow] + k, bv), ...);
+    LoadB(b, bv);
+    (StepRow(kRow, BroadcastInOrder<kStep>(rows[kRow], k), bv), ...);
   }
-
   static constexpr size_t kBases = sizeof...(kRow) > kMr ? 4 : 2;
   using Rows = RowBases<sizeof...(kRow), kBases>;
-  template <size_t kAt, int64_t kStep>
-  HWY_INLINE void StepRowEvenly(const Rows& rows, const V* b) {
-    const V x = rows.template Broadcast<kAt, kStep>();
-    for (int v = 0; v < kVectors; ++v) MultiplyAddInOrder(x, b[v], acc[kAt][v]);
-  }
   template <int64_t kStep>
   HWY_INLINE void StepEvenly(const Rows& rows, const float* b) {
     V bv[kVectors];
-    for (int v = 0; v < kVectors; ++v) bv[v] = LoadInOrder(b + v * kLanes);
-    (StepRowEvenly<kRow, kStep>(rows, bv), ...);
+    LoadB(b, bv);
+    (StepRow(kRow, rows.template Broadcast<kRow, kStep>(), bv), ...);
   }
   /// Steps between two looks at the depth. With more in the widest tiles g++ mixes the steps and
   /// spills sums, but where their order is given.
@@ -155,6 +171,41 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
     }
     return b;
   }
+  static constexpr int64_t kUnrollAnywhere = HWY_TARGET == HWY_AVX2 ? 4 : 2;
+  /// The same of `rows`.
+  [[nodiscard]] HWY_INLINE const float* RunAnywhere(const float* const* rows, const TileArgs& args,
+                                                    const float* b, Ahead& ahead) {
+    const int64_t step = args.b_step;
+    int64_t k = 0;
+    for (; k + kUnrollAnywhere <= args.depth; k += kUnrollAnywhere) {
+      ahead.Fetch(kUnrollAnywhere);
+      Step<0>(rows, k, b);
+      AddInOrder(b, step);
+      Step<1>(rows, k, b);
+      AddInOrder(b, step);
+      if constexpr (kUnrollAnywhere > 2) {
+        Step<2>(rows, k, b);
+        AddInOrder(b, step);
+        Step<3>(rows, k, b);
+        AddInOrder(b, step);
+      }
+    }
+    for (; k < args.depth; ++k, b += step) Step<0>(rows, k, b);
+    return b;
+  }
+  /// The same; every second step to `odd`.
+  [[nodiscard]] HWY_INLINE const float* RunInPairs(const float* const* rows, const TileArgs& args,
+                                                   const float* b, Tile& odd) {
+    const int64_t step = args.b_step;
+    int64_t k = 0;
+    for (; k + 2 <= args.depth; k += 2, b += 2 * step) {
+      FetchTwoSteps<kVectors>(args.far_b, b + kStepsAhead * step, step);
+      Step<0>(rows, k, b);
+      odd.template Step<1>(rows, k, b + step);
+    }
+    for (; k < args.depth; ++k, b += step) Step<0>(rows, k, b);
+    return b;
+  }
   HWY_INLINE void AddRow(size_t r, const Tile& other) {
     for (int v = 0; v < kVectors; ++v) acc[r][v] = hn::Add(acc[r][v], other.acc[r][v]);
   }
@@ -187,24 +238,6 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
     }
   }
 };
-
-/// Tiles of few rows keep two partial sums, or the latency of one would bind them. Sixteen
-/// registers have no room for those of four rows.
-constexpr bool TwoSums(int rows) { return rows < (kMr > 6 ? 5 : 4); }
-
-/// They are bound by reading B. How far ahead they fetch what lies far: 2 KiB of a panel, past the
-/// end of a page, where the processor's own prefetchers stop.
-constexpr int64_t kStepsAhead = 512 / (2 * kLanes);
-template <int kVectors>
-HWY_INLINE void FetchTwoSteps(bool far, const float* b, int64_t step) {
-  asm("" : "+r"(far));  // as in Ahead
-  if (!far) return;
-  constexpr int64_t kLine = 64 / sizeof(float);
-  for (int64_t at = 0; at < kVectors * static_cast<int64_t>(kLanes); at += kLine) {
-    __builtin_prefetch(b + at, 0, 3);
-    __builtin_prefetch(b + step + at, 0, 3);
-  }
-}
 
 template <int kVectors>
 void RunTiles(const TileArgs& first) {
@@ -246,8 +279,7 @@ void RunTile(const TileArgs& args) {
   Tile<kRows, kVectors, std::make_index_sequence<kRows>> even, odd;
   even.Start(args.accumulate ? nullptr : args.bias);
   odd.Start(nullptr);
-  const float* HWY_RESTRICT b = args.b;
-  const int64_t step = args.b_step;
+  const float* b = args.b;
   Ahead ahead(args);
   for (int64_t t = 0; t < args.taps; ++t) {
     const float* first = FirstRow(args, t, kRows);
@@ -259,21 +291,11 @@ void RunTile(const TileArgs& args) {
     }
     const float* rows[kRows];
     FindRows<kRows>(args, t, first, rows);
-    int64_t k = 0;
     if constexpr (TwoSums(kRows)) {
-      for (; k + 2 <= args.depth; k += 2, b += 2 * step) {
-        FetchTwoSteps<kVectors>(args.far_b, b + kStepsAhead * step, step);
-        even.Step(rows, k, b);
-        odd.Step(rows, k + 1, b + step);
-      }
+      b = even.RunInPairs(rows, args, b, odd);
     } else {
-      for (; k + 2 <= args.depth; k += 2, b += 2 * step) {
-        ahead.Fetch(2);
-        even.Step(rows, k, b);
-        even.Step(rows, k + 1, b + step);
-      }
+      b = even.RunAnywhere(rows, args, b, ahead);
     }
-    for (; k < args.depth; ++k, b += step) even.Step(rows, k, b);
   }
   if constexpr (TwoSums(kRows)) even.Add(odd);
   even.Finish(args);

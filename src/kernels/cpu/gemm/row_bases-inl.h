@@ -93,6 +93,15 @@ HWY_INLINE FloatVector LoadInOrder(const float* p) {
 HWY_INLINE void MultiplyAddInOrder(FloatVector x, FloatVector y, FloatVector& sum) {
   asm volatile("vfmadd231ps %2, %1, %0" : "+x"(sum.raw) : "x"(x.raw), "x"(y.raw));
 }
+/// Element k + kStep of `row`, in all lanes.
+template <int64_t kStep>
+HWY_INLINE FloatVector BroadcastInOrder(const float* row, int64_t k) {
+  FloatVector x;
+  asm volatile("vbroadcastss %c3(%1,%2,4), %0"
+               : "=x"(x.raw)
+               : "r"(row), "r"(k), "i"(kStep * static_cast<int64_t>(sizeof(float))));
+  return x;
+}
 /// Has `p` be added to where it is used, not for all uses before.
 HWY_INLINE void AddInOrder(const float*& p, int64_t step) {
   p += step;
@@ -101,6 +110,10 @@ HWY_INLINE void AddInOrder(const float*& p, int64_t step) {
 #else
 HWY_INLINE FloatVector LoadInOrder(const float* p) {
   return hn::LoadU(hn::ScalableTag<float>(), p);
+}
+template <int64_t kStep>
+HWY_INLINE FloatVector BroadcastInOrder(const float* row, int64_t k) {
+  return hn::Set(hn::ScalableTag<float>(), row[k + kStep]);
 }
 HWY_INLINE void MultiplyAddInOrder(FloatVector x, FloatVector y, FloatVector& sum) {
   sum = hn::MulAdd(x, y, sum);
