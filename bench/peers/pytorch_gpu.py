@@ -19,11 +19,11 @@ import pathlib
 import statistics
 import subprocess
 import tempfile
-import time
 
 import topologies
 import torch
 import torchvision
+from cuda_runs import graph_of, median_ms
 
 
 class SuperResolution(torch.nn.Module):
@@ -75,31 +75,6 @@ def tf32(allowed):
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
 
 
-def median_ms(run, seconds):
-    for _ in range(10):
-        run()
-    torch.cuda.synchronize()
-    times, end = [], time.monotonic() + seconds
-    while time.monotonic() < end:
-        start = time.perf_counter()
-        run()
-        torch.cuda.synchronize()
-        times.append(1e3 * (time.perf_counter() - start))
-    return statistics.median(times)
-
-
-def graph_of(model, x):
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            model(x)
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        model(x)
-    return graph
-
-
 @contextlib.contextmanager
 def fused_attention(allowed):
     """PyTorch's fused operators of attention and of encoder layers, which have no ONNX form."""
@@ -122,7 +97,8 @@ def graphs(model, x):
         with tf32(allowed), fused_attention(fused):
             of_type = {"dtype": dtype, "memory_format": memory} if x.is_floating_point() else {}
             parts = (model.to("cuda", dtype, memory_format=memory), x.to("cuda", **of_type))
-            made[name] = graph_of(*parts)
+            network, example = parts
+            made[name] = graph_of(network, (example,))
             # The graph holds addresses of these weights, and .to() changes the module in place.
             kept.append((parts, [p.data for p in model.parameters()] + [b.data for b in model.buffers()]))
     return made, kept

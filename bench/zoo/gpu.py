@@ -3,27 +3,14 @@
 import json
 import statistics
 import subprocess
-import time
 
 import export
 import torch
+from cuda_runs import graph_of, median_ms
 from run import FETTLE, geometric_mean, given
 
 #: PyTorch's type, and what Fettle calls a precision of that kind.
 KINDS = {"fp32": (torch.float32, "high"), "fp16": (torch.float16, "normal")}
-
-
-def graph_of(network, inputs):
-    """A CUDA graph of one run, and what it reads; raises where the network waits for the device in between."""
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            network(*inputs)
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        network(*inputs)
-    return graph.replay
 
 
 def torch_run(name, dtype):
@@ -32,24 +19,13 @@ def torch_run(name, dtype):
     network = network.to("cuda", dtype)
     inputs = [one.to("cuda", dtype) if one.is_floating_point() else one.cuda() for one in inputs]
     try:
-        return graph_of(network, inputs), True
+        graph = graph_of(network, inputs)
+        # The graph holds addresses of weights and inputs, which have to live.
+        return lambda kept=(network, inputs): graph.replay(), True
     except RuntimeError:
         torch.cuda.synchronize()
         network(*inputs)
         return lambda: network(*inputs), False
-
-
-def median_ms(run, seconds):
-    for _ in range(5):
-        run()
-    torch.cuda.synchronize()
-    times, end = [], time.monotonic() + seconds
-    while time.monotonic() < end:
-        start = time.perf_counter()
-        run()
-        torch.cuda.synchronize()
-        times.append(1e3 * (time.perf_counter() - start))
-    return statistics.median(times)
 
 
 def fettle(folder, options, precision, *more):
