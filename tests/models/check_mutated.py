@@ -70,21 +70,30 @@ class Mutations:
     def __init__(self, program, files, seed):
         self.program, self.files, self.seed = program, files, seed
         self.contents = {path: path.read_bytes() for path in files}
-        self.model = str(next(path for path in files if path.suffix == ".onnx").resolve())
+        self.model = next((str(path.resolve()) for path in files if path.suffix == ".onnx"), "")
+
+    def changed(self, path, like, draw):
+        """What becomes of the file `path`, one of whose kind `like` is."""
+        return mutate(self.contents[path], self.contents[like], draw)
+
+    def words(self, path, draw):
+        """The commands that read it; those behind the first run nothing, and refuse what the first refuses."""
+        return [COMMANDS[path.suffix], *([LOADS[path.suffix]] if path.suffix in LOADS else [])]
 
     def attempt(self, number):
         """(the file that was changed, its bytes, what is wrong, the exit code) of one case."""
         draw = random.Random(f"{self.seed}-{number}")
         path = draw.choice(self.files)
         like = draw.choice([other for other in self.files if other.suffix == path.suffix])
-        data = mutate(self.contents[path], self.contents[like], draw)
+        data = self.changed(path, like, draw)
         with tempfile.TemporaryDirectory() as folder:
             changed = pathlib.Path(folder, f"tuning{path.suffix}")  # the name that a database has
             changed.write_bytes(data)
-            spell = lambda words: [word.format(changed, model=self.model, folder=folder) for word in words]
-            problem, code = fault(self.program, spell(COMMANDS[path.suffix]))
-            if not problem and code and path.suffix in LOADS:
-                problem, loaded = fault(self.program, spell(LOADS[path.suffix]))
+            spell = lambda words: [word.format(changed, model=self.model, folder=folder) if isinstance(word, str) else word for word in words]
+            reads, *loads = map(spell, self.words(path, draw))
+            problem, code = fault(self.program, reads)
+            if not problem and code and loads:
+                problem, loaded = fault(self.program, loads[0])
                 if not problem and loaded == 0:
                     problem = f"a run refuses with exit code {code} what was loaded"
         return path, data, problem, code
@@ -104,7 +113,7 @@ class Mutations:
                     out.mkdir(parents=True, exist_ok=True)
                     kept = out / f"failed_{self.seed}_{number}{path.suffix}"
                     kept.write_bytes(data)
-                    print(f"{kept} ({path.name}), {COMMANDS[path.suffix][0]}: {problem}", flush=True)
+                    print(f"{kept} ({path.name}): {problem}", flush=True)
         print("exit codes: " + ", ".join(f"{code}: {times}" for code, times in sorted(codes.items(), key=str)))
         return sum(codes.values()) - failed, failed
 
