@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Fettle beside llama.cpp on a language model: bench/language/run starts it.
+
+  speed       a prompt of --prompt tokens, then --answer one by one, the engines by turns; and the share of `fettle peak`'s DRAM
+  values      greedy tokens behind 20 prompts of 16 to 700 tokens
+  perplexity  of a fixed text, with the model's matrices in each type that can be written
+
+Without a word all three. Without --model the file of scripts/language-model. Exit status 1 where values differ: greedy tokens
+that do not nearly tie, or a perplexity further off than 0.5 %.
+"""
+
+import argparse
+import json
+import math
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from engines import ROOT, Engine
+
+FETTLE = ROOT / "build/release/bin/fettle"
+PARTS = ("speed", "values", "perplexity")
+ENGINES = ("fettle", "llama.cpp")
+# Products round their rows to bytes, each engine in blocks of its own: logits nearer than this share of their range tie.
+TIE = 0.02
+MOST_OFF = 0.005
+
+
+def fixed_text():
+    return (ROOT / "CONTRIBUTING.md").read_text() + (ROOT / "docs/architecture.md").read_text()
+
+
+def dram(threads):
+    """Bytes per second that `fettle peak` reads."""
+    done = subprocess.run([FETTLE, "peak", "--threads", str(threads), "--only", "DRAM read", "--json"], capture_output=True, check=True)
+    return json.loads(done.stdout)["ceilings"][-1]["value"]
+
+
+def both(model, threads):
+    return {name: Engine(name, model, threads) for name in ENGINES}
+
+
+def speed(options):
+    size = options.model.stat().st_size
+    print(f"| threads | engine | prompt of {options.prompt}, tokens/s | answer of {options.answer}, tokens/s | share of DRAM read |")
+    print("|---:|---|---:|---:|---:|")
+    prompt = [100 + i for i in range(options.prompt)]
+    for threads in options.threads:
+        engines, turns = both(options.model, threads), {name: [] for name in ENGINES}
+        for turn in range(options.turns + 1):  # the first warms up
+            for name, engine in engines.items():
+                answer = engine.generate(prompt, options.answer)
+                if turn > 0:
+                    turns[name].append((options.prompt / answer["prompt"], (options.answer - 1) / answer["steps"]))
+        for engine in engines.values():
+            engine.close()
+        peak = dram(threads)
+        median = {name: [statistics.median(column) for column in zip(*rows)] for name, rows in turns.items()}
+        for name, (prompts, answers) in median.items():
+            print(f"| {threads} | {name} | {prompts:.0f} | {answers:.0f} | {size * answers / peak:.0%} |", flush=True)
+        ratios = [ours / theirs for ours, theirs in zip(*(median[name] for name in ENGINES))]
+        print(f"| {threads} | Fettle over llama.cpp | {ratios[0]:.1f}x | {ratios[1]:.1f}x | |", flush=True)
+    return 0, 0
+
+
+def values(options):
+    engines = both(options.model, options.threads[-1])
+    tokens = engines["fettle"].encode(fixed_text())
+    equal = ties = failed = 0
+    for number in range(20):
+        length = round(16 * (700 / 16) ** (number / 19))
+        prompt = tokens[number * 97 : number * 97 + length]
+        ours, theirs = (engine.greedy(prompt, options.greedy) for engine in engines.values())
+        at = next((i for i, pair in enumerate(zip(ours, theirs)) if pair[0] != pair[1]), None)
+        if at is None:
+            equal += 1
+            continue
+        gap = engines["fettle"].gap(prompt + ours[:at], ours[at], theirs[at])
+        ties, failed = (ties + 1, failed) if gap <= TIE else (ties, failed + 1)
+        print(f"prompt of {length}: token {at} is {ours[at]}, and {theirs[at]} of llama.cpp, {gap:.2%} of the range below it")
+    for engine in engines.values():
+        engine.close()
+    print(f"{options.greedy} greedy tokens behind 20 prompts of 16 to 700: {equal} equal, {ties} until logits nearly tie, {failed} others")
+    return equal + ties, failed
+
+
+def perplexity(options):
+    from requantise import TYPES, requantise
+
+    passed = failed = 0
+    print(f"| type | Fettle | llama.cpp | off |\n|---|---:|---:|---:|")
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in options.types or TYPES:
+            path = pathlib.Path(folder, f"{kind}.gguf")
+            requantise(options.model, kind, path)
+            engines = both(path, options.threads[-1])
+            tokens = engines["fettle"].encode(fixed_text())[: 64 + options.tokens]
+            ours, theirs = (math.exp(engine.surprise(tokens, 64)) for engine in engines.values())
+            for engine in engines.values():
+                engine.close()
+            path.unlink()
+            off = ours / theirs - 1
+            passed, failed = (passed + 1, failed) if abs(off) <= MOST_OFF else (passed, failed + 1)
+            print(f"| {kind} | {ours:.3f} | {theirs:.3f} | {off:+.2%} |", flush=True)
+    return passed, failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--model", type=pathlib.Path, default=os.environ.get("FETTLE_LANGUAGE_MODEL"))
+    parser.add_argument("--threads", type=lambda text: [int(word) for word in text.split(",")], default=[1, os.cpu_count()])
+    parser.add_argument("--prompt", type=int, default=512, help="of speed")
+    parser.add_argument("--answer", type=int, default=128, help="of speed")
+    parser.add_argument("--turns", type=int, default=3, help="of speed")
+    parser.add_argument("--greedy", type=int, default=32, help="tokens of values")
+    parser.add_argument("--tokens", type=int, default=192, help="of perplexity, behind the first 64")
+    parser.add_argument("--types", type=lambda text: text.split(","), help="of perplexity, as in Q4_0,Q8_0")
+    options = parser.parse_args()
+    options.model = options.model.resolve()
+    totals = [0, 0]
+    for part in options.parts or PARTS:
+        if part not in PARTS:
+            parser.error(f"no part '{part}'; there are: {', '.join(PARTS)}")
+        print(f"## {part}\n", flush=True)
+        totals = [sum(pair) for pair in zip(totals, globals()[part](options))]
+        print()
+    print(f"{totals[0]} passed, {totals[1]} failed, 0 skipped")
+    return 1 if totals[1] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
