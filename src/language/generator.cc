@@ -64,7 +64,7 @@ struct SequenceDecoder::Impl {
 
 Status SequenceDecoder::Impl::AddCache(const std::string& name, int64_t size,
                                        runtime::BufferMap& pasts) {
-  ASSIGN_OR_RETURN(Tensor cache, Tensor::Create(DType::kF32, Shape{1, common->decoder.kv_heads,
+  ASSIGN_OR_RETURN(Tensor cache, Tensor::Create(DType::kF16, Shape{1, common->decoder.kv_heads,
                                                                    common->context, size}));
   cache_bytes += static_cast<int64_t>(cache.bytes().size());
   // Two buffers over one memory: the run reads the past and writes the present there.

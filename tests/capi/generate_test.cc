@@ -47,8 +47,8 @@ TEST(CApiGenerate, GreedyTokensAreThoseOfTheLargestLogits) {
   EXPECT_EQ(facts.trained_context, 128);
   EXPECT_EQ(facts.threads, 2);
   EXPECT_EQ(facts.begin_token, -1);
-  // Two layers, keys and values, two heads of 16.
-  EXPECT_EQ(facts.cache_bytes, 2 * 2 * 2 * 16 * 64 * 4);
+  // Two layers, keys and values, two heads of 16, halves.
+  EXPECT_EQ(facts.cache_bytes, 2 * 2 * 2 * 16 * 64 * 2);
   EXPECT_EQ(generator.Next().value(), std::ranges::max_element(logits) - logits.begin());
   EXPECT_TRUE(generator.IsEnd(static_cast<int32_t>(facts.vocabulary) - 1));
   EXPECT_FALSE(generator.IsEnd(0));

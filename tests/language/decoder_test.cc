@@ -1,5 +1,6 @@
 // Decoders of GGUF files: whole prompts against single steps and against the oracle, hostile files.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <cmath>
 #include <random>
@@ -65,8 +66,8 @@ std::vector<float> OracleLogits(const SmallDecoder& form, const std::vector<int3
   inputs["seqlens"] = *Tensor::FromVector<int32_t>(Shape{1}, {static_cast<int32_t>(length - 1)});
   for (int64_t i = 0; i < decoder->layers; ++i) {
     const Shape past = {1, decoder->kv_heads, 32, decoder->head_size};
-    inputs["past_key." + std::to_string(i)] = *Tensor::Create(DType::kF32, past);
-    inputs["past_value." + std::to_string(i)] = *Tensor::Create(DType::kF32, past);
+    inputs["past_key." + std::to_string(i)] = *Tensor::Create(DType::kF16, past);
+    inputs["past_value." + std::to_string(i)] = *Tensor::Create(DType::kF16, past);
   }
   const Status status = (*session)->Run(inputs, &outputs);
   EXPECT_TRUE(status.ok()) << status.message();
@@ -96,6 +97,52 @@ INSTANTIATE_TEST_SUITE_P(Forms, DecoderTest,
                                          SmallDecoder{.architecture = "qwen3", .type = 2},
                                          SmallDecoder{.architecture = "gemma", .type = 8},
                                          SmallDecoder{.type = 0}));
+
+int64_t BytesInUse() {
+#if defined(__GLIBC__)
+  const auto heap = mallinfo2();  // zeros under sanitizers, which have heaps of their own
+  return static_cast<int64_t>(heap.uordblks + heap.hblkhd);
+#else
+  return 0;
+#endif
+}
+
+TEST(SequenceDecoderTest, StepsPlanPrepareAndKeepNothing) {
+  const auto decoder = Open({}, 128);
+  Logits(*decoder, std::vector<int32_t>(40, 3));
+  for (int32_t token : {1, 2, 3}) Logits(*decoder, {token});
+  const exec::PreparationTimes before = decoder->session().preparation();
+  const int64_t packed = decoder->session().memory().packed_bytes, bytes = BytesInUse();
+  for (int32_t token = 0; token < 80; ++token) Logits(*decoder, {token});
+  // A prompt of another length, too.
+  ASSERT_TRUE(decoder->Rewind(0).ok());
+  Logits(*decoder, std::vector<int32_t>(41, 3));
+  const exec::PreparationTimes after = decoder->session().preparation();
+  EXPECT_EQ(before.plan_ns, after.plan_ns);
+  EXPECT_EQ(before.kernels_ns, after.kernels_ns);
+  EXPECT_EQ(before.weights_ns, after.weights_ns);
+  EXPECT_EQ(decoder->session().memory().packed_bytes, packed);
+  EXPECT_LT(std::abs(BytesInUse() - bytes), 16384);
+}
+
+TEST(SequenceDecoderTest, ForksAndSavesHoldTheirTokens) {
+  const auto decoder = Open({}, 64);
+  Logits(*decoder, {5, 17, 90, 3});
+  const auto fork = decoder->Fork();
+  ASSERT_TRUE(fork.ok());
+  std::vector<std::byte> saved(decoder->saved_bytes());
+  decoder->Save(saved);
+  Logits(*decoder, {9, 9, 9});  // what the first reads is not the fork's
+  const std::vector<float> want = Logits(**fork, {41, 60});
+  ASSERT_TRUE(decoder->Restore(saved).ok());
+  EXPECT_EQ(decoder->position(), 4);
+  EXPECT_EQ(Logits(*decoder, {41, 60}), want);
+  const auto other = Open({.architecture = "qwen2"}, 64);
+  EXPECT_EQ(other->Restore(saved).code(), StatusCode::kInvalidArgument);
+  saved.back() ^= std::byte{1};
+  EXPECT_EQ(decoder->Restore(saved).code(), StatusCode::kCorrupt);
+  EXPECT_EQ(decoder->position(), 6);
+}
 
 TEST(SequenceDecoderTest, RefusesWhatDoesNotFit) {
   const auto decoder = Open({}, 16);

@@ -28,8 +28,9 @@ class Builder {
     ASSIGN_OR_RETURN(const ir::ValueId logits,
                      Product(tied ? "token_embd" : "output", x, d_.width, d_.vocabulary));
     graph_.value(logits).name = "logits";
+    for (ir::ValueId id : graph_.outputs) graph_.value(id).dtype = DType::kF16;
+    graph_.value(logits).dtype = DType::kF32;
     graph_.outputs.insert(graph_.outputs.begin(), logits);
-    for (ir::ValueId id : graph_.outputs) graph_.value(id).dtype = DType::kF32;
     RETURN_IF_ERROR(graph_.Normalise());
     return std::move(graph_);
   }
@@ -167,9 +168,9 @@ class Builder {
     ASSIGN_OR_RETURN(k, Heads(at + "attn_k_norm.weight", k, d_.kv_heads));
     const Shape past_keys = {1, d_.kv_heads, capacity_, d_.head_size};
     const Shape past_values = {1, d_.kv_heads, capacity_, d_.value_size};
-    const ir::ValueId past_key = Input(fmt::format("past_key.{}", layer), DType::kF32, past_keys);
+    const ir::ValueId past_key = Input(fmt::format("past_key.{}", layer), DType::kF16, past_keys);
     const ir::ValueId past_value =
-        Input(fmt::format("past_value.{}", layer), DType::kF32, past_values);
+        Input(fmt::format("past_value.{}", layer), DType::kF16, past_values);
     const std::vector<ir::ValueId> y = EmitMany(
         "GroupQueryAttention", {q, k, v, past_key, past_value, seqlens_, total_},
         {{"num_heads", d_.heads}, {"kv_num_heads", d_.kv_heads}, {"local_window_size", d_.window}},

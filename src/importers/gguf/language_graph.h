@@ -31,7 +31,7 @@ Result<Decoder> ReadDecoder(const File& file);
 ///   hidden [1, sequence, width] f32   rows of the embedding (EmbeddingRow)
 ///   position [1] i64 (of the first row), last [1] i64 (the row of `hidden` to give logits for),
 ///   seqlens [1] i32 (keys in the cache after this step, less 1)
-///   past_key.N, past_value.N [1, kv_heads, capacity, size] f32, for each layer
+///   past_key.N, past_value.N [1, kv_heads, capacity, size] f16, for each layer
 /// Outputs: logits [1, 1, vocabulary] f32, present_key.N, present_value.N, which may be the memory
 /// of the past. Weights stay in `file`, in their bits; products round their rows to bytes
 /// (BlockMatMul) where weights are in blocks. Fails with kInvalidModel where tensors are missing or

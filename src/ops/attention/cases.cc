@@ -39,6 +39,16 @@ std::span<const Case> AttentionCases() {
        "input %pk: f32[2x2x5x4]\ninput %pv: f32[2x2x5x4]\nconst %n: i32[2] = 4 4\n"
        "const %t: i32[] = 5\n%y, %nk, %nv = GroupQueryAttention(%q, %k, %v, %pk, %pv, %n, %t) "
        "{kv_num_heads=2, num_heads=6}\noutput %y\noutput %nk\noutput %nv\n"},
+      {"attention.group_query_half_cache",
+       "input %q: f32[1x1x96]\ninput %k: f32[1x1x32]\ninput %v: f32[1x1x32]\n"
+       "input %pk: f16[1x2x600x16]\ninput %pv: f16[1x2x600x16]\nconst %n: i32[1] = 580\n"
+       "const %t: i32[] = 581\n%y, %nk, %nv = GroupQueryAttention(%q, %k, %v, %pk, %pv, %n, %t) "
+       "{kv_num_heads=2, num_heads=6}\noutput %y\noutput %nk\noutput %nv\n"},
+      {"attention.group_query_half_cache_chunk",
+       "input %q: f32[1x70x96]\ninput %k: f32[1x70x32]\ninput %v: f32[1x70x32]\n"
+       "input %pk: f16[1x2x300x16]\ninput %pv: f16[1x2x300x16]\nconst %n: i32[1] = 269\n"
+       "const %t: i32[] = 300\n%y, %nk, %nv = GroupQueryAttention(%q, %k, %v, %pk, %pv, %n, %t) "
+       "{kv_num_heads=2, num_heads=6}\noutput %y\noutput %nk\noutput %nv\n"},
       {"attention.group_query_halves",
        "input %q: f16[1x1x96]\ninput %k: f16[1x1x32]\ninput %v: f16[1x1x32]\n"
        "input %pk: f16[1x2x600x16]\ninput %pv: f16[1x2x600x16]\nconst %n: i32[1] = 580\n"

@@ -73,11 +73,16 @@ Status InferAttentionMask(InferContext& context) {
 }
 
 Status InferGroupQuery(InferContext& context) {
-  RETURN_IF_ERROR(CheckTypes(context, 0, 5, kFloatTypes));
+  RETURN_IF_ERROR(CheckTypes(context, 0, 3, kFloatTypes));
+  RETURN_IF_ERROR(CheckTypes(context, 3, 5, kFloatTypes));
   if (!context.has_input(5) || !context.has_input(6))
     return InvalidModel("inputs 'seqlens_k' and 'total_sequence_length' are required");
   if (context.has_input(3) != context.has_input(4))
     return InvalidModel("past keys and past values come together");
+  const DType cache = context.dtype(context.has_input(3) ? 3 : 0);
+  if (cache != context.dtype(0) && (cache != DType::kF16 || context.dtype(0) != DType::kF32))
+    return InvalidModel("a cache of {} for queries of {}", DTypeName(cache),
+                        DTypeName(context.dtype(0)));
   const Shape* past = context.has_input(3) ? &context.shape(3) : nullptr;
   ASSIGN_OR_RETURN(
       const GroupQueryShape a,
@@ -100,8 +105,8 @@ Status InferGroupQuery(InferContext& context) {
                           scores.ToString());
   }
   context.SetOutput(0, context.dtype(0), Shape{a.batch, a.length, a.q_heads * a.v_size});
-  context.SetOutput(1, context.dtype(0), Shape{a.batch, a.kv_heads, keys, a.size});
-  context.SetOutput(2, context.dtype(0), Shape{a.batch, a.kv_heads, keys, a.v_size});
+  context.SetOutput(1, cache, Shape{a.batch, a.kv_heads, keys, a.size});
+  context.SetOutput(2, cache, Shape{a.batch, a.kv_heads, keys, a.v_size});
   return OkStatus();
 }
 

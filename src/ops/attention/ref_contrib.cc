@@ -56,8 +56,13 @@ class Head {
   double At(size_t input, int64_t key, int64_t d) const {
     if (key >= first_new_ + a_.length) return 0;
     const int64_t size = input == 1 ? a_.size : a_.v_size;
-    if (key >= first_new_)
-      return Get(context_.inputs[input], {batch_, key - first_new_, kv_ * size + d});
+    if (key >= first_new_) {
+      const double x = Get(context_.inputs[input], {batch_, key - first_new_, kv_ * size + d});
+      // What is read is what was stored.
+      return context_.has_output(input) && context_.outputs[input].dtype == DType::kF16
+                 ? static_cast<float>(Half(static_cast<float>(x)))
+                 : x;
+    }
     return Get(context_.inputs[input + 2], {batch_, kv_, key, d});
   }
 
