@@ -68,21 +68,20 @@ bool DropRepeats(int axis, Tuples& tuples) {
 
 /// The box that the tuples count out, last axis fastest; nothing where they count otherwise.
 std::optional<Box> ReadBox(const Tuples& tuples) {
-  const auto& values = tuples.values;
-  const auto length = static_cast<size_t>(tuples.length);
-  Box box;
-  for (size_t j = 0; j < length; ++j) {
-    box.first.push_back(values[j]);
-    box.extent.push_back(values[values.size() - length + j] - values[j] + 1);
-    if (box.extent.back() < 1) return std::nullopt;
+  const auto first = tuples.values.begin(), last = tuples.values.end() - tuples.length;
+  Box box = {.first = Dims(first, first + tuples.length),
+             .extent = Dims(last, tuples.values.end())};
+  for (int j = 0; j < box.axes(); ++j) {
+    box.extent[j] += 1 - box.first[j];
+    if (box.extent[j] < 1) return std::nullopt;
   }
   const int64_t elements = box.elements();
-  if (elements * tuples.length != std::ssize(values)) return std::nullopt;
+  if (elements * tuples.length != std::ssize(tuples.values)) return std::nullopt;
   for (int64_t i = 0; i < elements; ++i) {
     int64_t rest = i;
-    for (size_t j = length; j-- > 0; rest /= box.extent[j]) {
+    for (int j = box.axes(); j-- > 0; rest /= box.extent[j]) {
       const int64_t wanted = box.first[j] + rest % box.extent[j];
-      if (values[static_cast<size_t>(i) * length + j] != wanted) return std::nullopt;
+      if (first[i * tuples.length + j] != wanted) return std::nullopt;
     }
   }
   return box;

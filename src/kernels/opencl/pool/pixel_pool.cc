@@ -18,10 +18,9 @@ void GiveDepth(ops::Window& window) {
 PixelPool WholePlane(const Shape& x, bool is_max) {
   PixelPool plan{.kind = is_max ? PixelPoolKind::kMax : PixelPoolKind::kAverageInside,
                  .window = {}};
-  const auto axes = static_cast<size_t>(x.rank() - 2);
   plan.window.kernel.assign(x.dims().begin() + 2, x.dims().end());
-  plan.window.strides = plan.window.dilations = Dims(axes, 1);
-  plan.window.pad_begin = plan.window.pad_end = Dims(axes, 0);
+  plan.window.strides = plan.window.dilations = Dims(plan.window.kernel.size(), 1);
+  plan.window.pad_begin = plan.window.pad_end = Dims(plan.window.kernel.size(), 0);
   GiveDepth(plan.window);
   return plan;
 }
