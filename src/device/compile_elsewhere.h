@@ -1,5 +1,6 @@
-// Compiling for a device in another process: what tuning does, where a compiler that hangs or dies
-// must not end the search.
+// Compiling for a device in other processes: what tuning does, where a compiler that hangs or dies
+// must not end the search, and what a first start does, where drivers compile one program after the
+// other in each process.
 #pragma once
 
 #include <atomic>
@@ -14,14 +15,24 @@
 
 namespace fettle {
 
-/// Has the programs of `accelerator` compiled by processes, up to `at_once` of them, that `command`
-/// starts and that come to ServeCompiles for the same device; one that takes over `limit_seconds`
-/// is killed, the program refused and remembered as one that does not build; once `cancelled`
-/// (which may be null) all are, and programs fail with kCancelled. Holds in this whole process, for
-/// one device at a time, until the returned object goes. Null where the device compiles nothing.
-std::shared_ptr<void> CompileElsewhere(const Device* accelerator, std::vector<std::string> command,
-                                       double limit_seconds, int at_once,
-                                       const std::atomic<bool>* cancelled);
+struct CompileProcesses {
+  /// Starts a process that comes to ServeCompiles for the same device.
+  std::vector<std::string> command;
+  /// One that takes longer is killed, the program refused and remembered as one that does not
+  /// build.
+  double limit_seconds = 60;
+  int at_once = 1;
+  /// Once it is set (it may be null) all are killed, and programs fail with kCancelled.
+  const std::atomic<bool>* cancelled = nullptr;
+  /// The thread that asks first compiles in this process, as one of `at_once`: a single program
+  /// costs no process.
+  bool first_here = false;
+};
+
+/// Has the programs of `accelerator` compiled by processes. Holds in this whole process, for one
+/// device at a time, until the returned object goes. Null where the device compiles nothing.
+std::shared_ptr<void> CompileElsewhere(const Device* accelerator,
+                                       const CompileProcesses& processes);
 
 /// How many programs this process has compiled elsewhere at once.
 void SetCompilesAtOnce(int at_once);

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,15 +22,31 @@ class CompileWorker(unittest.TestCase):
         if not devices["opencl"]:
             self.skipTest(devices["opencl_reason"])
 
-    def tune(self, compiler, **environment):
+    def give(self, command, *arguments, **environment):
         kept = {key: value for key, value in os.environ.items() if not key.startswith("FETTLE_")}
         result = subprocess.run(
-            [FETTLE, "tune", "enhance_x2.onnx", "--shape", "picture=1x3x8x12", "--device", "opencl", "--level", "fast",
-             "--cache", "cache", "--no-package", "--compile-seconds", "0.5", "--json"],
-            cwd=self.folder, capture_output=True, text=True, timeout=500,
-            env={**kept, "FETTLE_OPENCL_LIBRARY": LIBRARY, "FETTLE_TEST_COMPILER": compiler, **environment})
+            [FETTLE, command, "enhance_x2.onnx", "--shape", "picture=1x3x8x12", "--device", "opencl", "--cache", "cache", "--json",
+             *arguments], cwd=self.folder, capture_output=True, text=True, timeout=500,
+            env={**kept, "FETTLE_OPENCL_LIBRARY": LIBRARY, **environment})
         self.assertEqual(result.returncode, 0, result.stderr)
         return json.loads(result.stdout), result.stderr
+
+    def tune(self, compiler, **environment):
+        return self.give("tune", "--level", "fast", "--no-package", "--compile-seconds", "0.5", FETTLE_TEST_COMPILER=compiler,
+                         **environment)
+
+    def test_a_first_start_compiles_in_this_process_and_in_others(self):
+        (self.folder / "compilers").mkdir()
+        for threads, processes in ((1, 1), (2, 2), (2, 0)):
+            shutil.rmtree(self.folder / "compilers")
+            (self.folder / "compilers").mkdir()
+            report, _ = self.give("bench", "--iters", "1", "--threads", str(threads), FETTLE_TEST_COMPILERS="compilers")
+            compiled_by = list((self.folder / "compilers").iterdir())
+            self.assertEqual(len(compiled_by), processes, compiled_by)
+            # The third time all of them are known.
+            self.assertEqual(report["programs"]["built"] > 0, processes > 0, report["programs"])
+            if threads == 1:
+                shutil.rmtree(self.folder / "cache")
 
     def test_a_compiler_that_hangs_ends_nothing(self):
         report, said = self.tune("hangs")

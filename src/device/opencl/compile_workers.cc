@@ -1,6 +1,8 @@
 #include "device/opencl/compile_workers.h"
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "device/compile_elsewhere.h"
 #include "device/opencl/opencl_device.h"
@@ -34,19 +36,38 @@ Result<std::vector<std::byte>> CompileWorkers::Compile(const ProgramSource& sour
   return binary;
 }
 
-std::shared_ptr<void> CompileElsewhere(const Device* accelerator, std::vector<std::string> command,
-                                       double limit_seconds, int at_once,
-                                       const std::atomic<bool>* cancelled) {
+namespace {
+
+/// The thread that asked first.
+class FirstThread {
+ public:
+  bool IsThis() {
+    std::thread::id first;
+    const std::thread::id own = std::this_thread::get_id();
+    return id_.compare_exchange_strong(first, own) || first == own;
+  }
+
+ private:
+  std::atomic<std::thread::id> id_{};
+};
+
+}  // namespace
+
+std::shared_ptr<void> CompileElsewhere(const Device* accelerator,
+                                       const CompileProcesses& processes) {
   if (dynamic_cast<const OpenClDevice*>(accelerator) == nullptr) return nullptr;
-  const auto workers = std::make_shared<CompileWorkers>(command, accelerator->fingerprint(),
-                                                        limit_seconds, at_once, cancelled);
-  SetProgramCompiler([workers, device = std::string(accelerator->fingerprint())](
+  const auto workers = std::make_shared<CompileWorkers>(
+      processes.command, accelerator->fingerprint(), processes.limit_seconds,
+      processes.at_once - (processes.first_here ? 1 : 0), processes.cancelled);
+  const auto first = processes.first_here ? std::make_shared<FirstThread>() : nullptr;
+  SetProgramCompiler([workers, first, device = std::string(accelerator->fingerprint())](
                          const ProgramSource& source,
                          std::string_view fingerprint) -> Result<std::vector<std::byte>> {
-    if (fingerprint != device) return std::vector<std::byte>();
+    if (fingerprint != device || (first != nullptr && first->IsThis()))
+      return std::vector<std::byte>();
     return workers->Compile(source);
   });
-  SetCompilesAtOnce(at_once);
+  SetCompilesAtOnce(processes.at_once);
   return std::shared_ptr<void>(nullptr, [](void*) {
     SetCompilesAtOnce(0);
     SetProgramCompiler(nullptr);

@@ -1,11 +1,14 @@
 // The system's OpenCL library but for its compiler, which hangs or dies over source as
 // FETTLE_TEST_COMPILER says: `hangs`, `dies`, or `dies over TEXT`, where the source has that.
-// FETTLE_TEST_PLATFORMS, where it is set, is cut apart where it stands when platforms are first
-// asked for, as Khronos' loader does with OCL_ICD_FILENAMES; where it is one name alone, there is
-// no platform. Everything else is found in the library that this one is linked with.
+// Where FETTLE_TEST_COMPILERS is set, each process that compiles leaves an empty file of its number
+// in that folder. FETTLE_TEST_PLATFORMS, where it is set, is cut apart where it stands when
+// platforms are first asked for, as Khronos' loader does with OCL_ICD_FILENAMES; where it is one
+// name alone, there is no platform. Everything else is found in the library that this one is linked
+// with.
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -74,5 +77,8 @@ EXPORTED int clBuildProgram(void* program, unsigned devices, const void* list, c
   const bool dies = does == "dies" || (does.starts_with(kOver) &&
                                        source.find(does.substr(kOver.size())) != source.npos);
   if (!source.empty() && dies) Fault();
+  const char* folder = std::getenv("FETTLE_TEST_COMPILERS");
+  if (!source.empty() && folder != nullptr)
+    std::fclose(std::fopen((std::string(folder) + "/" + std::to_string(getpid())).c_str(), "w"));
   return Real(&clBuildProgram, __func__)(program, devices, list, options, notify, data);
 }

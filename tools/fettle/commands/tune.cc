@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "commands/command.h"
-#include "device/compile_elsewhere.h"
 #include "io/tensor_io.h"
+#include "jobs/accelerator.h"
 #include "jobs/interrupt.h"
 #include "jobs/tuning.h"
 #include "options/checks.h"
@@ -23,16 +23,6 @@ struct TuneOptions {
   double compile_seconds = 60;
   RemoteOptions remote;
 };
-
-/// Compilers may hang or crash: they run in processes of their own while a device is tuned. A
-/// device that a package asked for is known here by no name.
-std::shared_ptr<void> CompileAside(const TuneOptions& options, const Job& job) {
-  constexpr int kMostAtOnce = 8;  // each holds a context of the device
-  if (options.job.common.device == "auto") return nullptr;
-  return CompileElsewhere(
-      job.session.accelerator(), {"/proc/self/exe", "compile-worker", options.job.common.device},
-      options.compile_seconds, std::min(job.threads, kMostAtOnce), &InterruptScope::Flag());
-}
 
 /// The package of what was tuned; empty where none is wanted.
 Result<std::string> WritePackage(const TuneOptions& options, const Job& job,
@@ -78,7 +68,9 @@ int Tune(const TuneOptions& options) {
   PrintWarnings(job->warnings);
   UnmeasuredSeconds parts{.loading = runtime::Seconds(NowNs() - start)};
   const std::shared_ptr<tuner::Store> store = StoreFor(options.job.common);
-  const std::shared_ptr<void> compiling = CompileAside(options, *job);
+  // Compilers may hang or crash: all of them run in processes of their own while a device is tuned.
+  job->compilers.reset();
+  job->compilers = CompileAside(options.job.common, job->session, options.compile_seconds, false);
   TuningOptions tuning = options.tuning;
   tuning.writes_package = !options.no_package;
   tuning.package_path = options.output.empty() ? "package" : options.output;

@@ -1,5 +1,9 @@
 #include "jobs/accelerator.h"
 
+#include <algorithm>
+
+#include "device/compile_elsewhere.h"
+#include "jobs/interrupt.h"
 #include "kernels/backend.h"
 #include "report/terminal.h"
 #include "runtime/device_choice.h"
@@ -40,6 +44,20 @@ std::shared_ptr<const Device> AcceleratorOf(const runtime::PackageInfo& package,
     }
   }
   return nullptr;
+}
+
+std::shared_ptr<void> CompileAside(const CommonOptions& options,
+                                   const runtime::SessionOptions& session, double limit_seconds,
+                                   bool first_here) {
+  constexpr int kMostAtOnce = 8;  // each holds a context of the device
+  const int at_once = std::min(ResolveThreads(options.threads), kMostAtOnce);
+  if (options.device == "auto" || (first_here && at_once < 2)) return nullptr;
+  return CompileElsewhere(session.accelerator(),
+                          {.command = {"/proc/self/exe", "compile-worker", options.device},
+                           .limit_seconds = limit_seconds,
+                           .at_once = at_once,
+                           .cancelled = &InterruptScope::Flag(),
+                           .first_here = first_here});
 }
 
 Json ProgramsJson(const runtime::SessionOptions& session) {

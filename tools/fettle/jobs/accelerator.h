@@ -26,6 +26,14 @@ Result<runtime::SessionOptions> MakeSessionOptions(const CommonOptions& options,
 std::shared_ptr<const Device> AcceleratorOf(const runtime::PackageInfo& package,
                                             const CommonOptions& options);
 
+/// Compiles programs of the session's accelerator in processes while the returned object lives, as
+/// many as there are threads, 8 at most. `first_here`: this process compiles too, so that few
+/// programs start no other. Null without an accelerator that `options` name: a device that a
+/// package asked for is known here by no name.
+std::shared_ptr<void> CompileAside(const CommonOptions& options,
+                                   const runtime::SessionOptions& session, double limit_seconds,
+                                   bool first_here);
+
 /// {built, from_cache, from_package, failed, build_seconds, load_seconds} of the programs that the
 /// accelerator of `session` was asked for; null without one.
 Json ProgramsJson(const runtime::SessionOptions& session);

@@ -117,6 +117,8 @@ Result<Job> MakeJob(const JobOptions& options) {
   ASSIGN_OR_RETURN(auto shapes, ParseShapes(options.common.shapes));
   job.threads = ResolveThreads(options.common.threads);
   RETURN_IF_ERROR(LoadModelOf(options, job));
+  constexpr double kCompileSeconds = 60;
+  job.compilers = CompileAside(options.common, job.session, kCompileSeconds, true);
   job.warnings.insert(job.warnings.end(), job.model->warnings().begin(),
                       job.model->warnings().end());
   ASSIGN_OR_RETURN(const auto arguments, MatchInputs(job.model->graph(), options.inputs));

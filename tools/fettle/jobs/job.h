@@ -38,7 +38,8 @@ struct Job {
   int threads = 1;
   /// What the options ask of a session on the model; plans are still to be chosen.
   runtime::SessionOptions session;
-  double device_ms = 0;  // opening the device beside the CPU
+  std::shared_ptr<void> compilers;  // CompileAside
+  double device_ms = 0;             // opening the device beside the CPU
   double load_ms = 0;
 };
 
