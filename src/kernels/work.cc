@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/arithmetic.h"
 #include "ops/macs.h"
 #include "ops/op.h"
 
@@ -84,10 +85,8 @@ bool PoolsBytes(const Problem& problem) {
 
 std::string_view CeilingOf(const KernelDesc& kernel, const Problem& problem) {
   if (IsQuantised(*problem.group)) return "int8 dot";
-  if (kernel.is_reference()) return "scalar";
-  if (kernel.arithmetic == Arithmetic::kBits) return "bit dot";
-  if (kernel.arithmetic == Arithmetic::kF16) return "fp16 fma";
-  return PoolsBytes(problem) ? "int8 max" : "fp32 fma";
+  const std::string_view ceiling = RowOf(kernel.arithmetic).ceiling;
+  return ceiling == "fp32 fma" && PoolsBytes(problem) ? "int8 max" : ceiling;
 }
 
 /// A byte of a window is one comparison or addition, where others multiply and add.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/memory_budget.h"
+#include "kernels/arithmetic.h"
 
 namespace fettle::planner {
 namespace {
@@ -137,16 +138,20 @@ Status CheckBorder(const ir::Graph& group) {
 
 }  // namespace
 
+Precision LeastPrecision(kernels::Arithmetic arithmetic) {
+  switch (kernels::RowOf(arithmetic).loss) {
+    case kernels::Loss::kNothing: return Precision::kHigh;
+    case kernels::Loss::kFactors: return Precision::kNormal;
+    case kernels::Loss::kResults: return Precision::kLow;
+  }
+  return Precision::kLow;
+}
+
 std::string Limits::RefusalOf(kernels::Arithmetic arithmetic) const {
-  using enum kernels::Arithmetic;
-  if (arithmetic == kBF16 && precision == Precision::kHigh)
-    return "computes in bf16: --precision high allows f32 alone";
-  if (arithmetic == kTF32 && precision == Precision::kHigh)
-    return "computes in TF32: --precision high allows f32 alone";
-  if (arithmetic == kF16 && precision != Precision::kLow)
-    return fmt::format("computes in f16: --precision {} does not allow it",
-                       PrecisionName(precision));
-  return {};
+  if (LeastPrecision(arithmetic) <= precision) return {};
+  return fmt::format("computes in {}: --precision {} {}", kernels::RowOf(arithmetic).name,
+                     PrecisionName(precision),
+                     precision == Precision::kHigh ? "allows f32 alone" : "does not allow it");
 }
 
 std::string_view PrecisionName(Precision precision) {

@@ -16,6 +16,8 @@ namespace fettle::planner {
 enum class Precision : uint8_t { kHigh, kNormal, kLow };
 /// "high", "normal" or "low".
 std::string_view PrecisionName(Precision precision);
+/// The first precision that allows kernels that compute so.
+Precision LeastPrecision(kernels::Arithmetic arithmetic);
 
 /// What may be chosen from.
 struct Limits {

@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "device/cpu/amx.h"
 #include "device/cpu/cpu_device.h"
+#include "kernels/arithmetic.h"
 #include "kernels/cpu/simd/targets.h"
 #include "ops/op.h"
 #include "planner/choices.h"
@@ -44,6 +46,27 @@ TEST(Precision, DecidesWhoMayMultiplyBf16) {
     // What is not known to be faster is not the default.
     EXPECT_EQ(choices.choices[0].kernel->arithmetic == kernels::Arithmetic::kBF16, has_tiles);
   }
+}
+
+TEST(Precision, EveryArithmeticHasARowThatDecidesWhereItMayBeUsed) {
+  for (int i = 0; i < std::ssize(kernels::kArithmetics); ++i) {
+    const kernels::ArithmeticRow& row = kernels::kArithmetics[i];
+    EXPECT_EQ(static_cast<int>(row.arithmetic), i) << row.name;
+    EXPECT_EQ(row.unit_roundoff > 0, row.loss == kernels::Loss::kFactors) << row.name;
+    std::string allowed;
+    for (const Precision precision : {Precision::kHigh, Precision::kNormal, Precision::kLow}) {
+      const std::string refusal = Limits{.precision = precision}.RefusalOf(row.arithmetic);
+      allowed += refusal.empty() ? 'y' : 'n';
+      EXPECT_EQ(refusal.find(row.name) != std::string::npos, !refusal.empty()) << refusal;
+    }
+    const bool is_f16 = row.arithmetic == kernels::Arithmetic::kF16;
+    EXPECT_EQ(allowed, is_f16                             ? "nny"
+                       : kernels::IsLossy(row.arithmetic) ? "nyy"
+                                                          : "yyy")
+        << row.name;
+  }
+  EXPECT_EQ(static_cast<int>(kernels::Arithmetic::kReference) + 1,
+            std::ssize(kernels::kArithmetics));
 }
 
 }  // namespace

@@ -78,10 +78,7 @@ double SumMagnitude(const ir::Graph& group, double largest, const SumTerms& term
 }
 
 Tolerance WidenedForArithmetic(Tolerance tolerance, Arithmetic arithmetic, double magnitude) {
-  const double unit_roundoff = arithmetic == Arithmetic::kBF16   ? 0x1p-8
-                               : arithmetic == Arithmetic::kTF32 ? 0x1p-11
-                                                                 : 0;
-  if (unit_roundoff > 0) tolerance.atol += 4 * unit_roundoff * magnitude;
+  tolerance.atol += 4 * RowOf(arithmetic).unit_roundoff * magnitude;
   return tolerance;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ir/graph.h"
-#include "kernels/kernel.h"
+#include "kernels/arithmetic.h"
 #include "tensor/compare.h"
 
 namespace fettle::kernels {
@@ -27,12 +27,6 @@ struct SumTerms {
 /// passed). One of 50,000 alternating terms that is left out shows.
 Tolerance GroupTolerance(const ir::Graph& group, ir::ValueId output, double largest,
                          const SumTerms& terms = {});
-
-/// Whether kernels that compute so lose precision that f32 would keep.
-constexpr bool IsLossy(Arithmetic arithmetic) {
-  return arithmetic == Arithmetic::kF16 || arithmetic == Arithmetic::kBF16 ||
-         arithmetic == Arithmetic::kTF32;
-}
 
 /// How large the group's results, or the sums that they are made of, may be in all: what rounded
 /// factors are a share off of. Arguments as for GroupTolerance.

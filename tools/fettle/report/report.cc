@@ -100,16 +100,14 @@ bool OnAccelerator(const exec::StepProfile& step) { return step.device != "cpu";
 }  // namespace
 
 std::string_view UsedPrecision(std::span<const exec::StepProfile> steps) {
-  std::string_view used = "high";
+  planner::Precision used = planner::Precision::kHigh;
   for (const exec::StepProfile& step : steps) {
+    if (OnAccelerator(step) && step.dtype == DTypeName(DType::kF16))
+      used = std::max(used, planner::Precision::kNormal);
     const kernels::KernelDesc* kernel = planner::FindKernel(step.kernel);
-    const auto arithmetic = kernel == nullptr ? kernels::Arithmetic::kF32 : kernel->arithmetic;
-    if (arithmetic == kernels::Arithmetic::kF16) return "low";
-    if (arithmetic == kernels::Arithmetic::kBF16 || arithmetic == kernels::Arithmetic::kTF32 ||
-        (OnAccelerator(step) && step.dtype == DTypeName(DType::kF16)))
-      used = "normal";
+    if (kernel != nullptr) used = std::max(used, planner::LeastPrecision(kernel->arithmetic));
   }
-  return used;
+  return planner::PrecisionName(used);
 }
 
 namespace {
