@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "runtime/plan_accuracy.h"
 #include "runtime/tuning/segment_plans.h"
 #include "runtime/tuning/tuning_plans.h"
 
@@ -50,26 +49,22 @@ void AddRound(const tuner::TuneReport& before, tuner::TuneReport& report) {
 
 ModelTuner::ModelTuner(const std::shared_ptr<const Model>& model, const TensorMap& inputs,
                        const TuneModelOptions& options, tuner::Store& store, TriedPlan exact)
-    : model_(model),
-      inputs_(inputs),
-      options_(options),
+    : task_{model, inputs, options, store},
       tune_(options.tune),
-      store_(store),
       exact_plan_(std::move(exact)),
-      lessons_(store),
       start_ns_(NowNs()) {
   result_.book = std::make_shared<planner::PlanBook>();
   result_.deadline_ns = options.deadline_ns;
   result_.packed_weights = options.packed_weights;
   result_.written_per_second = options.written_per_second;
   tune_.measure.cancelled = options.session.cancelled;
-  if (tune_.bounds.error_budget < 0) tune_.bounds.error_budget = ErrorBudget(Accuracy());
+  if (tune_.bounds.error_budget < 0) tune_.bounds.error_budget = ErrorBudget(judge_.limits());
 }
 
 Result<TunedModel> ModelTuner::Run() {
   const int64_t start = NowNs();
   const Status status = RunRounds();
-  if (IsCancelled()) {
+  if (task_.IsCancelled()) {
     return Error(StatusCode::kCancelled, "interrupted; measurements made and kept: {}",
                  result_.report.measured);
   }
@@ -80,15 +75,12 @@ Result<TunedModel> ModelTuner::Run() {
   return TunedModel{std::move(result_), std::move(winner_)};
 }
 
-planner::AccuracyLimits ModelTuner::Accuracy() const {
-  return LimitsFor(model_->graph(), options_.session.precision, options_.accuracy);
-}
-
 Status ModelTuner::RunRounds() {
   Timetable timetable;
-  if (options_.deadline_ns > 0) {
+  if (task_.options.deadline_ns > 0) {
     RETURN_IF_ERROR(RunPreferred());
-    timetable = Timetable::Make(WithTimeForChains(), default_.run, *model_, NowNs());
+    timetable = Timetable::Make(WithTimeForChains(task_.options, start_ns_), default_.run,
+                                *task_.model, NowNs());
   }
   RETURN_IF_ERROR(RunRound(timetable, /*uses_kept=*/true));
   while (GoesOn(timetable)) {
@@ -122,12 +114,13 @@ Status ModelTuner::RunRound(const Timetable& timetable, bool uses_kept) {
 
 bool ModelTuner::GoesOn(Timetable& timetable) {
   constexpr int kMostRounds = 8;
-  if (IsCancelled() || result_.known || !timetable.compares || rounds_ >= kMostRounds ||
+  if (task_.IsCancelled() || result_.known || !timetable.compares || rounds_ >= kMostRounds ||
       !result_.accuracy.ok)
     return false;
   const bool recalibrated = std::exchange(recalibrated_, false);
-  if (options_.deadline_ns == 0) return recalibrated;
-  timetable = Timetable::Make(WithTimeForChains(), default_.run, *model_, NowNs());
+  if (task_.options.deadline_ns == 0) return recalibrated;
+  timetable = Timetable::Make(WithTimeForChains(task_.options, start_ns_), default_.run,
+                              *task_.model, NowNs());
   const bool found_more = result_.report.stopped && measured_in_round_ > 0;
   const bool has_time = timetable.compares && timetable.MeasuresFor(NowNs());
   if (has_time && (found_more || recalibrated)) return true;
@@ -160,18 +153,19 @@ bool ModelTuner::IsBetter(const Attempt& other) const {
 
 Result<std::unique_ptr<Session>> ModelTuner::NewSession(
     std::shared_ptr<planner::PlanSource> plans) {
-  SessionOptions options = options_.session;
+  SessionOptions options = task_.options.session;
   options.plans = std::move(plans);
   options.judges_first_run = false;
   options.adapts_lanes = false;
-  return Session::Create(model_, std::move(options));
+  return Session::Create(task_.model, std::move(options));
 }
 
 Status ModelTuner::RunPreferred() {
   if (default_.session != nullptr) return OkStatus();
   const int64_t begin = NowNs();
-  ASSIGN_OR_RETURN(default_, RunDefaultPlan(model_, options_.session, inputs_, options_.gate,
-                                            options_.deadline_ns, std::move(exact_plan_)));
+  ASSIGN_OR_RETURN(
+      default_, RunDefaultPlan(task_.model, task_.options.session, task_.inputs, task_.options.gate,
+                               task_.options.deadline_ns, std::move(exact_plan_)));
   result_.default_seconds = Seconds(NowNs() - begin);
   tune_.prefers_cpu = default_.session->devices().beside_cpu().empty();
   return OkStatus();
@@ -181,10 +175,11 @@ Status ModelTuner::Tune(bool runs, bool uses_kept) {
   result_.segments.clear();
   result_.predicted_us = 0;
   const tuner::TuneReport before = std::exchange(result_.report, {});
-  const auto plans = std::make_shared<TuningPlans>(tune_, uses_kept, store_, result_);
+  const auto plans = std::make_shared<TuningPlans>(tune_, uses_kept, task_.store, result_);
   tuned_plans_ = std::make_shared<RecordedPlans>(plans);
   ASSIGN_OR_RETURN(tuned_, NewSession(tuned_plans_));
-  const Status status = runs ? tuned_->Run(inputs_, &got_) : tuned_->Prepare(ShapesOf(inputs_));
+  const Status status =
+      runs ? tuned_->Run(task_.inputs, &got_) : tuned_->Prepare(ShapesOf(task_.inputs));
   plans->Close();
   measured_in_round_ = result_.report.measured;
   AddRound(before, result_.report);
@@ -199,7 +194,7 @@ Status ModelTuner::RepriceAll() {
   bool known = true;
   for (TunedSegment& segment : result_.segments) {
     ASSIGN_OR_RETURN(const bool all_known, Reprice(segment, *tuned_, tune_.measure.cold_constants,
-                                                   store_, result_.alone_us));
+                                                   task_.store, result_.alone_us));
     result_.predicted_us += segment.decision.predicted_us;
     known = known && all_known;
   }
@@ -207,26 +202,11 @@ Status ModelTuner::RepriceAll() {
   return OkStatus();
 }
 
-planner::PlanAccuracy ModelTuner::Judge(const TensorMap& outputs) const {
-  return CompareOutputs(outputs, exact_.empty() ? default_.outputs : exact_, Accuracy());
-}
-
-Status ModelTuner::FindReference() {
+Status ModelTuner::CheckAccuracy() {
   RETURN_IF_ERROR(RunPreferred());
   // Where a kernel was found wrong, the default plan may have it.
-  const bool needs_exact = MayLosePrecision() || !result_.report.rejected.empty();
-  if (!needs_exact || !exact_.empty()) return OkStatus();
-  ASSIGN_OR_RETURN(const auto session,
-                   Session::Create(model_, {.threads = options_.session.threads,
-                                            .cancelled = options_.session.cancelled}));
-  RETURN_IF_ERROR(session->Run(inputs_, &exact_));
-  preferred_accuracy_ = Judge(default_.outputs);
-  return OkStatus();
-}
-
-Status ModelTuner::CheckAccuracy() {
-  RETURN_IF_ERROR(FindReference());
-  result_.accuracy = Judge(got_);
+  const bool found_wrong = !result_.report.rejected.empty();
+  ASSIGN_OR_RETURN(result_.accuracy, judge_.Judge(got_, default_.outputs, found_wrong));
   if (!result_.accuracy.ok) result_.gate.reason = "accuracy: " + result_.accuracy.reason;
   return OkStatus();
 }

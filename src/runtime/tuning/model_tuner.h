@@ -3,12 +3,15 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "runtime/tuning/chain_choice.h"
 #include "runtime/tuning/default_plan.h"
+#include "runtime/tuning/output_judge.h"
+#include "runtime/tuning/run_lessons.h"
 #include "runtime/tuning/timetable.h"
 #include "runtime/tuning/tune_model.h"
-#include "tuner/cost/calibration.h"
 
 namespace fettle::runtime {
 
@@ -43,12 +46,6 @@ class ModelTuner {
     std::shared_ptr<RecordedPlans> plans;  // of `tuned`, whose devices they name
   };
 
-  bool IsCancelled() const {
-    return options_.session.cancelled != nullptr && *options_.session.cancelled;
-  }
-  planner::AccuracyLimits Accuracy() const;
-  bool MayLosePrecision() const { return options_.session.precision != planner::Precision::kHigh; }
-
   Status RunRounds();
   /// Tunes, and judges the plan.
   Status RunRound(const Timetable& timetable, bool uses_kept);
@@ -66,10 +63,6 @@ class ModelTuner {
   Status Tune(bool runs, bool uses_kept);
   Status RepriceAll();
 
-  planner::PlanAccuracy Judge(const TensorMap& outputs) const;
-  /// What is right: the preferred plan's outputs, or, where that may store values in f16 that do
-  /// not fit, the CPU's, which the preferred plan is then judged by too.
-  Status FindReference();
   Status CheckAccuracy();
   /// The solver kept the budget by the errors that it knew, so one was estimated too low: bans the
   /// choice that loses most accuracy for the time it saves; false where none loses any.
@@ -84,61 +77,36 @@ class ModelTuner {
   Status RunGate(const Timetable& timetable);
   /// A default plan that needs more memory than it may is no alternative.
   void AcceptForMemory();
-  /// Learns from what steps took in both networks. Those of an accelerator with cores of its own
-  /// are only enqueued, which teaches how long that takes the host; the whole runs teach what they
-  /// take beside their steps.
+  /// Learns from what steps and whole runs took in both networks.
   Status Calibrate(const Timetable& timetable);
-  /// From those of the CPU and of devices that work on its cores; whether anything was kept.
-  bool LearnSteps(const DeviceSet& devices, const Timetable& timetable);
-  /// Those of a session's steps that were timed, not only enqueued.
-  std::vector<tuner::StepSample> TimedSteps(const Session& session,
-                                            const std::shared_ptr<RecordedPlans>& plans,
-                                            const StepTimes& times, double run_us,
-                                            const Timetable& timetable);
+  SeenRuns DefaultRuns() const;
+  /// Where there is one.
+  void LearnAccelerator(const DeviceSet& devices, std::span<const SeenRuns> runs);
   /// The verdict's times at the pace of the fastest round.
   void SettlePace();
-  void LearnHostPace(const Device& accelerator);
-  void LearnRunOverhead(const Device& accelerator, const std::shared_ptr<RecordedPlans>& plans,
-                        double run_us);
-
-  // model_chains.cc
-  /// OK, or why none is tried.
-  Status MayTryChains() const;
-  /// The options, with a deadline that leaves chains their share.
-  TuneModelOptions WithTimeForChains() const;
-  /// Has what won launch steps together where that is faster, as the store knows or runs show.
-  Status ChooseChains();
-  Result<std::shared_ptr<Session>> NewChained(const TunedSegment& segment,
-                                              const std::vector<exec::StepChain>& chains,
-                                              bool waits_for_steps);
-  Status TakeChains(TunedSegment& segment, std::vector<TriedChain> kept);
-  Status SearchChains(TunedSegment& segment);
 
   // model_winner.cc
   /// The verdict of an earlier call, if that judged exactly these decisions.
   bool FindVerdict();
+  /// Has what won launch steps together where that is faster.
+  Status ChooseChains();
   /// Puts what won into the book, and, where it was `compared`, into the store: not what a limit of
   /// this call alone has shaped.
   Status Keep(bool compared);
   /// What the preferred plan came to: on the CPU alone where a device has failed.
   Result<planner::Decision> Preferred(const TunedSegment& segment) const;
 
-  const std::shared_ptr<const Model>& model_;
-  const TensorMap& inputs_;
-  const TuneModelOptions& options_;
+  const TuningTask task_;
   tuner::TuneOptions tune_;
-  tuner::Store& store_;
+  OutputJudge judge_{task_};
+  RunLessons lessons_{task_, tune_.measure};
+  ChainChoice chains_{task_};
   TuneModelResult result_;
   TriedPlan exact_plan_, default_, winner_;
   std::shared_ptr<Session> tuned_;
   std::shared_ptr<RecordedPlans> tuned_plans_;
-  std::shared_ptr<Session> chained_;  // on the winner's plan with chains; null: it has none
-  bool searched_chains_ = false;      // to the end
   StepTimes preferred_times_, tuned_times_;
-  RoundSamples samples_;
-  tuner::Calibrations lessons_;
-  TensorMap got_, exact_;
-  planner::PlanAccuracy preferred_accuracy_;
+  TensorMap got_;
   std::optional<Attempt> before_;
   int rounds_ = 0;
   int64_t measured_in_round_ = 0;

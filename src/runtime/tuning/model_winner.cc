@@ -21,13 +21,13 @@ Status ModelTuner::Keep(bool compared) {
   const bool single = result_.segments.size() == 1;
   for (size_t i = 0; i < judged.size(); ++i) {
     TunedSegment& segment = result_.segments[i];
-    if (compared) KeepSearch(tune_, judged[i], store_);
+    if (compared) KeepSearch(tune_, judged[i], task_.store);
     if (single) segment.decision.measured_us = result_.measured_us();
     const std::string text = planner::PrintDecision(*segment.graph, segment.decision);
     result_.book->Put({segment.key, text});
-    if (compared) KeepLearned(segment.key, segment.decision, text, store_);
+    if (compared) KeepLearned(segment.key, segment.decision, text, task_.store);
     if (compared && !result_.known)
-      KeepVerdict(segment.key, judged[i].decision, PlanText(judged[i]), result_.gate, store_);
+      KeepVerdict(segment.key, judged[i].decision, PlanText(judged[i]), result_.gate, task_.store);
   }
   if (!result_.gate.accepted) {
     winner_ = std::move(default_);
@@ -37,16 +37,27 @@ Status ModelTuner::Keep(bool compared) {
                .outputs = std::move(got_),
                .run = default_.run};
   }
-  result_.session = chained_ != nullptr ? chained_ : winner_.session;
+  result_.session = chains_.session() != nullptr ? chains_.session() : winner_.session;
   return OkStatus();
+}
+
+Status ModelTuner::ChooseChains() {
+  if (result_.segments.size() != 1 || tuned_->devices().beside_cpu().size() != 1) return OkStatus();
+  if (const Status may = MayTryChains(task_.options); !may.ok()) {
+    result_.no_chains = may.message();
+    return OkStatus();
+  }
+  const Status status = chains_.Choose(*tuned_, result_.segments[0]);
+  result_.chains = chains_.tried();
+  return status;
 }
 
 Result<planner::Decision> ModelTuner::Preferred(const TunedSegment& segment) const {
   if (default_.plans != nullptr) {
     if (const auto place = default_.plans->LastPlace(segment.key.graph)) {
-      if (place->limits.precision != options_.session.precision) {
+      if (place->limits.precision != task_.options.session.precision) {
         const Result<LearnedDecision> learned =
-            FindLearned(*segment.graph, place->devices, place->limits, store_);
+            FindLearned(*segment.graph, place->devices, place->limits, task_.store);
         if (learned.ok()) return learned->decision;
       }
       return planner::PreferredDecision(*segment.graph, place->devices, place->limits);
@@ -54,7 +65,7 @@ Result<planner::Decision> ModelTuner::Preferred(const TunedSegment& segment) con
   }
   if (result_.known) {
     const Result<LearnedDecision> learned =
-        FindLearned(*segment.graph, tuned_->devices(), tuned_->limits(), store_);
+        FindLearned(*segment.graph, tuned_->devices(), tuned_->limits(), task_.store);
     if (learned.ok()) return learned->decision;
   }
   return planner::PreferredDecision(*segment.graph, tuned_->devices(), tuned_->limits());
@@ -63,7 +74,7 @@ Result<planner::Decision> ModelTuner::Preferred(const TunedSegment& segment) con
 bool ModelTuner::FindVerdict() {
   for (const TunedSegment& segment : result_.segments) {
     const Result<tuner::GateResult> kept =
-        runtime::FindVerdict(segment.key, PlanText(segment), store_);
+        runtime::FindVerdict(segment.key, PlanText(segment), task_.store);
     if (!kept.ok()) return false;
     result_.gate = *kept;
   }

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "planner/planner.h"
+#include "tuner/measure/workbench.h"
 
 namespace fettle::runtime {
 namespace {
@@ -48,6 +49,14 @@ Result<StepTimes> WaitedTimes(const std::shared_ptr<const Model>& model, Session
     if (run > 0) times.Add(session->profile());  // the first one warms up
   }
   return times;
+}
+
+bool ShareCores(const DeviceSet& devices) {
+  const auto apart = [](const Device* device) {
+    const auto stream = device->NewStream({});
+    return !stream.ok() || tuner::WorksApart(**stream);
+  };
+  return !devices.beside_cpu().empty() && std::ranges::none_of(devices.beside_cpu(), apart);
 }
 
 double WaitedSeconds(const DefaultRun& run) {

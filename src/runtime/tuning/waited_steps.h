@@ -14,6 +14,9 @@ Result<StepTimes> WaitedTimes(const std::shared_ptr<const Model>& model, Session
                               const std::shared_ptr<RecordedPlans>& plans, const TensorMap& inputs,
                               int64_t deadline_ns);
 
+/// Whether all devices beside the CPU work on its cores, so that WaitedTimes are those of runs.
+bool ShareCores(const DeviceSet& devices);
+
 /// What WaitedTimes takes of the plans of a comparison, both about as long as `run`.
 double WaitedSeconds(const DefaultRun& run);
 
