@@ -68,6 +68,11 @@ State OutputState(const ir::Graph& group, const StateAssignment& states, size_t 
   return states.outputs[IndexOf(group.outputs, id)];
 }
 
+Status CheckFloat(DType dtype) {
+  if (dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16) return OkStatus();
+  return Unsupported("{} is not computed in fp32", DTypeName(dtype));
+}
+
 StateAssignment WidenedStates(const ir::Graph& group) {
   StateAssignment states = RowMajorStates(group);
   for (std::vector<State>* some : {&states.inputs, &states.outputs}) {

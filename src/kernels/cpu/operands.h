@@ -1,6 +1,7 @@
 // Operands of a single node at launch: bound by the caller, or constants packed row-major.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -28,6 +29,25 @@ class NodeOperands {
   std::vector<Source> inputs_, outputs_;
   std::vector<ir::ValueId> constants_;
 };
+
+/// A kernel of one node, whose constants are packed as they are.
+class NodeKernel : public PreparedKernel {
+ public:
+  explicit NodeKernel(const Problem& problem) : group_(problem.group), operands_(*problem.group) {}
+
+  std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
+
+ protected:
+  const ir::Graph& group() const { return *group_; }
+  const NodeOperands& operands() const { return operands_; }
+
+ private:
+  std::shared_ptr<const ir::Graph> group_;
+  NodeOperands operands_;
+};
+
+/// OK where kernels hold `dtype` as fp32: f32, f16 and bf16.
+Status CheckFloat(DType dtype);
 
 /// The state of operand `i` (an input, or an output) of the node: row-major, of its own type, where
 /// it is a constant.

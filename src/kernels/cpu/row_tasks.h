@@ -22,6 +22,16 @@ inline RowTasks TasksOfRows(int64_t rows, int64_t length) {
   return {each, (rows + each - 1) / each};
 }
 
+/// Calls rows(begin, end) for parts of [0, count), rows of `bytes` bytes each: 64 KiB to a task.
+template <typename F>
+void ForByteRows(CpuStream& stream, int64_t count, int64_t bytes, F&& rows) {
+  constexpr int64_t kTaskBytes = 64 << 10;
+  const int64_t per_task = std::max<int64_t>(1, kTaskBytes / std::max<int64_t>(1, bytes));
+  stream.ParallelFor((count + per_task - 1) / per_task, [&](int64_t task, int) {
+    rows(task * per_task, std::min(count, (task + 1) * per_task));
+  });
+}
+
 /// Calls block(offset of its first element, columns) for blocks of at most `most` columns of all
 /// rows; short ones some to a task.
 template <typename F>

@@ -19,15 +19,12 @@ struct Facts {
 /// Elements below which one lane turns them all.
 constexpr int64_t kFewElements = 16384;
 
-class Rotary final : public PreparedKernel {
+class Rotary final : public NodeKernel {
  public:
-  Rotary(const Problem& problem, const Facts& facts)
-      : group_(problem.group), operands_(*problem.group), f_(facts) {}
-
-  std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
+  Rotary(const Problem& problem, const Facts& facts) : NodeKernel(problem), f_(facts) {}
 
   Status Launch(const LaunchArgs& args) const override {
-    const int64_t first = *reinterpret_cast<const int64_t*>(operands_.input(args, 3));
+    const int64_t first = *reinterpret_cast<const int64_t*>(operands().input(args, 3));
     if (first < 0 || first > f_.positions - f_.length)
       return InvalidArgument("positions {} to {} lie outside the caches of {}", first,
                              first + f_.length - 1, f_.positions);
@@ -45,14 +42,14 @@ class Rotary final : public PreparedKernel {
   void Turn(const LaunchArgs& args, int64_t row, int64_t position) const {
     const int64_t size = f_.r.size, half = f_.r.rotated / 2;
     const auto at = [&](size_t input, int64_t offset) {
-      return reinterpret_cast<const float*>(operands_.input(args, input)) + offset;
+      return reinterpret_cast<const float*>(operands().input(args, input)) + offset;
     };
     const float* cosines = at(1, position * f_.cache_row);
     const float* sines = at(2, position * f_.cache_row);
     for (int64_t head = 0; head < f_.r.heads; ++head) {
       const int64_t offset = (row * f_.r.heads + head) * size;
       const float* x = at(0, offset);
-      float* y = reinterpret_cast<float*>(operands_.output(args, 0)) + offset;
+      float* y = reinterpret_cast<float*>(operands().output(args, 0)) + offset;
       const int64_t next = f_.r.interleaved ? 1 : half, step = f_.r.interleaved ? 2 : 1;
       for (int64_t i = 0; i < half; ++i) {
         const float a = x[i * step], b = x[i * step + next];
@@ -63,8 +60,6 @@ class Rotary final : public PreparedKernel {
     }
   }
 
-  std::shared_ptr<const ir::Graph> group_;
-  NodeOperands operands_;
   Facts f_;
 };
 

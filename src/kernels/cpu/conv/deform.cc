@@ -160,8 +160,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   for (ir::ValueId id : node.inputs) {
     if (id == ir::kAbsent) continue;
     const DType dtype = group.value(id).dtype;
-    if (dtype != DType::kF32 && dtype != DType::kF16 && dtype != DType::kBF16)
-      return Unsupported("{} is not computed in fp32", DTypeName(dtype));
+    RETURN_IF_ERROR(CheckFloat(dtype));
   }
   const Shape &x = *group.value(node.inputs[0]).shape, &w = *group.value(node.inputs[1]).shape;
   if (x.elements() == 0) return Unsupported("an input without elements");

@@ -66,17 +66,14 @@ struct Distances {
   bool root;
 };
 
-class DistanceRows final : public PreparedKernel {
+class DistanceRows final : public NodeKernel {
  public:
-  DistanceRows(const Problem& problem, const Distances& of)
-      : group_(problem.group), operands_(*problem.group), of_(of) {}
-
-  std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
+  DistanceRows(const Problem& problem, const Distances& of) : NodeKernel(problem), of_(of) {}
 
   Status Launch(const LaunchArgs& args) const override {
-    const auto* a = reinterpret_cast<const float*>(operands_.input(args, 0));
-    const auto* b = reinterpret_cast<const float*>(operands_.input(args, 1));
-    auto* y = reinterpret_cast<float*>(operands_.output(args, 0));
+    const auto* a = reinterpret_cast<const float*>(operands().input(args, 0));
+    const auto* b = reinterpret_cast<const float*>(operands().input(args, 1));
+    auto* y = reinterpret_cast<float*>(operands().output(args, 0));
     // A task is some of the others against one row.
     const int64_t part = std::max<int64_t>(kMacsPerTask / std::max<int64_t>(1, of_.length), 4);
     const int64_t parts = (of_.others + part - 1) / part;
@@ -92,8 +89,6 @@ class DistanceRows final : public PreparedKernel {
   }
 
  private:
-  std::shared_ptr<const ir::Graph> group_;
-  NodeOperands operands_;
   Distances of_;
 };
 

@@ -61,25 +61,22 @@ Result<GatherPlan> MakePlan(const Facts& facts, const ir::Graph& group,
 }
 
 /// Slices of long runs, each copied as a whole.
-class GatherSlices final : public PreparedKernel {
+class GatherSlices final : public NodeKernel {
  public:
   GatherSlices(const Problem& problem, const Facts& facts, GatherPlan plan)
-      : group_(problem.group),
-        operands_(*problem.group),
+      : NodeKernel(problem),
         plan_(std::move(plan)),
         size_(ByteSize(facts.dtype)),
         index_type_(facts.index_type),
         slice_(size_, plan_.slice, 0, 0),
         slice_bytes_(size_ * SliceElements(plan_)) {}
 
-  std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
-
   Status Launch(const LaunchArgs& args) const override {
-    const Indices indices{operands_.input(args, 1), index_type_};
+    const Indices indices{operands().input(args, 1), index_type_};
     if (slice_bytes_ == 0 || plan_.count == 0) return OkStatus();
     RETURN_IF_ERROR(CheckIndices(indices, plan_.count, plan_.extent));
-    const std::byte* src = operands_.input(args, 0);
-    std::byte* dst = operands_.output(args, 0);
+    const std::byte* src = operands().input(args, 0);
+    std::byte* dst = operands().output(args, 0);
     const int64_t per_task = std::max<int64_t>(1, kTaskBytes / slice_bytes_);
     const int64_t chunks = (plan_.count + per_task - 1) / per_task;
     const auto run = [&](int64_t task, int) {
@@ -95,8 +92,6 @@ class GatherSlices final : public PreparedKernel {
   }
 
  private:
-  std::shared_ptr<const ir::Graph> group_;
-  NodeOperands operands_;
   GatherPlan plan_;
   int64_t size_;
   DType index_type_;
@@ -106,16 +101,15 @@ class GatherSlices final : public PreparedKernel {
 
 /// Slices whose elements lie apart: lines of lookups, along the indices or along the last axis of
 /// the slice, whichever is longer.
-class GatherLookups final : public PreparedKernel {
+class GatherLookups final : public NodeKernel {
  public:
   GatherLookups(const Problem& problem, const Facts& facts, GatherPlan plan)
-      : group_(problem.group),
-        operands_(*problem.group),
+      : NodeKernel(problem),
         plan_(std::move(plan)),
         dtype_(facts.dtype),
         index_type_(facts.index_type) {
     if (plan_.src_step == 1 && plan_.dst_step == 1)
-      runs_ = LongRuns(*group_, plan_.extent, plan_.count);
+      runs_ = LongRuns(group(), plan_.extent, plan_.count);
     if (!plan_.slice.empty() && plan_.slice.back().extent > plan_.count) {
       line_ = plan_.slice.back();
       plan_.slice.pop_back();
@@ -123,14 +117,12 @@ class GatherLookups final : public PreparedKernel {
     rows_ = SliceElements(plan_);
   }
 
-  std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
-
   Status Launch(const LaunchArgs& args) const override {
-    const Indices indices{operands_.input(args, 1), index_type_};
+    const Indices indices{operands().input(args, 1), index_type_};
     if (rows_ == 0 || plan_.count == 0) return OkStatus();
     RETURN_IF_ERROR(CheckIndices(indices, plan_.count, plan_.extent));
-    const std::byte* src = operands_.input(args, 0);
-    std::byte* dst = operands_.output(args, 0);
+    const std::byte* src = operands().input(args, 0);
+    std::byte* dst = operands().output(args, 0);
     const int64_t row_bytes = StorageBytes(dtype_, plan_.count * line_.extent);
     const int64_t per_task = std::max<int64_t>(1, kTaskBytes / std::max<int64_t>(row_bytes, 1));
     const auto run = [&](int64_t task, int) {
@@ -192,8 +184,6 @@ class GatherLookups final : public PreparedKernel {
     }
   }
 
-  std::shared_ptr<const ir::Graph> group_;
-  NodeOperands operands_;
   GatherPlan plan_;             // its slice without the axis of a line
   CopyAxis line_{1, 0, 0};      // of one element: lines are along the indices
   std::vector<SliceRun> runs_;  // of constant indices

@@ -61,23 +61,20 @@ bool GatherLines(const ElementLines& lines, int64_t begin, int64_t end, const I*
   return ok;
 }
 
-class GatherElements final : public PreparedKernel {
+class GatherElements final : public NodeKernel {
  public:
   GatherElements(const Problem& problem, const ElementFacts& facts)
-      : group_(problem.group),
-        operands_(*problem.group),
+      : NodeKernel(problem),
         lines_(facts.data, facts.indices, facts.axis),
         count_(facts.indices.elements()),
         dtype_(facts.dtype),
         index_type_(facts.index_type) {}
 
-  std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
-
   Status Launch(const LaunchArgs& args) const override {
-    const Indices indices{operands_.input(args, 1), index_type_};
+    const Indices indices{operands().input(args, 1), index_type_};
     if (lines_.extent() == 0 || count_ == 0) return CheckIndices(indices, count_, lines_.extent());
-    const std::byte* src = operands_.input(args, 0);
-    std::byte* dst = operands_.output(args, 0);
+    const std::byte* src = operands().input(args, 0);
+    std::byte* dst = operands().output(args, 0);
     std::atomic<bool> ok = true;
     const int64_t per_task = std::max<int64_t>(1, lines_.parts() * kTaskElements / count_);
     static_cast<CpuStream&>(args.stream)
@@ -95,26 +92,22 @@ class GatherElements final : public PreparedKernel {
   }
 
  private:
-  std::shared_ptr<const ir::Graph> group_;
-  NodeOperands operands_;
   ElementLines lines_;
   int64_t count_;
   DType dtype_, index_type_;
 };
 
 /// Each tuple of indices names a contiguous slice of the data.
-class GatherTuples final : public PreparedKernel {
+class GatherTuples final : public NodeKernel {
  public:
   GatherTuples(const Problem& problem, const TupleFacts& facts)
-      : group_(problem.group), operands_(*problem.group), facts_(facts) {}
-
-  std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
+      : NodeKernel(problem), facts_(facts) {}
 
   Status Launch(const LaunchArgs& args) const override {
-    const Indices indices{operands_.input(args, 1), facts_.index_type};
+    const Indices indices{operands().input(args, 1), facts_.index_type};
     if (facts_.slice_bytes == 0) return OkStatus();
-    const std::byte* src = operands_.input(args, 0);
-    std::byte* dst = operands_.output(args, 0);
+    const std::byte* src = operands().input(args, 0);
+    std::byte* dst = operands().output(args, 0);
     std::atomic<bool> ok = true;
     const int64_t per_task =
         std::max<int64_t>(1, kTaskElements * 4 / std::max<int64_t>(facts_.slice_bytes, 1));
@@ -137,8 +130,6 @@ class GatherTuples final : public PreparedKernel {
   }
 
  private:
-  std::shared_ptr<const ir::Graph> group_;
-  NodeOperands operands_;
   TupleFacts facts_;
 };
 

@@ -41,33 +41,30 @@ struct TupleFacts : Facts {
   std::shared_ptr<const Constant> constant;  // the indices; null: read at launch
 };
 
-class Scatter : public PreparedKernel {
+class Scatter : public NodeKernel {
  public:
   Scatter(const Problem& problem, const Facts& facts)
-      : group_(problem.group),
-        operands_(*problem.group),
+      : NodeKernel(problem),
         data_(facts.data),
         indices_(facts.indices),
         dtype_(facts.dtype),
         index_type_(facts.index_type),
         reduction_(facts.reduction) {}
 
-  std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
-
   std::vector<Alias> aliases() const override {
-    const ir::ValueId data = group_->nodes()[0].inputs[0];
-    for (size_t i = 0; i < group_->inputs.size(); ++i) {
-      if (group_->inputs[i] == data) return {{.output = 0, .input = static_cast<int>(i)}};
+    const ir::ValueId data = group().nodes()[0].inputs[0];
+    for (size_t i = 0; i < group().inputs.size(); ++i) {
+      if (group().inputs[i] == data) return {{.output = 0, .input = static_cast<int>(i)}};
     }
     return {};
   }
 
   Status Launch(const LaunchArgs& args) const override {
-    const Indices indices{operands_.input(args, 1), index_type_};
-    std::byte* dst = operands_.output(args, 0);
-    CopyData(operands_.input(args, 0), dst, StorageBytes(dtype_, data_.elements()),
+    const Indices indices{operands().input(args, 1), index_type_};
+    std::byte* dst = operands().output(args, 0);
+    CopyData(operands().input(args, 0), dst, StorageBytes(dtype_, data_.elements()),
              static_cast<CpuStream&>(args.stream));
-    return Update(indices, operands_.input(args, 2), dst);
+    return Update(indices, operands().input(args, 2), dst);
   }
 
  protected:
@@ -75,8 +72,6 @@ class Scatter : public PreparedKernel {
   /// index is out of range; some updates may be there then.
   virtual Status Update(const Indices& indices, const std::byte* updates, std::byte* dst) const = 0;
 
-  std::shared_ptr<const ir::Graph> group_;
-  NodeOperands operands_;
   Shape data_, indices_;
   DType dtype_, index_type_;
   ops::Reduction reduction_;

@@ -4,13 +4,12 @@
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/operands.h"
+#include "kernels/cpu/row_tasks.h"
 #include "kernels/family.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {
 namespace {
-
-constexpr int64_t kTaskBytes = 64 << 10;
 
 /// The output as [rows, columns]: matrices of `height` rows one behind the other. Range is one row.
 struct Facts {
@@ -20,33 +19,24 @@ struct Facts {
   int64_t diagonal = 0;  // of EyeLike
 };
 
-class Generate : public PreparedKernel {
+class Generate : public NodeKernel {
  public:
-  Generate(const Problem& problem, const Facts& facts)
-      : group_(problem.group), operands_(*problem.group), facts_(facts) {}
-
-  std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
+  Generate(const Problem& problem, const Facts& facts) : NodeKernel(problem), facts_(facts) {}
 
  protected:
   int64_t size() const { return ByteSize(facts_.dtype); }
   const Facts& facts() const { return facts_; }
-  const NodeOperands& operands() const { return operands_; }
 
   /// Calls row(r) for every row, some in each task.
   template <typename F>
   void ForRows(const LaunchArgs& args, F&& row) const {
-    const int64_t bytes = std::max<int64_t>(1, facts_.columns * size());
-    const int64_t per_task = std::max<int64_t>(1, kTaskBytes / bytes);
-    const auto run = [&](int64_t task, int) {
-      const int64_t end = std::min(facts_.rows, (task + 1) * per_task);
-      for (int64_t r = task * per_task; r < end; ++r) row(r);
-    };
-    static_cast<CpuStream&>(args.stream).ParallelFor((facts_.rows + per_task - 1) / per_task, run);
+    ForByteRows(static_cast<CpuStream&>(args.stream), facts_.rows, facts_.columns * size(),
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t r = begin; r < end; ++r) row(r);
+                });
   }
 
  private:
-  std::shared_ptr<const ir::Graph> group_;
-  NodeOperands operands_;
   Facts facts_;
 };
 
@@ -127,14 +117,12 @@ class Range final : public Generate {
              std::byte* out) const {
     const auto first = static_cast<W>(*reinterpret_cast<const T*>(start));
     const auto step = static_cast<W>(*reinterpret_cast<const T*>(delta));
-    constexpr int64_t kEach = kTaskBytes / static_cast<int64_t>(sizeof(T));
     T* y = reinterpret_cast<T*>(out);
-    const auto run = [&](int64_t task, int) {
-      const int64_t end = std::min(facts().columns, (task + 1) * kEach);
-      for (int64_t i = task * kEach; i < end; ++i)
-        y[i] = static_cast<T>(first + static_cast<W>(i) * step);
-    };
-    static_cast<CpuStream&>(args.stream).ParallelFor((facts().columns + kEach - 1) / kEach, run);
+    ForByteRows(static_cast<CpuStream&>(args.stream), facts().columns, size(),
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t i = begin; i < end; ++i)
+                    y[i] = static_cast<T>(first + static_cast<W>(i) * step);
+                });
   }
 };
 

@@ -93,8 +93,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
     return Unsupported("computes AffineGrid only");
   const ir::Node& node = group.nodes()[0];
   const DType dtype = group.value(node.inputs[0]).dtype;
-  if (dtype != DType::kF32 && dtype != DType::kF16 && dtype != DType::kBF16)
-    return Unsupported("{} is not computed in fp32", DTypeName(dtype));
+  RETURN_IF_ERROR(CheckFloat(dtype));
   return Facts{*group.value(node.outputs[0]).shape, node.attributes.Int("align_corners", 0) != 0};
 }
 

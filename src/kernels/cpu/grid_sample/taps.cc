@@ -46,23 +46,20 @@ Result<Images> SplitBatch(const Shape& shape, const Layout& layout) {
   return images;
 }
 
-class GridSampleTaps final : public PreparedKernel {
+class GridSampleTaps final : public NodeKernel {
  public:
   GridSampleTaps(const Problem& problem, const Facts& facts, const Images& images)
-      : group_(problem.group),
-        operands_(*problem.group),
+      : NodeKernel(problem),
         map_(facts.map),
         batch_(facts.batch),
         points_(facts.points),
         images_(images),
         pads_(facts.y, problem.states.outputs[0].layout, sizeof(float)) {}
 
-  std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
-
   Status Launch(const LaunchArgs& args) const override {
-    const auto* x = reinterpret_cast<const float*>(operands_.input(args, 0));
-    const auto* grid = reinterpret_cast<const float*>(operands_.input(args, 1));
-    auto* y = reinterpret_cast<float*>(operands_.output(args, 0));
+    const auto* x = reinterpret_cast<const float*>(operands().input(args, 0));
+    const auto* grid = reinterpret_cast<const float*>(operands().input(args, 1));
+    auto* y = reinterpret_cast<float*>(operands().output(args, 0));
     const int taps = map_.taps();
     const int64_t per_block = BlockPoints(taps);
     const int64_t blocks = (points_ + per_block - 1) / per_block;
@@ -84,8 +81,6 @@ class GridSampleTaps final : public PreparedKernel {
   }
 
  private:
-  std::shared_ptr<const ir::Graph> group_;
-  NodeOperands operands_;
   SampleMap map_;
   int64_t batch_, points_;
   Images images_;

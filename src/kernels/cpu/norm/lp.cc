@@ -69,8 +69,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
     return Unsupported("computes LpNormalization only");
   const ir::Node& node = group.nodes()[0];
   const ir::Value& x = group.value(node.inputs[0]);
-  if (x.dtype != DType::kF32 && x.dtype != DType::kF16 && x.dtype != DType::kBF16)
-    return Unsupported("{} is not computed in fp32", DTypeName(x.dtype));
+  RETURN_IF_ERROR(CheckFloat(x.dtype));
   if (x.is_constant()) return Unsupported("the operand is constant");
   ASSIGN_OR_RETURN(const ops::NormGroups groups, ops::ReadNormGroups(node, *x.shape));
   ASSIGN_OR_RETURN(const RowExtents extents, SplitRows(*x.shape, Layout::RowMajor(), groups.mask));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/operands.h"
+
 namespace fettle::kernels {
 
 VectorOperand::VectorOperand(const ir::Graph& group, ir::ValueId id, const Shape& shape,
@@ -54,8 +56,7 @@ Status CheckNormNode(const ir::Graph& group) {
   for (ir::ValueId id : node.inputs) {
     if (id == ir::kAbsent) continue;
     const DType dtype = group.value(id).dtype;
-    if (dtype != DType::kF32 && dtype != DType::kF16 && dtype != DType::kBF16)
-      return Unsupported("{} is not computed in fp32", DTypeName(dtype));
+    RETURN_IF_ERROR(CheckFloat(dtype));
   }
   return OkStatus();
 }

@@ -53,17 +53,15 @@ void Raise(const float* x, int64_t n, float* y) {
   for (int64_t i = 0; i < n; ++i) y[i] = y[i] < x[i] ? x[i] : y[i];
 }
 
-class Roi final : public PreparedKernel {
+class Roi final : public NodeKernel {
  public:
   Roi(const Problem& problem, const Facts& facts)
-      : group_(problem.group),
-        operands_(*problem.group),
+      : NodeKernel(problem),
         facts_(facts),
         lanes_(problem.threads),
         channels_(facts.x[1]),
         row_major_(problem.states.outputs[0].layout.IsRowMajor()) {}
 
-  std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
   int64_t workspace_bytes() const override { return lanes_ * LaneBytes(); }
 
   Status Launch(const LaunchArgs& args) const override {
@@ -84,15 +82,15 @@ class Roi final : public PreparedKernel {
  private:
   int64_t LaneBytes() const { return (channels_ * 4 + 63) / 64 * 64; }
   const float* Corners(const LaunchArgs& args, int64_t k) const {
-    return reinterpret_cast<const float*>(operands_.input(args, 1)) + k * (facts_.aligns ? 4 : 5);
+    return reinterpret_cast<const float*>(operands().input(args, 1)) + k * (facts_.aligns ? 4 : 5);
   }
   /// The picture of a region.
   int64_t Picture(const LaunchArgs& args, int64_t k) const {
     if (!facts_.aligns) return static_cast<int64_t>(Corners(args, k)[0]);
-    return Indices{operands_.input(args, 2), facts_.index_type}[k];
+    return Indices{operands().input(args, 2), facts_.index_type}[k];
   }
   const float* Pixels(const LaunchArgs& args, int64_t k) const {
-    return reinterpret_cast<const float*>(operands_.input(args, 0)) +
+    return reinterpret_cast<const float*>(operands().input(args, 0)) +
            Picture(args, k) * facts_.x[2] * facts_.x[3] * channels_;
   }
 
@@ -188,7 +186,7 @@ class Roi final : public PreparedKernel {
 
   void Store(const LaunchArgs& args, const float* cell, int64_t k, int64_t row,
              int64_t column) const {
-    auto* y = reinterpret_cast<float*>(operands_.output(args, 0));
+    auto* y = reinterpret_cast<float*>(operands().output(args, 0));
     const int64_t cells = facts_.y[2] * facts_.y[3], at = row * facts_.y[3] + column;
     if (!row_major_) {
       std::copy_n(cell, channels_, y + (k * cells + at) * channels_);
@@ -197,8 +195,6 @@ class Roi final : public PreparedKernel {
     for (int64_t c = 0; c < channels_; ++c) y[(k * channels_ + c) * cells + at] = cell[c];
   }
 
-  std::shared_ptr<const ir::Graph> group_;
-  NodeOperands operands_;
   Facts facts_;
   int64_t lanes_, channels_;
   bool row_major_;

@@ -21,21 +21,16 @@ struct Facts {
   DType dtype;
 };
 
-class Unpool final : public PreparedKernel {
+class Unpool final : public NodeKernel {
  public:
   Unpool(const Problem& problem, const Facts& facts)
-      : group_(problem.group),
-        operands_(*problem.group),
-        facts_(facts),
-        strides_(RowMajorStrides(facts.y)) {}
-
-  std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
+      : NodeKernel(problem), facts_(facts), strides_(RowMajorStrides(facts.y)) {}
 
   /// Elements are put in order, whatever the threads: of equal indices the last one counts.
   Status Launch(const LaunchArgs& args) const override {
-    const std::byte* x = operands_.input(args, 0);
-    const auto* indices = reinterpret_cast<const int64_t*>(operands_.input(args, 1));
-    std::byte* y = operands_.output(args, 0);
+    const std::byte* x = operands().input(args, 0);
+    const auto* indices = reinterpret_cast<const int64_t*>(operands().input(args, 1));
+    std::byte* y = operands().output(args, 0);
     const int64_t bytes = facts_.y.elements() * ByteSize(facts_.dtype);
     static_cast<CpuStream&>(args.stream)
         .ParallelFor((bytes + kTaskBytes - 1) / kTaskBytes, [&](int64_t task, int) {
@@ -69,8 +64,6 @@ class Unpool final : public PreparedKernel {
     return at;
   }
 
-  std::shared_ptr<const ir::Graph> group_;
-  NodeOperands operands_;
   Facts facts_;
   Dims strides_;
 };

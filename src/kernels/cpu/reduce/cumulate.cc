@@ -18,17 +18,14 @@ struct Facts {
   bool product, exclusive, reverse;
 };
 
-class Cumulate final : public PreparedKernel {
+class Cumulate final : public NodeKernel {
  public:
-  Cumulate(const Problem& problem, const Facts& facts)
-      : group_(problem.group), operands_(*problem.group), facts_(facts) {
+  Cumulate(const Problem& problem, const Facts& facts) : NodeKernel(problem), facts_(facts) {
     axis_type_ = problem.group->value(problem.node().inputs[1]).dtype;
   }
 
-  std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
-
   Status Launch(const LaunchArgs& args) const override {
-    const HostView value{const_cast<std::byte*>(operands_.input(args, 1)), axis_type_, {}, {}};
+    const HostView value{const_cast<std::byte*>(operands().input(args, 1)), axis_type_, {}, {}};
     const std::optional<int> axis = NormaliseAxis(value.GetInt(0), facts_.x.rank());
     if (!axis) return InvalidArgument("axis {} is out of range", value.GetInt(0));
     switch (facts_.storage) {
@@ -44,8 +41,8 @@ class Cumulate final : public PreparedKernel {
  private:
   template <typename T, typename W>
   void Run(const LaunchArgs& args, int axis) const {
-    const T* x = reinterpret_cast<const T*>(operands_.input(args, 0));
-    T* y = reinterpret_cast<T*>(operands_.output(args, 0));
+    const T* x = reinterpret_cast<const T*>(operands().input(args, 0));
+    T* y = reinterpret_cast<T*>(operands().output(args, 0));
     const RowExtents extents{facts_.x.Count(0, axis), facts_.x[axis],
                              facts_.x.Count(axis + 1, facts_.x.rank())};
     ForColumns(static_cast<CpuStream&>(args.stream), extents, kColumns,
@@ -96,8 +93,6 @@ class Cumulate final : public PreparedKernel {
     }
   }
 
-  std::shared_ptr<const ir::Graph> group_;
-  NodeOperands operands_;
   Facts facts_;
   DType axis_type_;
 };

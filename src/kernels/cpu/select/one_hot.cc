@@ -18,16 +18,13 @@ struct Classes {
   DType dtype, index_type;
 };
 
-class OneHot final : public PreparedKernel {
+class OneHot final : public NodeKernel {
  public:
-  OneHot(const Problem& problem, const Classes& classes)
-      : group_(problem.group), operands_(*problem.group), classes_(classes) {}
-
-  std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
+  OneHot(const Problem& problem, const Classes& classes) : NodeKernel(problem), classes_(classes) {}
 
   Status Launch(const LaunchArgs& args) const override {
-    const std::byte *indices = operands_.input(args, 0), *values = operands_.input(args, 2);
-    std::byte* dst = operands_.output(args, 0);
+    const std::byte *indices = operands().input(args, 0), *values = operands().input(args, 2);
+    std::byte* dst = operands().output(args, 0);
     const int64_t block = classes_.depth * classes_.inner;
     if (block == 0) return OkStatus();
     const int64_t per_task = std::max<int64_t>(1, kTaskElements / block);
@@ -63,8 +60,6 @@ class OneHot final : public PreparedKernel {
     }
   }
 
-  std::shared_ptr<const ir::Graph> group_;
-  NodeOperands operands_;
   Classes classes_;
 };
 

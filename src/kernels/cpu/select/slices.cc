@@ -6,13 +6,12 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/gather/indices.h"
 #include "kernels/cpu/operands.h"
+#include "kernels/cpu/row_tasks.h"
 #include "kernels/family.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {
 namespace {
-
-constexpr int64_t kTaskBytes = 64 << 10;
 
 /// Output and input as [outer, extent, slice]: slices are picked along the middle axis. The number
 /// of outer slices that share a length or a first index, `per_entry`.
@@ -36,30 +35,14 @@ void CopySlice(const std::byte* from, int64_t bytes, std::byte* to) {
   }
 }
 
-class Slices : public PreparedKernel {
+class Slices : public NodeKernel {
  public:
-  Slices(const Problem& problem, const Facts& facts)
-      : group_(problem.group), operands_(*problem.group), facts_(facts) {}
-
-  std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
+  Slices(const Problem& problem, const Facts& facts) : NodeKernel(problem), facts_(facts) {}
 
  protected:
   const Facts& facts() const { return facts_; }
-  const NodeOperands& operands() const { return operands_; }
-
-  /// Calls rows(begin, end) for parts of [0, count), rows of `bytes` bytes each.
-  template <typename F>
-  static void ForParts(const LaunchArgs& args, int64_t count, int64_t bytes, F&& rows) {
-    const int64_t per_task = std::max<int64_t>(1, kTaskBytes / std::max<int64_t>(1, bytes));
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor((count + per_task - 1) / per_task, [&](int64_t task, int) {
-          rows(task * per_task, std::min(count, (task + 1) * per_task));
-        });
-  }
 
  private:
-  std::shared_ptr<const ir::Graph> group_;
-  NodeOperands operands_;
   Facts facts_;
 };
 
@@ -85,16 +68,18 @@ class Compress final : public Slices {
     }
     if (count != wanted)
       return InvalidArgument("the condition changed after the shape was inferred");
-    ForParts(args, facts().outer * wanted, slice, [&](int64_t begin, int64_t end) {
-      int64_t outer = begin / wanted, at = begin % wanted;
-      for (int64_t i = begin; i < end; ++i) {
-        CopySlice(x + (outer * facts().x_extent + kept[at]) * slice, slice, y + i * slice);
-        if (++at == wanted) {
-          at = 0;
-          ++outer;
-        }
-      }
-    });
+    ForByteRows(static_cast<CpuStream&>(args.stream), facts().outer * wanted, slice,
+                [&](int64_t begin, int64_t end) {
+                  int64_t outer = begin / wanted, at = begin % wanted;
+                  for (int64_t i = begin; i < end; ++i) {
+                    CopySlice(x + (outer * facts().x_extent + kept[at]) * slice, slice,
+                              y + i * slice);
+                    if (++at == wanted) {
+                      at = 0;
+                      ++outer;
+                    }
+                  }
+                });
     return OkStatus();
   }
 
@@ -116,16 +101,17 @@ class ReverseSequence final : public Slices {
       if (lengths[i] < 0 || lengths[i] > extent)
         return InvalidArgument("sequence length {} is out of range", lengths[i]);
     }
-    ForParts(args, facts().outer * extent, lanes * slice, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t outer = i / extent, t = i % extent;
-        for (int64_t l = 0; l < lanes; ++l) {
-          const int64_t length = lengths[outer * lanes + l];
-          const int64_t from = outer * extent + (t < length ? length - 1 - t : t);
-          CopySlice(x + (from * lanes + l) * slice, slice, y + (i * lanes + l) * slice);
-        }
-      }
-    });
+    ForByteRows(static_cast<CpuStream&>(args.stream), facts().outer * extent, lanes * slice,
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t i = begin; i < end; ++i) {
+                    const int64_t outer = i / extent, t = i % extent;
+                    for (int64_t l = 0; l < lanes; ++l) {
+                      const int64_t length = lengths[outer * lanes + l];
+                      const int64_t from = outer * extent + (t < length ? length - 1 - t : t);
+                      CopySlice(x + (from * lanes + l) * slice, slice, y + (i * lanes + l) * slice);
+                    }
+                  }
+                });
     return OkStatus();
   }
 };
@@ -152,17 +138,18 @@ class TensorScatter final : public Slices {
         return InvalidArgument("write index {} is out of range", start);
     }
     const int64_t bytes = (cache == y ? length : extent) * slice;
-    ForParts(args, facts().outer, bytes, [&](int64_t begin, int64_t end) {
-      for (int64_t o = begin; o < end; ++o) {
-        const int64_t start = start_of(o / facts().per_entry);
-        std::byte* to = y + o * extent * slice;
-        const std::byte* from = update + o * length * slice;
-        if (cache != y) std::memcpy(to, cache + o * extent * slice, extent * slice);
-        const int64_t straight = std::min(length, extent - start);
-        std::memcpy(to + start * slice, from, straight * slice);
-        std::memcpy(to, from + straight * slice, (length - straight) * slice);
-      }
-    });
+    ForByteRows(static_cast<CpuStream&>(args.stream), facts().outer, bytes,
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t o = begin; o < end; ++o) {
+                    const int64_t start = start_of(o / facts().per_entry);
+                    std::byte* to = y + o * extent * slice;
+                    const std::byte* from = update + o * length * slice;
+                    if (cache != y) std::memcpy(to, cache + o * extent * slice, extent * slice);
+                    const int64_t straight = std::min(length, extent - start);
+                    std::memcpy(to + start * slice, from, straight * slice);
+                    std::memcpy(to, from + straight * slice, (length - straight) * slice);
+                  }
+                });
     return OkStatus();
   }
 };

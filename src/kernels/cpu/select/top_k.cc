@@ -89,11 +89,10 @@ struct Kept {
   }
 };
 
-class TopK final : public PreparedKernel {
+class TopK final : public NodeKernel {
  public:
   TopK(const Problem& problem, const Selection& selection)
-      : group_(problem.group),
-        operands_(*problem.group),
+      : NodeKernel(problem),
         threads_(problem.threads),
         of_(selection),
         order_(selection.dtype, selection.largest),
@@ -102,7 +101,6 @@ class TopK final : public PreparedKernel {
         units_per_task_(
             std::max<int64_t>(1, kKeysAtOnce / std::max<int64_t>(1, of_.extent * columns_))) {}
 
-  std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
   int64_t workspace_bytes() const override { return threads_ * LaneBytes(); }
 
   Status Launch(const LaunchArgs& args) const override {
@@ -135,7 +133,7 @@ class TopK final : public PreparedKernel {
   void RunColumns(const LaunchArgs& args, int64_t outer, int64_t block, std::byte* scratch) const {
     const int64_t first = block * columns_, count = std::min(columns_, of_.inner - first);
     const int64_t at = outer * of_.extent * of_.inner + first, most = CountKept(of_);
-    const std::byte* x = operands_.input(args, 0) + at * order_.bytes;
+    const std::byte* x = operands().input(args, 0) + at * order_.bytes;
     auto* keys = reinterpret_cast<Key*>(scratch);
     Kept<Key, Entry> kept[kKeyColumns];
     Key limits[kKeyColumns];
@@ -181,8 +179,8 @@ class TopK final : public PreparedKernel {
   void Write(const LaunchArgs& args, const Entry* entries, const std::byte* x, int64_t outer,
              int64_t column, int64_t c) const {
     const U* from = reinterpret_cast<const U*>(x) + c;
-    U* values = reinterpret_cast<U*>(operands_.output(args, 0));
-    auto* indices = reinterpret_cast<int64_t*>(operands_.output(args, 1));
+    U* values = reinterpret_cast<U*>(operands().output(args, 0));
+    auto* indices = reinterpret_cast<int64_t*>(operands().output(args, 1));
     const int64_t to = outer * of_.k * of_.inner + column;
     for (int64_t i = 0; i < of_.k; ++i) {
       const int64_t position = PositionOf(entries[i]);
@@ -191,8 +189,6 @@ class TopK final : public PreparedKernel {
     }
   }
 
-  std::shared_ptr<const ir::Graph> group_;
-  NodeOperands operands_;
   int64_t threads_;
   Selection of_;
   KeyOrder order_;

@@ -60,8 +60,7 @@ Result<RowExtents> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || group.nodes()[0].op != "Hardmax"_op)
     return Unsupported("computes Hardmax only");
   const ir::Value& x = group.value(group.nodes()[0].inputs[0]);
-  if (x.dtype != DType::kF32 && x.dtype != DType::kF16 && x.dtype != DType::kBF16)
-    return Unsupported("{} is not computed in fp32", DTypeName(x.dtype));
+  RETURN_IF_ERROR(CheckFloat(x.dtype));
   if (x.is_constant()) return Unsupported("the operand is constant");
   ASSIGN_OR_RETURN(const ops::AxisMask mask, ops::SoftmaxAxes(group.nodes()[0], x.shape->rank()));
   ASSIGN_OR_RETURN(const RowExtents extents, SplitRows(*x.shape, Layout::RowMajor(), mask));

@@ -5,6 +5,7 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
+#include "kernels/cpu/operands.h"
 #include "kernels/cpu/row_tasks.h"
 #include "kernels/cpu/softmax/rows.h"
 #include "kernels/family.h"
@@ -90,8 +91,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (node.op != "Softmax"_op && node.op != "LogSoftmax"_op)
     return Unsupported("computes Softmax only");
   const ir::Value& x = group.value(group.inputs[0]);
-  if (x.dtype != DType::kF32 && x.dtype != DType::kF16 && x.dtype != DType::kBF16)
-    return Unsupported("{} is not computed in fp32", DTypeName(x.dtype));
+  RETURN_IF_ERROR(CheckFloat(x.dtype));
   ASSIGN_OR_RETURN(ops::AxisMask mask, ops::SoftmaxAxes(node, x.shape->rank()));
   const SoftmaxForm form = node.op == "LogSoftmax"_op ? SoftmaxForm::kLogarithm
                            : ops::NanToZero(node)     ? SoftmaxForm::kNanToZero
