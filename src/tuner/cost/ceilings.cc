@@ -10,11 +10,17 @@
 namespace fettle::tuner {
 namespace {
 
-constexpr std::string_view kNames[] = {
-    "fp32 fma",  "fp16 fma",  "bf16 dot",    "int8 dot",    "int8 max",    "bit dot",
-    "f16 mma",   "int8 mma",  "tf32 mma",    "L1 read",     "L1 copy",     "L1 update",
-    "L2 read",   "L2 copy",   "L2 update",   "L3 read",     "L3 copy",     "L3 update",
-    "DRAM read", "DRAM copy", "DRAM update", "cached read", "global read", "launch us"};
+/// What bounds are made of, and what of it a device does in the time of one fp32 operation at best.
+struct KnownCeiling {
+  std::string_view name;
+  double factor = 1;
+};
+constexpr KnownCeiling kKnownCeilings[] = {
+    {"fp32 fma"},     {"fp16 fma", 2}, {"bf16 dot"},     {"int8 dot", 8}, {"int8 max", 8},
+    {"bit dot", 128}, {"f16 mma", 16}, {"int8 mma", 32}, {"tf32 mma", 8}, {"L1 read"},
+    {"L1 copy"},      {"L1 update"},   {"L2 read"},      {"L2 copy"},     {"L2 update"},
+    {"L3 read"},      {"L3 copy"},     {"L3 update"},    {"DRAM read"},   {"DRAM copy"},
+    {"DRAM update"},  {"cached read"}, {"global read"},  {"launch us"}};
 /// Without one of these a device was not probed for bounds.
 constexpr std::string_view kNeeded[] = {"fp32 fma", "DRAM copy"};
 constexpr std::string_view kNeededBesideCpu[] = {"fp32 fma", "cached read", "launch us"};
@@ -36,13 +42,8 @@ Result<std::vector<kernels::Ceiling>> ProbeForBounds(const Device& device,
 }  // namespace
 
 double UnmeasuredFactor(std::string_view ceiling) {
-  constexpr struct {
-    std::string_view ceiling;
-    double factor;
-  } kFactors[] = {{"int8 dot", 8}, {"int8 max", 8}, {"f16 mma", 16}, {"int8 mma", 32},
-                  {"tf32 mma", 8}, {"fp16 fma", 2}, {"bit dot", 128}};
-  for (const auto& row : kFactors)
-    if (row.ceiling == ceiling) return row.factor;
+  for (const KnownCeiling& row : kKnownCeilings)
+    if (row.name == ceiling) return row.factor;
   return 1;
 }
 
@@ -75,10 +76,10 @@ void KeepCeilings(std::span<const kernels::Ceiling> ceilings, const Device& devi
 Ceilings LoadCeilings(const Device& device, Store& store, int threads,
                       const std::atomic<bool>* cancelled) {
   Ceilings ceilings;
-  for (const std::string_view name : kNames) {
-    LoadKept(std::string(name), device, store, ceilings);
+  for (const KnownCeiling& known : kKnownCeilings) {
+    LoadKept(std::string(known.name), device, store, ceilings);
     if (threads > 1 && device.kind() == DeviceKind::kCpu)
-      LoadKept(fmt::format("{}, {} cores", name, threads), device, store, ceilings);
+      LoadKept(fmt::format("{}, {} cores", known.name, threads), device, store, ceilings);
   }
   const std::span<const std::string_view> needed =
       device.kind() == DeviceKind::kCpu ? std::span<const std::string_view>(kNeeded)
