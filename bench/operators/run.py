@@ -6,7 +6,8 @@
 Makes a network of one node for each row of rows.py (0.1 to 10 M elements), binds its operands, and lets Fettle and ONNX
 Runtime run it in turns. Prints the rows worst first: the least milliseconds of each, ONNX Runtime's time over Fettle's (over
 1: Fettle is faster), and the step that takes Fettle most. --only picks rows by "OPERATOR CASE", --below hides the faster ones,
---table writes all as a TSV; --random takes COUNT rows of random_rows.py instead, of the seed N. Rows that one of the two refuses are named at the end. Needs numpy, onnx, onnxruntime and
+--table writes all as a TSV; --random takes COUNT rows of random_rows.py instead, of the seed N. Rows that one
+of the two refuses are named at the end. Needs numpy, onnx, onnxruntime and
 build/release/lib/libfettle.so.
 """
 
