@@ -138,13 +138,14 @@ Result<std::vector<StateAssignment>> CachedStates(const ir::Graph& group, const 
             i < node.outputs.size() ? at(group.outputs, node.outputs[i]) : states.outputs.size();
         const bool is_half =
             past < states.inputs.size() && group.value(group.inputs[past]).dtype == DType::kF16;
+        // Keys of floats are read as their cache stores them, which floats do not show.
+        const bool keeps = is_half && (halves || group.value(node.inputs[i]).dtype == DType::kF32);
         if (past < states.inputs.size()) {
-          if (halves && is_half) states.inputs[past].storage = DType::kF16;
+          if (keeps) states.inputs[past].storage = DType::kF16;
           states.inputs[past].external =
               external && states.inputs[past].storage == group.value(group.inputs[past]).dtype;
         }
-        if (present < states.outputs.size() && halves && is_half)
-          states.outputs[present].storage = DType::kF16;
+        if (present < states.outputs.size() && keeps) states.outputs[present].storage = DType::kF16;
       }
       if (std::find(listed.begin(), listed.end(), states) == listed.end())
         listed.push_back(std::move(states));
