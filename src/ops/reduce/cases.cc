@@ -191,6 +191,20 @@ std::span<const Case> ReduceCases() {
       {"reduce.sum_square",
        "input %x: f32[2x3x37]\nconst %a: i64[2] = 1 2\n%y = ReduceSumSquare(%x, %a)\n"
        "output %y\n"},
+      {"reduce.min_u8_apart",
+       "input %x: u8[5x40x9] = noise(0, 255)\nconst %a: i64[2] = 0 2\n"
+       "%y = ReduceMin(%x, %a)\noutput %y\n"},
+      {"reduce.few_columns_max_i8",
+       "input %x: i8[3x401x5] = noise(-128, 127)\nconst %a: i64[1] = 1\n"
+       "%y = ReduceMax(%x, %a)\noutput %y\n"},
+      {"reduce.few_columns_min_i64",
+       "input %x: i64[2x333x7] = noise(-900, 900)\nconst %a: i64[1] = 1\n"
+       "%y = ReduceMin(%x, %a)\noutput %y\n"},
+      {"reduce.few_columns_f64",
+       "input %x: f64[1x2001x2]\nconst %a: i64[1] = 1\n%y = ReduceL1(%x, %a)\noutput %y\n"},
+      {"reduce.long_row_min_i8",
+       "input %x: i8[7x777] = noise(-128, 127)\nconst %a: i64[1] = 1\n"
+       "%y = ReduceMin(%x, %a)\noutput %y\n"},
   };
   return kCases;
 }

@@ -1,12 +1,13 @@
 // cpu.gather: slices of the data, one per index, copied by strides in row-major or channels-last.
 #include <algorithm>
+#include <cstring>
+#include <functional>
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/gather/indices.h"
-#include "kernels/cpu/move/strided_copy.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
-#include "ops/element_access.h"
+#include "kernels/move/copy_axis.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {
@@ -21,11 +22,14 @@ struct Facts {
   DType dtype, index_type;
 };
 
-/// How the slice of one index is copied, and how far the slices lie apart.
-struct GatherPlan {
+/// How the slice of one index is copied, and how far the slices lie apart; strides in elements.
+struct GatherSteps {
   int64_t extent = 0, src_step = 0;  // of the gathered axis
   int64_t count = 0, dst_step = 0;   // of the indices
-  std::vector<CopyAxis> slice;
+};
+struct GatherPlan : GatherSteps {
+  std::vector<CopyAxis> slice;  // outermost first in the output; none of one element
+  int64_t element_bytes = 0;
 };
 
 int64_t SliceElements(const GatherPlan& plan) {
@@ -34,20 +38,68 @@ int64_t SliceElements(const GatherPlan& plan) {
   return elements;
 }
 
+/// Calls f<U>() with U an element of `bytes` bytes: 1, 2, 4 or 8.
+template <typename F>
+void WithElement(int64_t bytes, F&& f) {
+  switch (bytes) {
+    case 1: return f.template operator()<uint8_t>();
+    case 2: return f.template operator()<uint16_t>();
+    case 4: return f.template operator()<uint32_t>();
+    default: return f.template operator()<uint64_t>();
+  }
+}
+
+/// Orders the axes of the slice by the output, and joins those that run on in both tensors.
+void JoinAxes(std::vector<CopyAxis>& axes) {
+  std::erase_if(axes, [](const CopyAxis& axis) { return axis.extent == 1; });
+  std::ranges::stable_sort(axes, std::ranges::greater(), &CopyAxis::dst_stride);
+  std::vector<CopyAxis> joined;
+  for (const CopyAxis& axis : axes) {
+    if (!joined.empty() && joined.back().src_stride == axis.src_stride * axis.extent &&
+        joined.back().dst_stride == axis.dst_stride * axis.extent) {
+      joined.back() = {joined.back().extent * axis.extent, axis.src_stride, axis.dst_stride};
+    } else {
+      joined.push_back(axis);
+    }
+  }
+  axes = std::move(joined);
+}
+
+bool EndsInRun(const GatherPlan& plan) {
+  return !plan.slice.empty() && plan.slice.back().src_stride == 1 &&
+         plan.slice.back().dst_stride == 1;
+}
+
+/// Makes one element of a run of two, four or eight bytes.
+void WidenElements(GatherPlan& plan) {
+  if (!EndsInRun(plan)) return;
+  const int64_t run = plan.slice.back().extent, bytes = run * plan.element_bytes;
+  if (bytes != 2 && bytes != 4 && bytes != 8) return;
+  bool whole = plan.src_step % run == 0 && plan.dst_step % run == 0;
+  for (size_t i = 0; i + 1 < plan.slice.size(); ++i)
+    whole = whole && plan.slice[i].src_stride % run == 0 && plan.slice[i].dst_stride % run == 0;
+  if (!whole) return;
+  plan.slice.pop_back();
+  for (CopyAxis& axis : plan.slice)
+    axis = {axis.extent, axis.src_stride / run, axis.dst_stride / run};
+  plan.src_step /= run;
+  plan.dst_step /= run;
+  plan.element_bytes = bytes;
+}
+
 Result<GatherPlan> MakePlan(const Facts& facts, const ir::Graph& group,
                             const StateAssignment& states) {
   const auto& [axis, x, indices, y, dtype, index_type] = facts;
   const auto from = AxisStrides(x, InputState(group, states, 0).layout);
   const auto to = AxisStrides(y, OutputState(group, states, 0).layout);
   if (!from || !to) return Unsupported("blocked layouts are not gathered");
-  GatherPlan plan{x[axis], (*from)[axis], indices.elements(), 0, {}};
+  GatherPlan plan{{x[axis], (*from)[axis], indices.elements(), 0}, {}, ByteSize(dtype)};
   for (int i = 0; i < x.rank(); ++i) {
     if (i == axis) continue;
     const int out = i < axis ? i : i - 1 + indices.rank();
     plan.slice.push_back({x[i], (*from)[i], (*to)[out]});
   }
-  if (plan.slice.size() > kMaxCopyAxes)
-    return Unsupported("more than {} axes are not gathered", kMaxCopyAxes);
+  JoinAxes(plan.slice);
   int64_t inner = 1;
   for (int i = indices.rank() - 1; i >= 0; --i) {
     if (indices[i] == 1) continue;
@@ -57,46 +109,79 @@ Result<GatherPlan> MakePlan(const Facts& facts, const ir::Graph& group,
       return Unsupported("the axes of the indices are apart in this layout");
     inner *= indices[i];
   }
+  WidenElements(plan);
   return plan;
 }
 
-/// Slices of long runs, each copied as a whole.
-class GatherSlices final : public NodeKernel {
+/// Where rows of the slice begin, counted in row-major order of `axes`; in elements.
+struct RowOffsets {
+  int64_t from = 0, to = 0;
+  RowOffsets(const std::vector<CopyAxis>& axes, int64_t row) {
+    for (size_t i = axes.size(); i-- > 0; row /= axes[i].extent) {
+      from += row % axes[i].extent * axes[i].src_stride;
+      to += row % axes[i].extent * axes[i].dst_stride;
+    }
+  }
+};
+
+/// Slices of contiguous runs, each copied as a whole, long ones in parts.
+class GatherRuns final : public NodeKernel {
  public:
-  GatherSlices(const Problem& problem, const Facts& facts, GatherPlan plan)
+  GatherRuns(const Problem& problem, const Facts& facts, GatherPlan plan)
       : NodeKernel(problem),
         plan_(std::move(plan)),
-        size_(ByteSize(facts.dtype)),
+        size_(plan_.element_bytes),
         index_type_(facts.index_type),
-        slice_(size_, plan_.slice, 0, 0),
-        slice_bytes_(size_ * SliceElements(plan_)) {}
+        run_bytes_(size_ * plan_.slice.back().extent) {
+    plan_.slice.pop_back();
+    rows_ = SliceElements(plan_);
+    parts_ = (run_bytes_ + kTaskBytes - 1) / kTaskBytes;
+  }
 
   Status Launch(const LaunchArgs& args) const override {
     const Indices indices{operands().input(args, 1), index_type_};
-    if (slice_bytes_ == 0 || plan_.count == 0) return OkStatus();
+    if (run_bytes_ == 0 || rows_ == 0 || plan_.count == 0) return OkStatus();
     RETURN_IF_ERROR(CheckIndices(indices, plan_.count, plan_.extent));
     const std::byte* src = operands().input(args, 0);
     std::byte* dst = operands().output(args, 0);
-    const int64_t per_task = std::max<int64_t>(1, kTaskBytes / slice_bytes_);
-    const int64_t chunks = (plan_.count + per_task - 1) / per_task;
-    const auto run = [&](int64_t task, int) {
-      const int64_t begin = task / slice_.tasks() * per_task;
-      for (int64_t i = begin; i < std::min(begin + per_task, plan_.count); ++i) {
-        const int64_t index = indices.Normal(i, plan_.extent);
-        slice_.Run(src + index * plan_.src_step * size_, dst + i * plan_.dst_step * size_,
-                   task % slice_.tasks());
-      }
-    };
-    static_cast<CpuStream&>(args.stream).ParallelFor(chunks * slice_.tasks(), run);
+    // A run in parts, or some runs to a task.
+    const int64_t bytes = std::min(run_bytes_, kTaskBytes), per_task = kTaskBytes / bytes;
+    const int64_t runs = rows_ * plan_.count;
+    static_cast<CpuStream&>(args.stream)
+        .ParallelFor((runs + per_task - 1) / per_task * parts_, [&](int64_t task, int) {
+          const int64_t begin = task / parts_ * per_task, skip = task % parts_ * bytes;
+          Copy(indices, begin, std::min(runs, begin + per_task), src + skip, dst + skip,
+               std::min(bytes, run_bytes_ - skip));
+        });
     return OkStatus();
   }
 
  private:
-  GatherPlan plan_;
+  /// `bytes` of each of the runs [begin, end), those of a row by index.
+  void Copy(const Indices& indices, int64_t begin, int64_t end, const std::byte* src,
+            std::byte* dst, int64_t bytes) const {
+    while (begin < end) {
+      const int64_t row = begin / plan_.count, first = begin % plan_.count;
+      const int64_t count = std::min(plan_.count - first, end - begin);
+      const RowOffsets at(plan_.slice, row);
+      const std::byte* from = src + at.from * size_;
+      std::byte* to = dst + at.to * size_;
+      const int64_t step = plan_.src_step * size_, extent = plan_.extent;
+      const int64_t to_step = plan_.dst_step * size_;
+      WithTypedIndices(indices, [&](const auto* typed) {
+        for (int64_t i = first; i < first + count; ++i) {
+          const int64_t index = typed[i] + (typed[i] < 0 ? extent : 0);
+          std::memcpy(to + i * to_step, from + index * step, static_cast<size_t>(bytes));
+        }
+      });
+      begin += count;
+    }
+  }
+
+  GatherPlan plan_;  // its slice without the run
   int64_t size_;
   DType index_type_;
-  StridedCopy slice_;
-  int64_t slice_bytes_;
+  int64_t run_bytes_, rows_ = 1, parts_ = 1;
 };
 
 /// Slices whose elements lie apart: lines of lookups, along the indices or along the last axis of
@@ -104,10 +189,7 @@ class GatherSlices final : public NodeKernel {
 class GatherLookups final : public NodeKernel {
  public:
   GatherLookups(const Problem& problem, const Facts& facts, GatherPlan plan)
-      : NodeKernel(problem),
-        plan_(std::move(plan)),
-        dtype_(facts.dtype),
-        index_type_(facts.index_type) {
+      : NodeKernel(problem), plan_(std::move(plan)), index_type_(facts.index_type) {
     if (plan_.src_step == 1 && plan_.dst_step == 1)
       runs_ = LongRuns(group(), plan_.extent, plan_.count);
     if (!plan_.slice.empty() && plan_.slice.back().extent > plan_.count) {
@@ -123,13 +205,12 @@ class GatherLookups final : public NodeKernel {
     RETURN_IF_ERROR(CheckIndices(indices, plan_.count, plan_.extent));
     const std::byte* src = operands().input(args, 0);
     std::byte* dst = operands().output(args, 0);
-    const int64_t row_bytes = StorageBytes(dtype_, plan_.count * line_.extent);
+    const int64_t row_bytes = plan_.element_bytes * plan_.count * line_.extent;
     const int64_t per_task = std::max<int64_t>(1, kTaskBytes / std::max<int64_t>(row_bytes, 1));
     const auto run = [&](int64_t task, int) {
       const int64_t begin = task * per_task, end = std::min(rows_, begin + per_task);
-      ops::DispatchElementSize(dtype_, [&]<typename U>() {
-        LookUp(indices, begin, end, reinterpret_cast<const U*>(src), reinterpret_cast<U*>(dst));
-      });
+      WithElement(plan_.element_bytes,
+                  [&]<typename U>() { LookUp<U>(indices, begin, end, src, dst); });
     };
     static_cast<CpuStream&>(args.stream).ParallelFor((rows_ + per_task - 1) / per_task, run);
     return OkStatus();
@@ -146,27 +227,35 @@ class GatherLookups final : public NodeKernel {
     return runs;
   }
 
+  /// Element `from` of src becomes `to` of dst; wide ones need not be aligned.
+  template <typename U>
+  static void Move(const std::byte* src, int64_t from, std::byte* dst, int64_t to) {
+    constexpr auto kSize = static_cast<int64_t>(sizeof(U));
+    std::memcpy(dst + to * kSize, src + from * kSize, sizeof(U));
+  }
+
   /// Rows [begin, end) of the slice, in row-major order of its axes but that of a line.
   template <typename U>
-  void LookUp(const Indices& indices, int64_t begin, int64_t end, const U* src, U* dst) const {
+  void LookUp(const Indices& indices, int64_t begin, int64_t end, const std::byte* src,
+              std::byte* dst) const {
+    const GatherSteps steps = plan_;
     for (int64_t row = begin; row < end; ++row) {
-      int64_t rest = row, from = 0, to = 0;
-      for (size_t i = plan_.slice.size(); i-- > 0;) {
-        const CopyAxis& axis = plan_.slice[i];
-        from += rest % axis.extent * axis.src_stride;
-        to += rest % axis.extent * axis.dst_stride;
-        rest /= axis.extent;
-      }
+      const RowOffsets at(plan_.slice, row);
+      const int64_t from = at.from, to = at.to;
       if (line_.extent > 1) {
-        CopyLines(indices, src + from, dst + to);
+        CopyLines<U>(indices, src, from, dst, to);
       } else if (!runs_.empty()) {
         for (const SliceRun& run : runs_)
-          std::copy_n(src + from + run.slice, run.count, dst + to + run.tuple);
+          std::memcpy(dst + (to + run.tuple) * plan_.element_bytes,
+                      src + (from + run.slice) * plan_.element_bytes,
+                      static_cast<size_t>(run.count) * sizeof(U));
       } else {
         WithTypedIndices(indices, [&](const auto* typed) {
-          for (int64_t i = 0; i < plan_.count; ++i) {
-            const int64_t index = typed[i] + (typed[i] < 0 ? plan_.extent : 0);
-            dst[to + i * plan_.dst_step] = src[from + index * plan_.src_step];
+          // Values of the loop: stores of bytes might change those of the plan.
+          const auto [extent, src_step, count, dst_step] = steps;
+          for (int64_t i = 0; i < count; ++i) {
+            const int64_t index = typed[i] + (typed[i] < 0 ? extent : 0);
+            Move<U>(src, from + index * src_step, dst, to + i * dst_step);
           }
         });
       }
@@ -175,19 +264,20 @@ class GatherLookups final : public NodeKernel {
 
   /// For each index the elements of a line.
   template <typename U>
-  void CopyLines(const Indices& indices, const U* src, U* dst) const {
-    for (int64_t i = 0; i < plan_.count; ++i) {
-      const U* from = src + indices.Normal(i, plan_.extent) * plan_.src_step;
-      U* to = dst + i * plan_.dst_step;
-      for (int64_t j = 0; j < line_.extent; ++j)
-        to[j * line_.dst_stride] = from[j * line_.src_stride];
+  void CopyLines(const Indices& indices, const std::byte* src, int64_t from, std::byte* dst,
+                 int64_t to) const {
+    const CopyAxis line = line_;
+    for (int64_t i = 0; i < plan_.count; ++i, to += plan_.dst_step) {
+      const int64_t first = from + indices.Normal(i, plan_.extent) * plan_.src_step;
+      for (int64_t j = 0; j < line.extent; ++j)
+        Move<U>(src, first + j * line.src_stride, dst, to + j * line.dst_stride);
     }
   }
 
   GatherPlan plan_;             // its slice without the axis of a line
   CopyAxis line_{1, 0, 0};      // of one element: lines are along the indices
   std::vector<SliceRun> runs_;  // of constant indices
-  DType dtype_, index_type_;
+  DType index_type_;
   int64_t rows_ = 1;
 };
 
@@ -230,11 +320,9 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
                                                 const Params&, const Device&) {
   ASSIGN_OR_RETURN(GatherPlan plan, MakePlan(facts, *problem.group, problem.states));
-  const CopyAxis run = plan.slice.empty() ? CopyAxis{1, 1, 1} : plan.slice.back();
-  constexpr int64_t kShortRun = 4;  // elements; longer ones are worth the setup of a copy
-  if (run.extent <= kShortRun || run.src_stride != 1 || run.dst_stride != 1)
-    return std::unique_ptr<PreparedKernel>(new GatherLookups(problem, facts, std::move(plan)));
-  return std::unique_ptr<PreparedKernel>(new GatherSlices(problem, facts, std::move(plan)));
+  if (EndsInRun(plan))
+    return std::unique_ptr<PreparedKernel>(new GatherRuns(problem, facts, std::move(plan)));
+  return std::unique_ptr<PreparedKernel>(new GatherLookups(problem, facts, std::move(plan)));
 }
 
 constexpr Family<Facts> kFamily{.read = Read,

@@ -23,9 +23,11 @@ typename VectorOf<T>::Type Interleave(typename VectorOf<T>::Type a, typename Vec
 }
 
 /// One square tile of 16 / sizeof(T) rows: log2 rounds of interleaving the first half of the rows
-/// with the second (a perfect shuffle of the element index per round).
+/// with the second (a perfect shuffle of the element index per round). `columns`: those of the tile
+/// that are written; all are read.
 template <typename T>
-inline void TransposeTile(const T* src, int64_t src_stride, T* dst, int64_t dst_stride) {
+inline void TransposeTile(const T* src, int64_t src_stride, T* dst, int64_t dst_stride,
+                          size_t columns = 16 / sizeof(T)) {
   constexpr size_t kLanes = 16 / sizeof(T);
   using V = typename VectorOf<T>::Type;
   V rows[kLanes], next[kLanes];
@@ -40,7 +42,7 @@ inline void TransposeTile(const T* src, int64_t src_stride, T* dst, int64_t dst_
     }
     for (size_t i = 0; i < kLanes; ++i) rows[i] = next[i];
   }
-  for (size_t i = 0; i < kLanes; ++i)
+  for (size_t i = 0; i < columns; ++i)
     std::memcpy(dst + static_cast<int64_t>(i) * dst_stride, &rows[i], sizeof(V));
 }
 
@@ -128,6 +130,16 @@ void TransposeMatrix(const T* src, int64_t src_stride, T* dst, int64_t dst_strid
     }
   };
   const int64_t whole_rows = rows / kTile * kTile, whole_columns = columns / kTile * kTile;
+  // Tiles of the last columns read what follows them in the next rows: all but the last tiles can.
+  const int64_t rest = columns - whole_columns, last = (rows - 1) * src_stride + columns;
+  const auto ragged = [&](int64_t r0, int64_t r1) {
+    for (; r0 < r1; r0 += kTile) {
+      const bool is_inside = (r0 + kTile - 1) * src_stride + whole_columns + kTile <= last;
+      if (!is_inside) return edge(r0, r1, whole_columns, columns);
+      TransposeTile(src + r0 * src_stride + whole_columns, src_stride,
+                    dst + whole_columns * dst_stride + r0, dst_stride, static_cast<size_t>(rest));
+    }
+  };
   for (int64_t r0 = 0; r0 < whole_rows; r0 += kBlock) {
     const int64_t r1 = r0 + kBlock < whole_rows ? r0 + kBlock : whole_rows;
     int64_t c0 = 0;
@@ -138,7 +150,7 @@ void TransposeMatrix(const T* src, int64_t src_stride, T* dst, int64_t dst_strid
                      dst_stride);
     }
     tiles(r0, r1, c0, whole_columns);
-    edge(r0, r1, whole_columns, columns);
+    if (rest > 0) ragged(r0, r1);
   }
   edge(whole_rows, rows, 0, columns);
 }

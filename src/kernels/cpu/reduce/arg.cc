@@ -3,8 +3,10 @@
 #include "kernels/cpu/reduce/arg.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/move/copy_leaf.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
 #include "kernels/match/extents.h"
@@ -15,6 +17,12 @@ namespace {
 
 constexpr int64_t kElementsPerTask = 32768;
 constexpr int64_t kColumnsPerTask = 256;
+/// Fewer columns than a vector has lanes.
+constexpr int64_t kFewColumns = 16;
+/// Most elements of rows side by side that are turned.
+constexpr int64_t kMostTurned = 64;
+/// Bytes of what is turned at once: they stay in the first-level cache.
+constexpr int64_t kTurnedBytes = 16 << 10;
 
 bool IsArgInteger(DType dtype) {
   return dtype == DType::kI8 || dtype == DType::kU8 || dtype == DType::kI32 || dtype == DType::kI64;
@@ -23,42 +31,98 @@ bool IsArgInteger(DType dtype) {
 class Arg final : public PreparedKernel {
  public:
   Arg(const RowExtents& extents, const ArgRule& rule, DType dtype)
-      : extents_(extents), rule_(rule), dtype_(dtype) {}
+      : extents_(extents), rule_(rule), dtype_(dtype), size_(ByteSize(dtype)) {}
 
   Status Launch(const LaunchArgs& args) const override {
     if (extents_.elements() == 0) return OkStatus();
     const auto* x = args.inputs[0].host<std::byte>();
     auto* y = args.outputs[0].host<int64_t>();
+    auto& stream = static_cast<CpuStream&>(args.stream);
+    const int64_t length = extents_.row * extents_.inner;
+    if (extents_.row == 1) {
+      std::fill_n(y, extents_.outer * extents_.inner, 0);
+    } else if (extents_.inner <= kFewColumns && length <= kMostTurned) {
+      RunTurned(stream, x, y);
+    } else if (extents_.inner > 1 && extents_.inner < kFewColumns) {
+      stream.ParallelFor(extents_.outer, [&](int64_t o, int) {
+        FewColumns(x + o * length * size_, y + o * extents_.inner);
+      });
+    } else {
+      RunColumns(stream, x, y);
+    }
+    return OkStatus();
+  }
+
+ private:
+  void RunColumns(CpuStream& stream, const std::byte* x, int64_t* y) const {
     const int64_t columns = (extents_.inner + kColumnsPerTask - 1) / kColumnsPerTask;
     const int64_t units = extents_.outer * columns;
     const int64_t unit = extents_.row * std::min(extents_.inner, kColumnsPerTask);
     const int64_t per_task = std::max<int64_t>(1, kElementsPerTask / unit);
     const int64_t tasks = (units + per_task - 1) / per_task;
-    static_cast<CpuStream&>(args.stream).ParallelFor(tasks, [&](int64_t task, int) {
+    stream.ParallelFor(tasks, [&](int64_t task, int) {
       const int64_t end = std::min(units, (task + 1) * per_task);
       for (int64_t u = task * per_task; u < end; ++u) {
         const int64_t o = u / columns, column = u % columns * kColumnsPerTask;
-        Columns(x, o * extents_.row * extents_.inner + column,
-                std::min(kColumnsPerTask, extents_.inner - column),
-                y + o * extents_.inner + column);
+        Find(x + (o * extents_.row * extents_.inner + column) * size_, extents_.row, extents_.inner,
+             std::min(kColumnsPerTask, extents_.inner - column), y + o * extents_.inner + column);
       }
     });
-    return OkStatus();
   }
 
- private:
-  /// `columns` of them, from element `at` on.
-  void Columns(const std::byte* x, int64_t at, int64_t columns, int64_t* to) const {
+  /// Short rows of few columns, some of which are made columns at a time.
+  void RunTurned(CpuStream& stream, const std::byte* x, int64_t* y) const {
+    const int64_t inner = extents_.inner, length = extents_.row * inner;
+    const int64_t most = kTurnedBytes / (length * size_) / 16 * 16;
+    const int64_t block = std::clamp<int64_t>(most, 16, kColumnsPerTask / inner);
+    stream.ParallelFor((extents_.outer + block - 1) / block, [&](int64_t task, int) {
+      const int64_t first = task * block, count = std::min(block, extents_.outer - first);
+      alignas(64) std::byte turned[kTurnedBytes];
+      CopyTransposed(x + first * length * size_, turned, {length, 1, count}, {count, length, 1},
+                     length, count, size_);
+      int64_t found[kColumnsPerTask];
+      Find(turned, extents_.row, inner * count, inner * count, found);
+      int64_t* to = y + first * inner;
+      for (int64_t k = 0; k < count; ++k) {
+        for (int64_t i = 0; i < inner; ++i) *to++ = found[i * count + k];
+      }
+    });
+  }
+
+  /// Long rows side by side: pieces of each are made contiguous, and the best of a row is compared
+  /// with that of its next piece.
+  void FewColumns(const std::byte* x, int64_t* to) const {
+    const int64_t inner = extents_.inner, piece = kTurnedBytes / (inner * size_);
+    alignas(64) std::byte turned[kTurnedBytes];
+    alignas(8) std::byte best[kFewColumns][2 * sizeof(int64_t)];
+    for (int64_t begin = 0; begin < extents_.row; begin += piece) {
+      const int64_t n = std::min(piece, extents_.row - begin);
+      CopyTransposed(x + begin * inner * size_, turned, {inner, 1, n}, {n, inner, 1}, inner, n,
+                     size_);
+      for (int64_t i = 0; i < inner; ++i) {
+        const std::byte* row = turned + i * n * size_;
+        int64_t at = 0, which = 1;
+        Find(row, n, 1, 1, &at);
+        std::memcpy(best[i] + size_, row + at * size_, static_cast<size_t>(size_));
+        if (begin > 0) Find(best[i], 2, 1, 1, &which);
+        if (which == 0) continue;
+        std::memcpy(best[i], best[i] + size_, static_cast<size_t>(size_));
+        to[i] = begin + at;
+      }
+    }
+  }
+
+  /// `columns` of them.
+  void Find(const std::byte* x, int64_t n, int64_t stride, int64_t columns, int64_t* to) const {
     if (dtype_ == DType::kF32)
-      return ArgColumns(rule_, reinterpret_cast<const float*>(x) + at, extents_.row, extents_.inner,
-                        columns, to);
-    ArgIntegers(rule_, dtype_, x + at * ByteSize(dtype_), extents_.row, extents_.inner, columns,
-                to);
+      return ArgColumns(rule_, reinterpret_cast<const float*>(x), n, stride, columns, to);
+    ArgIntegers(rule_, dtype_, x, n, stride, columns, to);
   }
 
   RowExtents extents_;
   ArgRule rule_;
   DType dtype_;
+  int64_t size_;
 };
 
 struct Facts {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/reduce/fold.cc"
@@ -116,13 +117,16 @@ void FoldTyped(const FoldBlock& block, float* to) {
 template <typename T>
 void FoldKinds(const FoldBlock& block, float* to) {
   switch (block.kind) {
-    case FoldKind::kSum: return FoldTyped<FoldKind::kSum, T>(block, to);
-    case FoldKind::kSumAbs: return FoldTyped<FoldKind::kSumAbs, T>(block, to);
-    case FoldKind::kSumSquare: return FoldTyped<FoldKind::kSumSquare, T>(block, to);
-    case FoldKind::kProd: return FoldTyped<FoldKind::kProd, T>(block, to);
     case FoldKind::kMax: return FoldTyped<FoldKind::kMax, T>(block, to);
     case FoldKind::kMin: return FoldTyped<FoldKind::kMin, T>(block, to);
+    default: break;
   }
+  if constexpr (std::is_same_v<T, float>) {
+    if (block.kind == FoldKind::kSumAbs) return FoldTyped<FoldKind::kSumAbs, T>(block, to);
+    if (block.kind == FoldKind::kSumSquare) return FoldTyped<FoldKind::kSumSquare, T>(block, to);
+    if (block.kind == FoldKind::kProd) return FoldTyped<FoldKind::kProd, T>(block, to);
+  }
+  FoldTyped<FoldKind::kSum, T>(block, to);
 }
 
 void FoldOnTarget(const FoldBlock& block, float* to) {

@@ -10,8 +10,8 @@ namespace fettle::kernels {
 
 enum class FoldKind : uint8_t { kSum, kSumAbs, kSumSquare, kProd, kMax, kMin };
 
-/// A block of an [outer, row, inner] tensor of type `storage` (f32, u8 or i8): the elements that
-/// are folded lie `stride` elements apart.
+/// A block of an [outer, row, inner] tensor of type `storage`: the elements that are folded lie
+/// `inner_stride` elements apart.
 struct FoldBlock {
   FoldKind kind = FoldKind::kSum;
   DType storage = DType::kF32;
@@ -22,8 +22,12 @@ struct FoldBlock {
 };
 
 /// to[i] = fold over r of from[r * inner_stride + i] for i < inner; the neutral element for no
-/// rows. A single column (inner_stride 1) is folded in several chains.
+/// rows. A single column (inner_stride 1) is folded in several chains. `storage` is f32, or u8 or
+/// i8 for sums and extremes.
 void Fold(const FoldBlock& block, float* to);
+
+/// The same for extremes of u8, i8, i32 or i64, whose type `to` has.
+void FoldExtremes(const FoldBlock& block, std::byte* to);
 
 /// Folds partial results: to[i] = kind over p of parts[p * inner + i] (absolute values and squares
 /// were taken before).

@@ -53,9 +53,12 @@ class Reduce final : public PreparedKernel {
  public:
   Reduce(const Row& row, const AffineGroup& affine, const RowExtents& extents, PadLanes pads)
       : op_(row), affine_(affine), extents_(extents), pads_(std::move(pads)) {
+    // Each element on its own: in vectors of them.
+    if (extents.row == 1) extents_ = {1, 1, extents.outer * extents.inner};
     // Long rows with few results are cut in parts, always the same ones.
-    const int64_t results = extents.outer * extents.inner;
-    const int64_t tasks = extents.outer * ((extents.inner + kColumnsPerTask - 1) / kColumnsPerTask);
+    const int64_t results = extents_.outer * extents_.inner;
+    const int64_t tasks =
+        extents_.outer * ((extents_.inner + kColumnsPerTask - 1) / kColumnsPerTask);
     if (results > 0 && tasks < 8 && extents.elements() > 2 * kElementsPerTask) {
       parts_ = std::min<int64_t>(extents.elements() / kElementsPerTask, 64);
       parts_ = std::max<int64_t>(1, std::min(parts_, extents.row / 16));

@@ -1,32 +1,32 @@
-// cpu.reduce.typed: reductions of integers, double and floats over any axes, row-major: plain
-// loops. Sums are kept in double or 64 bits, as the oracle keeps them.
+// cpu.reduce.typed: reductions of integers, double and floats over any axes, row-major. Sums are
+// kept in double or 64 bits, as the oracle keeps them.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <span>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/move/copy_leaf.h"
 #include "kernels/cpu/operands.h"
-#include "kernels/cpu/reduce/fold.h"
 #include "kernels/cpu/reduce/mask.h"
+#include "kernels/cpu/reduce/spans.h"
+#include "kernels/cpu/reduce/typed_loops.h"
 #include "kernels/family.h"
 #include "kernels/match/extents.h"
 
 namespace fettle::kernels {
 namespace {
 
-/// Results side by side that a task keeps.
-constexpr int64_t kColumns = 256;
-
-/// Spans of a kind that a tensor may fall into.
-constexpr size_t kMostSpans = 8;
-
-using Finish = double (*)(double folded, double count);
+/// Most elements of a result, or of a few side by side, that are turned.
+constexpr int64_t kMostTurned = 128;
+/// Fewer columns than a vector has lanes.
+constexpr int64_t kFewColumns = 16;
+/// Bytes of what is turned at once: they stay in the first-level cache.
+constexpr int64_t kTurnedBytes = 16 << 10;
 
 struct Row {
   std::string_view op;
   FoldKind fold = FoldKind::kSum;
-  Finish finish = nullptr;
+  TypedFinish finish = nullptr;
 };
 constexpr Row kRows[] = {
     {"ReduceL1", FoldKind::kSumAbs},
@@ -40,220 +40,101 @@ constexpr Row kRows[] = {
     {"ReduceSumSquare", FoldKind::kSumSquare},
 };
 
-/// Neighbouring axes that are all kept or all reduced.
-struct Span {
-  int64_t extent, stride;  // elements of the input from one to the next
-};
-
-/// The input as spans: results in the order of `kept`, each folded over `folded`; the last span of
-/// all is one of `columns` results side by side, or of `run` elements of one result (else 1).
+/// The input as spans: results in the order of `kept`, each folded over `folded`. The loops walk
+/// the innermost spans themselves: `row` is folded, `columns` results lie side by side. Where rows
+/// of columns are short and follow each other, `turned` of them do so, and are made columns.
 struct Facts {
   std::vector<Span> kept, folded;
-  int64_t columns = 1, run = 1;
-  int64_t results = 1, count = 1;  // rows of results; elements of a result
-  Row row = {};
+  Span row{1, 0};
+  int64_t columns = 1, turned = 1;
+  int64_t results = 1, count = 1;  // those in the order of `kept`; elements of a result
+  Row fold = {};
   DType storage = DType::kF32;
   int taste = 5;
+
+  /// Items that a unit of work takes side by side: columns, or rows to turn.
+  int64_t items() const { return turned > 1 ? turned : columns; }
+  int64_t most_items() const {
+    if (turned == 1) return kTypedColumns;
+    const int64_t bytes = row.extent * columns * ByteSize(storage);
+    return std::clamp<int64_t>(kTurnedBytes / bytes / 16 * 16, 16, kTypedColumns / columns);
+  }
 };
-
-/// Steps through all coordinates of some spans.
-class Steps {
- public:
-  Steps(std::span<const Span> spans, int64_t begin) : spans_(spans) {
-    for (size_t i = spans.size(); i-- > 0;) {
-      at_[i] = begin % spans[i].extent;
-      begin /= spans[i].extent;
-      offset_ += at_[i] * spans[i].stride;
-    }
-  }
-  int64_t offset() const { return offset_; }
-  void Next() {
-    for (size_t i = spans_.size(); i-- > 0;) {
-      offset_ += spans_[i].stride;
-      if (++at_[i] < spans_[i].extent) return;
-      offset_ -= spans_[i].stride * spans_[i].extent;
-      at_[i] = 0;
-    }
-  }
-
- private:
-  std::span<const Span> spans_;
-  int64_t at_[kMostSpans] = {};
-  int64_t offset_ = 0;
-};
-
-/// What T is summed up in; extremes stay T.
-template <typename T, FoldKind kFold>
-using Held = std::conditional_t<kFold == FoldKind::kMax || kFold == FoldKind::kMin, T,
-                                std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>>;
-
-template <typename T, FoldKind kFold>
-constexpr Held<T, kFold> Neutral() {
-  using Limits = std::numeric_limits<T>;
-  if constexpr (kFold == FoldKind::kProd) return 1;
-  if constexpr (kFold == FoldKind::kMax)
-    return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
-  if constexpr (kFold == FoldKind::kMin)
-    return Limits::has_infinity ? Limits::infinity() : Limits::max();
-  return 0;
-}
-
-template <typename T, FoldKind kFold>
-Held<T, kFold> Step(Held<T, kFold> sum, T x) {
-  using W = Held<T, kFold>;
-  if constexpr (kFold == FoldKind::kMax) return sum != sum || sum > x ? sum : x;  // NaN wins
-  if constexpr (kFold == FoldKind::kMin) return sum != sum || sum < x ? sum : x;
-  const W v = static_cast<W>(x);
-  if constexpr (kFold == FoldKind::kSumAbs) return x < T{0} ? sum - v : sum + v;
-  if constexpr (kFold == FoldKind::kSumSquare) return sum + v * v;
-  if constexpr (kFold == FoldKind::kProd) return sum * v;
-  return sum + v;
-}
-
-/// The stored result.
-template <typename T, typename W>
-T Finished(W folded, Finish finish, int64_t count) {
-  if (finish == nullptr) return static_cast<T>(folded);
-  if constexpr (std::is_floating_point_v<T>) {
-    return static_cast<T>(finish(folded, static_cast<double>(count)));
-  } else {
-    using Sum = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
-    const double value =
-        finish(static_cast<double>(static_cast<Sum>(folded)), static_cast<double>(count));
-    return static_cast<T>(std::isfinite(value) ? static_cast<int64_t>(value) : 0);
-  }
-}
-
-/// `columns` results whose first elements are neighbours.
-template <typename T, FoldKind kFold>
-void FoldColumns(const Facts& facts, const T* x, int64_t columns, T* y) {
-  using W = Held<T, kFold>;
-  W held[kColumns];
-  std::fill_n(held, columns, Neutral<T, kFold>());
-  Steps steps(facts.folded, 0);
-  for (int64_t r = 0; r < facts.count; ++r, steps.Next()) {
-    const T* row = x + steps.offset();
-    for (int64_t i = 0; i < columns; ++i) held[i] = Step<T, kFold>(held[i], row[i]);
-  }
-  for (int64_t i = 0; i < columns; ++i) y[i] = Finished<T>(held[i], facts.row.finish, facts.count);
-}
-
-/// One result of runs of neighbours, folded in four chains.
-template <typename T, FoldKind kFold>
-T FoldRuns(const Facts& facts, const T* x) {
-  using W = Held<T, kFold>;
-  constexpr int64_t kChains = 4;
-  W held[kChains];
-  std::fill_n(held, kChains, Neutral<T, kFold>());
-  Steps steps(facts.folded, 0);
-  for (int64_t r = 0; r < facts.count / facts.run; ++r, steps.Next()) {
-    const T* row = x + steps.offset();
-    int64_t i = 0;
-    for (; i + kChains <= facts.run; i += kChains) {
-      for (int64_t c = 0; c < kChains; ++c) held[c] = Step<T, kFold>(held[c], row[i + c]);
-    }
-    for (; i < facts.run; ++i) held[0] = Step<T, kFold>(held[0], row[i]);
-  }
-  constexpr bool kSums = kFold == FoldKind::kSumAbs || kFold == FoldKind::kSumSquare;
-  for (int64_t c = 1; c < kChains; ++c) {
-    if constexpr (kSums) {
-      held[0] += held[c];
-    } else {
-      held[0] = Step<W, kFold>(held[0], held[c]);
-    }
-  }
-  return Finished<T>(held[0], facts.row.finish, facts.count);
-}
-
-/// `columns` results of floats, or one of runs of neighbours: the innermost rows are folded in
-/// vectors, what they come to in double.
-template <FoldKind kFold>
-void FoldFloats(const Facts& facts, const float* x, int64_t columns, float* y) {
-  constexpr FoldKind kParts =
-      kFold == FoldKind::kSumAbs || kFold == FoldKind::kSumSquare ? FoldKind::kSum : kFold;
-  std::span<const Span> outer = facts.folded;
-  Span row{facts.run, 1};
-  if (columns > 1) {
-    row = outer.empty() ? Span{1, columns} : outer.back();
-    if (!outer.empty()) outer = outer.first(outer.size() - 1);
-  }
-  Held<float, kParts> held[kColumns];
-  std::fill_n(held, columns, Neutral<float, kParts>());
-  Steps steps(outer, 0);
-  float part[kColumns];
-  for (int64_t r = 0; r < facts.count / row.extent; ++r, steps.Next()) {
-    Fold({.kind = kFold,
-          .from = reinterpret_cast<const std::byte*>(x + steps.offset()),
-          .row = row.extent,
-          .inner = columns,
-          .inner_stride = row.stride},
-         part);
-    for (int64_t i = 0; i < columns; ++i) held[i] = Step<float, kParts>(held[i], part[i]);
-  }
-  for (int64_t i = 0; i < columns; ++i)
-    y[i] = Finished<float>(held[i], facts.row.finish, facts.count);
-}
 
 class ReduceTyped final : public PreparedKernel {
  public:
   ReduceTyped(const Problem& problem, const Facts& facts)
-      : operands_(*problem.group), facts_(facts) {}
+      : operands_(*problem.group),
+        facts_(facts),
+        loops_(*FindTypedLoops(facts.storage, facts.fold.fold)),
+        size_(ByteSize(facts.storage)) {}
 
   Status Launch(const LaunchArgs& args) const override {
-    switch (facts_.storage) {
-      case DType::kF32: Run<float>(args); break;
-      case DType::kF64: Run<double>(args); break;
-      case DType::kI32: Run<int32_t>(args); break;
-      default: Run<int64_t>(args); break;
-    }
-    return OkStatus();
-  }
-
- private:
-  template <typename T>
-  void Run(const LaunchArgs& args) const {
-    switch (facts_.row.fold) {
-      case FoldKind::kSum: RunFold<T, FoldKind::kSum>(args); break;
-      case FoldKind::kSumAbs: RunFold<T, FoldKind::kSumAbs>(args); break;
-      case FoldKind::kSumSquare: RunFold<T, FoldKind::kSumSquare>(args); break;
-      case FoldKind::kProd: RunFold<T, FoldKind::kProd>(args); break;
-      case FoldKind::kMax: RunFold<T, FoldKind::kMax>(args); break;
-      case FoldKind::kMin: RunFold<T, FoldKind::kMin>(args); break;
-    }
-  }
-
-  template <typename T, FoldKind kFold>
-  void RunFold(const LaunchArgs& args) const {
     constexpr int64_t kElementsPerTask = 32768;
-    const T* x = reinterpret_cast<const T*>(operands_.input(args, 0));
-    T* y = reinterpret_cast<T*>(operands_.output(args, 0));
-    const int64_t columns = facts_.columns, blocks = (columns + kColumns - 1) / kColumns;
-    const int64_t units = facts_.results * blocks;
-    const int64_t unit = std::max<int64_t>(1, facts_.count * std::min(columns, kColumns));
+    const std::byte* x = operands_.input(args, 0);
+    std::byte* y = operands_.output(args, 0);
+    const int64_t items = facts_.items(), most = facts_.most_items();
+    const int64_t x_step = is_turned() ? facts_.row.extent * facts_.columns : 1;
+    const int64_t y_step = is_turned() ? facts_.columns : 1;
+    const int64_t blocks = (items + most - 1) / most, units = facts_.results * blocks;
+    const int64_t unit = std::max<int64_t>(1, facts_.count * std::min(items, most) * y_step);
     const int64_t per_task = std::max<int64_t>(1, kElementsPerTask / unit);
     const auto run = [&](int64_t task, int) {
       const int64_t begin = task * per_task, end = std::min(units, begin + per_task);
       Steps steps(facts_.kept, begin / blocks);
       for (int64_t u = begin; u < end; ++u) {
-        const int64_t first = u % blocks * kColumns;
-        T* to = y + u / blocks * columns + first;
-        if constexpr (std::is_same_v<T, float>) {
-          FoldFloats<kFold>(facts_, x + steps.offset() + first, std::min(kColumns, columns - first),
-                            to);
-        } else if (columns > 1) {
-          FoldColumns<T, kFold>(facts_, x + steps.offset() + first,
-                                std::min(kColumns, columns - first), to);
-        } else {
-          *to = FoldRuns<T, kFold>(facts_, x + steps.offset());
-        }
+        const int64_t first = u % blocks * most;
+        Unit(x + (steps.offset() + first * x_step) * size_, std::min(most, items - first),
+             y + (u / blocks * items + first) * y_step * size_);
         if (u % blocks == blocks - 1) steps.Next();
       }
     };
     static_cast<CpuStream&>(args.stream).ParallelFor((units + per_task - 1) / per_task, run);
+    return OkStatus();
+  }
+
+ private:
+  bool is_turned() const { return facts_.turned > 1; }
+
+  /// The result of one unit: `items` columns, or rows that are turned.
+  void Unit(const std::byte* x, int64_t items, std::byte* y) const {
+    const Span& row = facts_.row;
+    const int64_t columns = is_turned() ? items * facts_.columns : items;
+    const bool is_dense =
+        !is_turned() && row.stride == columns && (columns > 1 || !loops_.in_vectors);
+    // Few columns without gaps: as many of their rows as a few vectors take are one.
+    int64_t wide = columns;
+    while (is_dense && wide < 64 && 4 * wide <= columns * row.extent) wide *= 2;
+    alignas(64) std::byte held[kTypedColumns * sizeof(double)];
+    alignas(64) std::byte turned[kTurnedBytes];
+    loops_.fill(held, wide);
+    Steps steps(facts_.folded, 0);
+    for (int64_t r = 0; r < facts_.count / row.extent; ++r, steps.Next()) {
+      const std::byte* from = x + steps.offset() * size_;
+      if (is_turned()) {
+        const int64_t length = row.extent * facts_.columns;
+        CopyTransposed(from, turned, {length, 1, items}, {items, length, 1}, length, items, size_);
+        loops_.add(turned, row.extent, columns, columns, held);
+      } else if (wide > columns) {
+        const int64_t all = row.extent * columns, rest = all % wide;
+        loops_.add(from, all / wide, wide, wide, held);
+        loops_.add(from + (all - rest) * size_, 1, wide, rest, held);
+      } else {
+        loops_.add(from, row.extent, row.stride, columns, held);
+      }
+    }
+    for (; wide > columns; wide /= 2) loops_.join(held, wide / 2);
+    const bool turns_back = is_turned() && facts_.columns > 1;
+    loops_.finish(held, columns, facts_.fold.finish, facts_.count, turns_back ? turned : y);
+    if (turns_back)
+      CopyTransposed(turned, y, {items, 1, facts_.columns}, {facts_.columns, items, 1}, items,
+                     facts_.columns, size_);
   }
 
   NodeOperands operands_;
   Facts facts_;
+  const TypedLoops& loops_;
+  int64_t size_;
 };
 
 /// Joins axes that are neighbours and treated alike.
@@ -277,22 +158,31 @@ void FindSpans(const Shape& x, const ops::AxisMask& mask, Facts& facts) {
     (folded ? facts.count : facts.results) *= extent;
     stride *= extent;
   }
-  // The innermost span is walked by the loops themselves.
-  if (!facts.kept.empty() && facts.kept[0].stride == 1) {
-    facts.columns = facts.kept[0].extent;
-    facts.kept.erase(facts.kept.begin());
-    facts.results /= std::max<int64_t>(1, facts.columns);
-  } else if (!facts.folded.empty() && facts.folded[0].stride == 1) {
-    facts.run = facts.folded[0].extent;
-    facts.folded.erase(facts.folded.begin());
-  }
+  // From here on innermost first.
+  const auto take = [](std::vector<Span>& spans, int64_t at) {
+    Span taken{1, 0};
+    if (spans.empty() || spans[0].stride != at) return taken;
+    std::swap(taken, spans[0]);
+    spans.erase(spans.begin());
+    return taken;
+  };
+  facts.columns = take(facts.kept, 1).extent;
+  if (!facts.folded.empty()) facts.row = take(facts.folded, facts.folded[0].stride);
+  const int64_t length = facts.row.extent * facts.columns;
+  if (facts.row.stride == facts.columns && length <= kMostTurned && facts.columns <= kFewColumns)
+    facts.turned = take(facts.kept, length).extent;
+  facts.results /= std::max<int64_t>(1, facts.columns * facts.turned);
   std::ranges::reverse(facts.kept);
   std::ranges::reverse(facts.folded);
 }
 
-/// cpu.reduce.rows, in vectors and any layout in which a row lies together, has 10. Where none does
-/// in row-major, it needs another layout, which images have that keep their channels.
-int TasteOf(const Shape& x, const ops::AxisMask& mask) {
+/// cpu.reduce.rows, in any layout in which a row lies together, has 10. Where none does in
+/// row-major, it needs another layout, which images have that keep their channels. Rows of few
+/// elements, few columns and bytes have vectors here alone.
+int TasteOf(const Shape& x, const ops::AxisMask& mask, const Facts& facts) {
+  const bool is_narrow = facts.row.stride == facts.columns && facts.columns <= kFewColumns &&
+                         (facts.turned > 1 || facts.columns > 1);
+  if (is_narrow || ByteSize(facts.storage) == 1) return 11;
   const bool is_image = x.rank() >= 4 && !mask[1];
   return is_image || SplitRows(x, Layout::RowMajor(), mask).ok() ? 5 : 11;
 }
@@ -306,15 +196,17 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (x.is_constant() || x.shape->elements() == 0)
     return Unsupported("the operand is constant or has no elements");
   Facts facts;
-  facts.row = *row;
+  facts.fold = *row;
   facts.storage = x.dtype;
   if (x.dtype == DType::kF16 || x.dtype == DType::kBF16) facts.storage = DType::kF32;
   const bool is_float = facts.storage == DType::kF32 || facts.storage == DType::kF64;
-  if (!is_float && x.dtype != DType::kI32 && x.dtype != DType::kI64)
+  const bool is_byte = (x.dtype == DType::kI8 || x.dtype == DType::kU8) &&
+                       (row->fold == FoldKind::kMax || row->fold == FoldKind::kMin);
+  if (!is_float && !is_byte && x.dtype != DType::kI32 && x.dtype != DType::kI64)
     return Unsupported("{} is not reduced here", DTypeName(x.dtype));
   ASSIGN_OR_RETURN(const ops::AxisMask mask, ConstantReduceMask(group, node, x.shape->rank()));
   FindSpans(*x.shape, mask, facts);
-  facts.taste = TasteOf(*x.shape, mask);
+  facts.taste = TasteOf(*x.shape, mask, facts);
   if (std::max(facts.kept.size(), facts.folded.size()) > kMostSpans)
     return Unsupported("axes that change between kept and reduced too often");
   return facts;

@@ -129,26 +129,6 @@ void SoftmaxRowOnTarget(const float* x, float* y, int64_t n, SoftmaxForm form) {
   Scale(y, y, n, 1.0f / sum, 0.0f);
 }
 
-/// The exponentials of all rows at once, the rest row by row: a vector is wider than a row.
-void SoftmaxShortRowsOnTarget(const float* x, float* y, int64_t rows, int64_t n, SoftmaxForm form) {
-  for (int64_t r = 0; r < rows; ++r) {
-    float most = x[r * n];
-    for (int64_t i = 1; i < n; ++i) most = x[r * n + i] > most ? x[r * n + i] : most;
-    for (int64_t i = 0; i < n; ++i) y[r * n + i] = x[r * n + i] - most;
-  }
-  ExpSum<false>(y, y, rows * n, 0);
-  for (int64_t r = 0; r < rows; ++r) {
-    float sum = 0;
-    for (int64_t i = 0; i < n; ++i) sum += y[r * n + i];
-    if (form == SoftmaxForm::kNanToZero && std::isnan(sum)) {
-      std::fill_n(y + r * n, n, 0.0f);
-      continue;
-    }
-    const float factor = 1.0f / sum;
-    for (int64_t i = 0; i < n; ++i) y[r * n + i] *= factor;
-  }
-}
-
 /// One vector of columns, `count` of them.
 template <SoftmaxForm kForm>
 void ColumnVector(const float* x, float* y, int64_t n, int64_t stride, int64_t count) {
@@ -174,12 +154,76 @@ void ColumnVector(const float* x, float* y, int64_t n, int64_t stride, int64_t c
   }
 }
 
+/// Fewer columns than a vector has lanes, without gaps: lane l of vector j holds column
+/// (j * lanes + l) % columns, and every `columns` vectors the same ones.
+class FewColumns {
+ public:
+  FewColumns(int64_t n, int64_t columns)
+      : all_(n * columns), columns_(columns), period_(columns * kLanes) {}
+
+  void Run(const float* x, float* y, SoftmaxForm form) {
+    const bool log = form == SoftmaxForm::kLogarithm, safe = form == SoftmaxForm::kNanToZero;
+    std::fill_n(most_, period_, -std::numeric_limits<float>::infinity());
+    std::fill_n(sum_, period_, 0.0f);
+    ForVectors([&](int64_t i, int64_t j, int64_t count) HWY_ATTR {
+      const auto most = hn::Load(d_, most_ + j);
+      hn::Store(hn::IfThenElse(hn::FirstN(d_, count), hn::Max(most, Get(x + i, count)), most), d_,
+                most_ + j);
+    });
+    Join(most_, [](float a, float b) { return a > b || a != a ? a : b; });
+    ForVectors([&](int64_t i, int64_t j, int64_t count) HWY_ATTR {
+      const auto e = Exp(d_, hn::Sub(Get(x + i, count), hn::Load(d_, most_ + j)));
+      if (!log) StoreSomeFloats(d_, e, y + i, count);
+      hn::Store(hn::Add(hn::Load(d_, sum_ + j), hn::IfThenElseZero(hn::FirstN(d_, count), e)), d_,
+                sum_ + j);
+    });
+    Join(sum_, [](float a, float b) { return a + b; });
+    for (int64_t i = 0; i < period_; ++i) sum_[i] = log ? std::log(sum_[i]) : 1.0f / sum_[i];
+    ForVectors([&](int64_t i, int64_t j, int64_t count) HWY_ATTR {
+      const auto last = hn::Load(d_, sum_ + j);
+      auto v = log ? hn::Sub(hn::Sub(Get(x + i, count), hn::Load(d_, most_ + j)), last)
+                   : hn::Mul(Get(y + i, count), last);
+      if (safe) v = hn::IfThenZeroElse(hn::IsNaN(v), v);
+      StoreSomeFloats(d_, v, y + i, count);
+    });
+  }
+
+ private:
+  static constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
+
+  /// `f` of each vector's first element, its place in the pattern, and its lanes in use.
+  template <typename F>
+  HWY_INLINE void ForVectors(const F& f) const {
+    for (int64_t i = 0, j = 0; i < all_; i += kLanes, j = j + kLanes < period_ ? j + kLanes : 0)
+      f(i, j, all_ - i < kLanes ? all_ - i : kLanes);
+  }
+  HWY_INLINE hn::Vec<hn::ScalableTag<float>> Get(const float* p, int64_t count) const {
+    return count == kLanes ? hn::LoadU(d_, p) : LoadSomeFloats(d_, p, count);
+  }
+  /// What the lanes of a column come to, in each of them.
+  template <typename F>
+  void Join(float* lanes, const F& join) const {
+    for (int64_t i = columns_; i < period_; ++i)
+      lanes[i % columns_] = join(lanes[i % columns_], lanes[i]);
+    for (int64_t i = columns_; i < period_; ++i) lanes[i] = lanes[i % columns_];
+  }
+
+  const hn::ScalableTag<float> d_;
+  int64_t all_, columns_, period_;
+  HWY_ALIGN float most_[kLanes * kLanes];
+  HWY_ALIGN float sum_[kLanes * kLanes];
+};
+
 void SoftmaxColumnsOnTarget(const float* x, float* y, int64_t n, int64_t stride, int64_t columns,
                             SoftmaxForm form) {
   constexpr void (*kOf[])(const float*, float*, int64_t, int64_t, int64_t) = {
       ColumnVector<SoftmaxForm::kPlain>, ColumnVector<SoftmaxForm::kLogarithm>,
       ColumnVector<SoftmaxForm::kNanToZero>};
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
+  if (columns < lanes && stride == columns && n >= 4 * lanes) {
+    FewColumns(n, columns).Run(x, y, form);
+    return;
+  }
   for (int64_t i = 0; i < columns; i += lanes) {
     const int64_t count = columns - i < lanes ? columns - i : lanes;
     kOf[static_cast<int>(form)](x + i, y + i, n, stride, count);
@@ -194,15 +238,10 @@ HWY_AFTER_NAMESPACE();
 namespace fettle::kernels {
 
 HWY_EXPORT(SoftmaxRowOnTarget);
-HWY_EXPORT(SoftmaxShortRowsOnTarget);
 HWY_EXPORT(SoftmaxColumnsOnTarget);
 
 void SoftmaxRow(const float* x, float* y, int64_t n, SoftmaxForm form) {
   HWY_DYNAMIC_DISPATCH(SoftmaxRowOnTarget)(x, y, n, form);
-}
-
-void SoftmaxShortRows(const float* x, float* y, int64_t rows, int64_t n, SoftmaxForm form) {
-  HWY_DYNAMIC_DISPATCH(SoftmaxShortRowsOnTarget)(x, y, rows, n, form);
 }
 
 void SoftmaxColumns(const float* x, float* y, int64_t n, int64_t stride, int64_t columns,

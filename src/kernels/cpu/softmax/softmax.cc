@@ -5,6 +5,7 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
+#include "kernels/cpu/move/copy_leaf.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/cpu/row_tasks.h"
 #include "kernels/cpu/softmax/rows.h"
@@ -19,8 +20,11 @@ namespace {
 /// Columns of a task: a few cache lines of each row.
 constexpr int64_t kColumnsPerTask = 64;
 
-/// Rows up to this length are not worth a vector of their own.
-constexpr int64_t kShortRow = 16;
+/// Rows up to this length, of few columns, are not worth vectors of their own: some are made
+/// columns at a time.
+constexpr int64_t kShortRow = 16, kFewColumns = 16, kMostTurned = 64;
+/// Bytes of what is turned at once: they stay in the first-level cache.
+constexpr int64_t kTurnedBytes = 16 << 10;
 
 class Softmax final : public PreparedKernel {
  public:
@@ -33,20 +37,27 @@ class Softmax final : public PreparedKernel {
     if (extents_.elements() == 0) return OkStatus();
     const float* x = args.inputs[0].host<float>();
     float* y = args.outputs[0].host<float>();
+    auto& stream = static_cast<CpuStream&>(args.stream);
+    const int64_t length = extents_.row * extents_.inner;
+    const bool has_rows = extents_.inner == 1 && form_ != SoftmaxForm::kLogarithm;
+    if (extents_.inner <= kFewColumns && length <= (has_rows ? kShortRow : kMostTurned)) {
+      RunTurned(stream, x, y);
+    } else {
+      RunRows(stream, x, y);
+    }
+    pads_.Zero(stream, args.outputs[0].host<std::byte>());
+    return OkStatus();
+  }
+
+ private:
+  void RunRows(CpuStream& stream, const float* x, float* y) const {
     const int64_t columns = (extents_.inner + kColumnsPerTask - 1) / kColumnsPerTask;
     const int64_t units = extents_.outer * columns;
     const int64_t unit = extents_.row * std::min(extents_.inner, kColumnsPerTask);
     const RowTasks tasks = TasksOfRows(units, unit);
-    const int64_t per_task = tasks.rows;
-    auto& stream = static_cast<CpuStream&>(args.stream);
     stream.ParallelFor(tasks.count, [&](int64_t task, int) {
-      const int64_t end = std::min(units, (task + 1) * per_task);
-      if (extents_.inner == 1 && extents_.row <= kShortRow && form_ != SoftmaxForm::kLogarithm) {
-        const int64_t at = task * per_task * extents_.row;
-        ShortRows(x + at, y + at, end - task * per_task);
-        return;
-      }
-      for (int64_t u = task * per_task; u < end; ++u) {
+      const int64_t end = std::min(units, (task + 1) * tasks.rows);
+      for (int64_t u = task * tasks.rows; u < end; ++u) {
         const int64_t column = u % columns * kColumnsPerTask;
         const int64_t at = u / columns * extents_.row * extents_.inner + column;
         if (extents_.inner == 1) {
@@ -57,18 +68,23 @@ class Softmax final : public PreparedKernel {
         }
       }
     });
-    pads_.Zero(stream, args.outputs[0].host<std::byte>());
-    return OkStatus();
   }
 
- private:
-  /// A few rows at a time, so that they stay in the first-level cache between the steps.
-  void ShortRows(const float* x, float* y, int64_t rows) const {
-    const int64_t block = 1024 / extents_.row;
-    for (int64_t r = 0; r < rows; r += block) {
-      const int64_t at = r * extents_.row;
-      SoftmaxShortRows(x + at, y + at, std::min(block, rows - r), extents_.row, form_);
-    }
+  void RunTurned(CpuStream& stream, const float* x, float* y) const {
+    constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
+    const int64_t length = extents_.row * extents_.inner;
+    const int64_t block = kTurnedBytes / (length * kFloat);
+    stream.ParallelFor((extents_.outer + block - 1) / block, [&](int64_t task, int) {
+      const int64_t count = std::min(block, extents_.outer - task * block);
+      const int64_t at = task * block * length, stride = extents_.inner * count;
+      alignas(64) float turned[kTurnedBytes / sizeof(float)];
+      auto* bytes = reinterpret_cast<std::byte*>(turned);
+      CopyTransposed(reinterpret_cast<const std::byte*>(x + at), bytes, {length, 1, count},
+                     {count, length, 1}, length, count, kFloat);
+      SoftmaxColumns(turned, turned, extents_.row, stride, stride, form_);
+      CopyTransposed(bytes, reinterpret_cast<std::byte*>(y + at), {count, 1, length},
+                     {length, count, 1}, count, length, kFloat);
+    });
   }
 
   RowExtents extents_;
