@@ -23,15 +23,15 @@ typename VectorOf<T>::Type Interleave(typename VectorOf<T>::Type a, typename Vec
 }
 
 /// One square tile of 16 / sizeof(T) rows: log2 rounds of interleaving the first half of the rows
-/// with the second (a perfect shuffle of the element index per round). `columns`: those of the tile
-/// that are written; all are read.
+/// with the second (a perfect shuffle of the element index per round). Of a tile at an edge only
+/// the first `height` rows are read, the others are zero; only `columns` are written.
 template <typename T>
 inline void TransposeTile(const T* src, int64_t src_stride, T* dst, int64_t dst_stride,
-                          size_t columns = 16 / sizeof(T)) {
+                          size_t height = 16 / sizeof(T), size_t columns = 16 / sizeof(T)) {
   constexpr size_t kLanes = 16 / sizeof(T);
   using V = typename VectorOf<T>::Type;
-  V rows[kLanes], next[kLanes];
-  for (size_t i = 0; i < kLanes; ++i)
+  V rows[kLanes] = {}, next[kLanes];
+  for (size_t i = 0; i < height; ++i)
     std::memcpy(&rows[i], src + static_cast<int64_t>(i) * src_stride, sizeof(V));
   for (size_t round = 1; round < kLanes; round *= 2) {
     for (size_t i = 0; i < kLanes / 2; ++i) {
@@ -110,11 +110,54 @@ void PrefetchBlock(T* dst, int64_t dst_stride) {
     __builtin_prefetch(dst + static_cast<int64_t>(c) * dst_stride, 1);
 }
 
+/// Element by element: rows [r0, r1) of the columns [c0, c1).
+template <typename T>
+void TransposeEdge(const T* src, int64_t src_stride, T* dst, int64_t dst_stride, int64_t r0,
+                   int64_t r1, int64_t c0, int64_t c1) {
+  for (int64_t c = c0; c < c1; ++c) {
+    for (int64_t r = r0; r < r1; ++r)
+      std::memcpy(dst + c * dst_stride + r, src + r * src_stride + c, sizeof(T));
+  }
+}
+
+/// The columns from c0 on, fewer than a tile has, of rows [r0, r1): a tile reads what follows them
+/// in the next row, which the last of all `rows` have not.
+template <typename T>
+void TransposeLastColumns(const T* src, int64_t src_stride, T* dst, int64_t dst_stride, int64_t r0,
+                          int64_t r1, int64_t c0, int64_t rows, int64_t columns) {
+  constexpr int64_t kTile = 16 / sizeof(T);
+  const int64_t end = (rows - 1) * src_stride + columns;
+  for (; r0 < r1 && (r0 + kTile - 1) * src_stride + c0 + kTile <= end; r0 += kTile)
+    TransposeTile(src + r0 * src_stride + c0, src_stride, dst + c0 * dst_stride + r0, dst_stride,
+                  kTile, static_cast<size_t>(columns - c0));
+  TransposeEdge(src, src_stride, dst, dst_stride, r0, r1, c0, columns);
+}
+
+/// Few rows that become columns without gaps: what is left over of a tile is written, too, and
+/// overwritten by the next column. True where that was done.
+template <typename T>
+bool TransposeFewRows(const T* src, int64_t src_stride, T* dst, int64_t rows, int64_t columns) {
+  constexpr int64_t kTile = 16 / sizeof(T);
+  if (rows >= 4 * kTile || rows % kTile == 0 || columns < kTile) return false;
+  const int64_t whole = rows / kTile * kTile, left = rows - whole;
+  int64_t c = 0;
+  for (; (c + kTile - 1) * rows + whole + kTile <= rows * columns && c + kTile <= columns;
+       c += kTile) {
+    TransposeTile(src + whole * src_stride + c, src_stride, dst + c * rows + whole, rows,
+                  static_cast<size_t>(left));
+    for (int64_t r = 0; r < whole; r += kTile)
+      TransposeTile(src + r * src_stride + c, src_stride, dst + c * rows + r, rows);
+  }
+  TransposeEdge(src, src_stride, dst, rows, 0, rows, c, columns);
+  return true;
+}
+
 /// dst[c * dst_stride + r] = src[r * src_stride + c] for r < rows, c < columns.
 template <typename T>
 void TransposeMatrix(const T* src, int64_t src_stride, T* dst, int64_t dst_stride, int64_t rows,
                      int64_t columns) {
   if (TransposeNarrow(src, src_stride, dst, dst_stride, rows, columns)) return;
+  if (dst_stride == rows && TransposeFewRows(src, src_stride, dst, rows, columns)) return;
   constexpr int64_t kTile = 16 / sizeof(T);
   constexpr int64_t kBlock = 64 / sizeof(T);
   const auto tiles = [&](int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
@@ -123,23 +166,7 @@ void TransposeMatrix(const T* src, int64_t src_stride, T* dst, int64_t dst_strid
         TransposeTile(src + r * src_stride + c, src_stride, dst + c * dst_stride + r, dst_stride);
     }
   };
-  const auto edge = [&](int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
-    for (int64_t c = c0; c < c1; ++c) {
-      for (int64_t r = r0; r < r1; ++r)
-        std::memcpy(dst + c * dst_stride + r, src + r * src_stride + c, sizeof(T));
-    }
-  };
   const int64_t whole_rows = rows / kTile * kTile, whole_columns = columns / kTile * kTile;
-  // Tiles of the last columns read what follows them in the next rows: all but the last tiles can.
-  const int64_t rest = columns - whole_columns, last = (rows - 1) * src_stride + columns;
-  const auto ragged = [&](int64_t r0, int64_t r1) {
-    for (; r0 < r1; r0 += kTile) {
-      const bool is_inside = (r0 + kTile - 1) * src_stride + whole_columns + kTile <= last;
-      if (!is_inside) return edge(r0, r1, whole_columns, columns);
-      TransposeTile(src + r0 * src_stride + whole_columns, src_stride,
-                    dst + whole_columns * dst_stride + r0, dst_stride, static_cast<size_t>(rest));
-    }
-  };
   for (int64_t r0 = 0; r0 < whole_rows; r0 += kBlock) {
     const int64_t r1 = r0 + kBlock < whole_rows ? r0 + kBlock : whole_rows;
     int64_t c0 = 0;
@@ -150,9 +177,9 @@ void TransposeMatrix(const T* src, int64_t src_stride, T* dst, int64_t dst_strid
                      dst_stride);
     }
     tiles(r0, r1, c0, whole_columns);
-    if (rest > 0) ragged(r0, r1);
+    TransposeLastColumns(src, src_stride, dst, dst_stride, r0, r1, whole_columns, rows, columns);
   }
-  edge(whole_rows, rows, 0, columns);
+  TransposeEdge(src, src_stride, dst, dst_stride, whole_rows, rows, 0, columns);
 }
 
 }  // namespace fettle::kernels
