@@ -107,10 +107,7 @@ constexpr std::string_view kSpaceName = "\xe2\x96\x81";  // U+2581
 class SentencePiece final : public Tokenizer {
  public:
   SentencePiece(Ids ids, std::vector<double> scores, bool adds_space, int32_t unknown)
-      : ids_(std::move(ids)),
-        scores_(std::move(scores)),
-        adds_space_(adds_space),
-        unknown_(unknown) {
+      : ids_(std::move(ids)), scores_(std::move(scores)), adds_space_(adds_space) {
     for (int byte = 0; byte < 256; ++byte) {
       const auto found = ids_.find(fmt::format("<0x{:02X}>", byte));
       bytes_[byte] = found == ids_.end() ? unknown : found->second;
@@ -167,7 +164,6 @@ class SentencePiece final : public Tokenizer {
   Ids ids_;
   std::vector<double> scores_;
   bool adds_space_;
-  int32_t unknown_;
   std::array<int32_t, 256> bytes_{};
 };
 
