@@ -84,8 +84,8 @@ std::vector<std::string> WithoutMessage(std::vector<std::string> log, const std:
   std::vector<std::string> said;
   std::istringstream lines(ForTerminal(fmt::format("fettle: {}", message)));
   for (std::string line; std::getline(lines, line);) said.push_back(line);
-  const auto found = std::ranges::search(log, said);
-  log.erase(found.begin(), found.end());
+  const auto found = std::search(log.begin(), log.end(), said.begin(), said.end());
+  if (found != log.end()) log.erase(found, found + std::ssize(said));
   return log;
 }
 
