@@ -9,26 +9,38 @@
 namespace fettle::kernels {
 namespace {
 
-/// Those that are not element-wise.
+/// Those that are not lowered to expressions.
 constexpr std::string_view kOthers[] = {
     // keep-sorted start
+    "ArgMax",
+    "ArgMin",
     "AveragePool",
     "BinaryConv",
     "BinaryMatMul",
     "BinaryMaxPool",
+    "BitwiseAnd",
+    "BitwiseNot",
+    "BitwiseOr",
+    "BitwiseXor",
     "CDist",
     "CenterCropPad",
     "ChannelShuffle",
+    "Col2Im",
     "Concat",
     "Conv",
     "ConvInteger",
     "ConvTranspose",
+    "CumProd",
+    "CumSum",
+    "DFT",
     "DepthToSpace",
     "DynamicQuantizeLinear",
     "Expand",
     "Flatten",
     "GRU",
     "Gather",
+    "GatherElements",
+    "GatherND",
     "Gemm",
     "GlobalAveragePool",
     "GlobalMaxPool",
@@ -57,6 +69,7 @@ constexpr std::string_view kOthers[] = {
     "ReduceSumSquare",
     "Reshape",
     "Resize",
+    "STFT",
     "Slice",
     "Softmax",
     "SpaceToDepth",

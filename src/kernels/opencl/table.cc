@@ -10,22 +10,23 @@ extern const KernelDesc kOpenClBinaryMaxPool;
 extern const KernelDesc kOpenClBinaryMma;
 extern const KernelDesc kOpenClBinaryPack;
 extern const KernelDesc kOpenClBinaryProduct;
+extern const KernelDesc kOpenClCol2Im;
 extern const KernelDesc kOpenClConvDepthwise;
 extern const KernelDesc kOpenClConvDepthwiseF16;
 extern const KernelDesc kOpenClConvDirect;
 extern const KernelDesc kOpenClConvDirectF16;
 extern const KernelDesc kOpenClConvFirstLayer;
-extern const KernelDesc kOpenClConvPointwise;
-extern const KernelDesc kOpenClConvPointwiseF16;
 extern const KernelDesc kOpenClConvLocal;
 extern const KernelDesc kOpenClConvMma;
 extern const KernelDesc kOpenClConvMmaBlocks;
 extern const KernelDesc kOpenClConvMmaBlocksF32;
 extern const KernelDesc kOpenClConvMmaF32;
 extern const KernelDesc kOpenClConvMmaTf32;
-extern const KernelDesc kOpenClConvSeparable;
 extern const KernelDesc kOpenClConvMmaWindow;
 extern const KernelDesc kOpenClConvMmaWindowF32;
+extern const KernelDesc kOpenClConvPointwise;
+extern const KernelDesc kOpenClConvPointwiseF16;
+extern const KernelDesc kOpenClConvSeparable;
 extern const KernelDesc kOpenClConvTransposeGather;
 extern const KernelDesc kOpenClConvVolume;
 extern const KernelDesc kOpenClConvWinograd;
@@ -34,7 +35,11 @@ extern const KernelDesc kOpenClConvWinogradMmaF32;
 extern const KernelDesc kOpenClDistancePairs;
 extern const KernelDesc kOpenClElementwiseChain;
 extern const KernelDesc kOpenClElementwiseChainF16;
+extern const KernelDesc kOpenClElementwiseTyped;
+extern const KernelDesc kOpenClFft;
+extern const KernelDesc kOpenClGatherElements;
 extern const KernelDesc kOpenClGatherSlices;
+extern const KernelDesc kOpenClGatherTuples;
 extern const KernelDesc kOpenClGridSampleBilinear;
 extern const KernelDesc kOpenClMatMulBatched;
 extern const KernelDesc kOpenClMatMulBufferImage;
@@ -43,9 +48,9 @@ extern const KernelDesc kOpenClMatMulImages;
 extern const KernelDesc kOpenClMatMulLocal;
 extern const KernelDesc kOpenClMatMulLocalF16;
 extern const KernelDesc kOpenClMatMulMma;
+extern const KernelDesc kOpenClMatMulMmaBFloat;
 extern const KernelDesc kOpenClMatMulMmaF32;
 extern const KernelDesc kOpenClMatMulMmaNormed;
-extern const KernelDesc kOpenClMatMulMmaBFloat;
 extern const KernelDesc kOpenClMatMulMmaTf32;
 extern const KernelDesc kOpenClMatMulNaive;
 extern const KernelDesc kOpenClMatMulRegisters;
@@ -53,6 +58,7 @@ extern const KernelDesc kOpenClMatMulRegistersF16;
 extern const KernelDesc kOpenClMatMulSplitK;
 extern const KernelDesc kOpenClMatMulSubGroups;
 extern const KernelDesc kOpenClMatMulVector;
+extern const KernelDesc kOpenClMoveConcat;
 extern const KernelDesc kOpenClMoveCopy;
 extern const KernelDesc kOpenClMoveGather;
 extern const KernelDesc kOpenClMoveUnits;
@@ -70,7 +76,9 @@ extern const KernelDesc kOpenClQuantisedDynamic;
 extern const KernelDesc kOpenClQuantisedMatMul;
 extern const KernelDesc kOpenClQuantisedMatMulMma;
 extern const KernelDesc kOpenClRecurrentSteps;
+extern const KernelDesc kOpenClReduceArg;
 extern const KernelDesc kOpenClReduceRows;
+extern const KernelDesc kOpenClReduceScan;
 extern const KernelDesc kOpenClResizeTaps;
 extern const KernelDesc kOpenClSoftmaxRows;
 extern const KernelDesc kOpenClTableLookupBytes;
@@ -84,19 +92,20 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClBinaryMma,
       &kOpenClBinaryPack,
       &kOpenClBinaryProduct,
+      &kOpenClCol2Im,
       &kOpenClConvDepthwise,
       &kOpenClConvDirect,
       &kOpenClConvFirstLayer,
-      &kOpenClConvPointwise,
       &kOpenClConvLocal,
       &kOpenClConvMma,
       &kOpenClConvMmaBlocks,
       &kOpenClConvMmaBlocksF32,
       &kOpenClConvMmaF32,
       &kOpenClConvMmaTf32,
-      &kOpenClConvSeparable,
       &kOpenClConvMmaWindow,
       &kOpenClConvMmaWindowF32,
+      &kOpenClConvPointwise,
+      &kOpenClConvSeparable,
       &kOpenClConvTransposeGather,
       &kOpenClConvVolume,
       &kOpenClConvWinograd,
@@ -104,7 +113,11 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClConvWinogradMmaF32,
       &kOpenClDistancePairs,
       &kOpenClElementwiseChain,
+      &kOpenClElementwiseTyped,
+      &kOpenClFft,
+      &kOpenClGatherElements,
       &kOpenClGatherSlices,
+      &kOpenClGatherTuples,
       &kOpenClGridSampleBilinear,
       &kOpenClMatMulBatched,
       &kOpenClMatMulBufferImage,
@@ -112,20 +125,21 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClMatMulImages,
       &kOpenClMatMulLocal,
       &kOpenClMatMulMma,
-      &kOpenClMatMulMmaF32,
-    &kOpenClMatMulMmaNormed,
       &kOpenClMatMulMmaBFloat,
+      &kOpenClMatMulMmaF32,
+      &kOpenClMatMulMmaNormed,
       &kOpenClMatMulMmaTf32,
       &kOpenClMatMulNaive,
       &kOpenClMatMulRegisters,
       &kOpenClMatMulSplitK,
       &kOpenClMatMulSubGroups,
       &kOpenClMatMulVector,
+      &kOpenClMoveConcat,
       &kOpenClMoveCopy,
       &kOpenClMoveGather,
       &kOpenClMoveUnits,
       &kOpenClNormChained,
-    &kOpenClNormInstance,
+      &kOpenClNormInstance,
       &kOpenClNormLrn,
       &kOpenClNormRows,
       &kOpenClPoolBytes,
@@ -138,7 +152,9 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClQuantisedMatMul,
       &kOpenClQuantisedMatMulMma,
       &kOpenClRecurrentSteps,
+      &kOpenClReduceArg,
       &kOpenClReduceRows,
+      &kOpenClReduceScan,
       &kOpenClResizeTaps,
       &kOpenClSoftmaxRows,
       &kOpenClTableLookupBytes,

@@ -6,7 +6,6 @@
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
 #include "ops/op.h"
-#include "ops/signal/op.h"
 
 namespace fettle::kernels {
 namespace {
@@ -102,57 +101,6 @@ class Dft final : public PreparedKernel {
   std::vector<T> window_;  // where it is constant
 };
 
-/// The scalar operand `i`: absent, or constant.
-Result<std::optional<int64_t>> ScalarOf(const ir::Graph& group, size_t i) {
-  const ir::ValueId id = group.nodes()[0].input(i);
-  if (id == ir::kAbsent) return std::optional<int64_t>();
-  if (!group.value(id).is_constant()) return Unsupported("its lengths are not constant");
-  return std::optional<int64_t>(group.value(id).constant->GetInt(0));
-}
-
-Result<SpectrumFacts> ReadDftFacts(const ir::Graph& group) {
-  const ir::Node& node = group.nodes()[0];
-  const Shape& x = *group.value(node.inputs[0]).shape;
-  ASSIGN_OR_RETURN(const std::optional<int64_t> length, ScalarOf(group, 1));
-  ASSIGN_OR_RETURN(const std::optional<int64_t> axis, ScalarOf(group, 2));
-  ASSIGN_OR_RETURN(const ops::DftAttributes dft, ops::ReadDft(node, x, length, axis));
-  const int64_t inner = x.Count(dft.axis + 1, x.rank() - 1), parts = x[x.rank() - 1];
-  SpectrumFacts facts;
-  facts.length = dft.length;
-  facts.bins = dft.bins;
-  facts.mirrored = dft.onesided && dft.inverse;
-  facts.samples = std::min(facts.mirrored ? dft.length / 2 + 1 : dft.length, x[dft.axis]);
-  facts.transforms = x.Count(0, dft.axis) * inner;
-  facts.inners = inner;
-  facts.complex = parts == 2;
-  facts.inverse = dft.inverse;
-  const int64_t written = facts.mirrored ? 1 : 2;
-  facts.x = {x[dft.axis] * inner * parts, parts, inner * parts};
-  facts.y = {dft.bins * inner * written, written, inner * written};
-  return facts;
-}
-
-Result<SpectrumFacts> ReadStftFacts(const ir::Graph& group) {
-  const ir::Node& node = group.nodes()[0];
-  const Shape& x = *group.value(node.inputs[0]).shape;
-  ASSIGN_OR_RETURN(const std::optional<int64_t> step, ScalarOf(group, 1));
-  ASSIGN_OR_RETURN(const std::optional<int64_t> length, ScalarOf(group, 3));
-  const ir::ValueId window = node.input(2);
-  ASSIGN_OR_RETURN(const ops::StftAttributes stft,
-                   ops::ReadStft(node, x, step.value_or(0), length,
-                                 window == ir::kAbsent ? nullptr : &*group.value(window).shape));
-  const int64_t parts = stft.complex ? 2 : 1;
-  SpectrumFacts facts;
-  facts.length = facts.samples = stft.length;
-  facts.bins = stft.bins;
-  facts.transforms = x[0] * stft.frames;
-  facts.inners = stft.frames;
-  facts.complex = stft.complex;
-  facts.x = {x[1] * parts, stft.step * parts, parts};
-  facts.y = {stft.frames * stft.bins * 2, stft.bins * 2, 2};
-  return facts;
-}
-
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1) return Unsupported("not a single node");
   const ir::Node& node = group.nodes()[0];
@@ -160,11 +108,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (!is_stft && node.op != "DFT"_op) return Unsupported("computes DFT and STFT only");
   if (group.value(node.inputs[0]).is_constant()) return Unsupported("the signal is constant");
   Facts facts;
-  if (is_stft) {
-    ASSIGN_OR_RETURN(facts.spectrum, ReadStftFacts(group));
-  } else {
-    ASSIGN_OR_RETURN(facts.spectrum, ReadDftFacts(group));
-  }
+  ASSIGN_OR_RETURN(facts.spectrum, ReadSpectrum(group));
   const DType dtype = group.value(node.inputs[0]).dtype;
   facts.storage = dtype == DType::kF64 ? dtype : DType::kF32;
   const SpectrumFacts& spectrum = facts.spectrum;

@@ -4,27 +4,9 @@
 #include <vector>
 
 #include "kernels/cpu/fft/fft.h"
+#include "kernels/match/spectrum.h"
 
 namespace fettle::kernels {
-
-/// Where the signals, or the spectra, of all transforms lie: in elements, real and imaginary parts
-/// side by side.
-struct SignalPlaces {
-  int64_t outer = 0, inner = 0;  // from one transform to the next: t = outer index * inners + inner
-  int64_t step = 1;              // from one number to the next
-};
-
-/// Transforms of one length, whatever operator asks for them.
-struct SpectrumFacts {
-  int64_t length = 1;   // of a transform
-  int64_t samples = 1;  // numbers that are read; the others are zero
-  int64_t bins = 1;     // numbers that are written
-  int64_t transforms = 0, inners = 1;
-  SignalPlaces x, y;
-  bool complex = false;   // the input
-  bool inverse = false;   // with a factor 1 / length
-  bool mirrored = false;  // the input is half of a spectrum, the output real
-};
 
 /// The transforms of one problem. Even lengths between real and complex numbers are transformed as
 /// half as many complex ones (Sorensen and others, Real-valued fast Fourier transform algorithms,

@@ -1,0 +1,33 @@
+// Slices by tuples of indices: y[o, m, i] = x[o, tuple m of o, i], row-major buffers.
+// A work-item moves one element: gws = {inner, tuples, outer}.
+//   ELEMENT        an unsigned integer as wide as the elements
+//   INDEX          int or long; negative ones count from behind, those out of range take the nearest
+//   extents, steps of the axes that a tuple names, `width` of them
+#ifndef ELEMENT
+#define ELEMENT uint
+#endif
+#ifndef INDEX
+#define INDEX long
+#endif
+
+__kernel void tuples(__global const ELEMENT* restrict x, const int x_offset,
+                     __global const INDEX* restrict indices, const int indices_offset,
+                     __global ELEMENT* restrict y, const int y_offset, const int8 extents,
+                     const int8 steps, const int width, const int count, const int inner,
+                     const int slice) {
+  const int i = get_global_id(0);
+  const int m = get_global_id(1);
+  const int o = get_global_id(2);
+  if (i >= inner || m >= count) return;
+  int n[8], s[8];
+  vstore8(extents, 0, n);
+  vstore8(steps, 0, s);
+  int from = x_offset + o * slice + i;
+  __global const INDEX* tuple = indices + indices_offset + (o * count + m) * width;
+  for (int a = 0; a < width; ++a) {
+    INDEX index = tuple[a];
+    if (index < 0) index += n[a];
+    from += clamp((int)index, 0, n[a] - 1) * s[a];
+  }
+  y[y_offset + (o * count + m) * inner + i] = x[from];
+}
