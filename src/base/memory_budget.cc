@@ -63,17 +63,36 @@ MemoryBudget& MemoryBudget::Process() {
 
 const std::shared_ptr<MemoryBudget>& MemoryBudget::Current() { return InForce(); }
 
+const std::shared_ptr<MemoryBudget>& MemoryBudget::OutsideLoops() {
+  const std::shared_ptr<MemoryBudget>& budget = InForce();
+  return budget->outer_ != nullptr ? budget->outer_ : budget;
+}
+
+std::shared_ptr<MemoryBudget> MemoryBudget::ForLoop() {
+  const std::shared_ptr<MemoryBudget>& budget = InForce();
+  if (!budget->is_default_.load(std::memory_order_relaxed)) return nullptr;
+  constexpr int64_t kMost = int64_t{8} << 30;
+  return std::make_shared<MemoryBudget>(std::min(budget->limit() / 4, kMost), budget);
+}
+
 Status MemoryBudget::Take(int64_t bytes) {
   RETURN_IF_ERROR(CheckMachine(bytes));
   const int64_t before = used_.fetch_add(bytes, std::memory_order_relaxed);
-  if (bytes <= limit() - before) return OkStatus();
-  GiveBack(bytes);
-  return Refusal(bytes, before);
+  const Status status = bytes > limit() - before ? Refusal(bytes, before)
+                        : outer_ != nullptr      ? outer_->Take(bytes)
+                                                 : OkStatus();
+  if (!status.ok()) used_.fetch_sub(bytes, std::memory_order_relaxed);
+  return status;
+}
+
+void MemoryBudget::GiveBack(int64_t bytes) {
+  used_.fetch_sub(bytes, std::memory_order_relaxed);
+  if (outer_ != nullptr) outer_->GiveBack(bytes);
 }
 
 Status MemoryBudget::Check(int64_t bytes) const {
   if (bytes > limit() - used()) return Refusal(bytes, used());
-  return CheckMachine(bytes);
+  return outer_ != nullptr ? outer_->Check(bytes) : CheckMachine(bytes);
 }
 
 Status MemoryBudget::CheckAlone(int64_t bytes) const {
@@ -93,17 +112,17 @@ Status MemoryBudget::CheckMachine(int64_t bytes) const {
 
 Status MemoryBudget::Refusal(int64_t bytes, int64_t used) const {
   return Error(StatusCode::kOutOfMemory,
-               "out of memory: {} bytes are asked for beside {} in use, and the limit is {} "
+               "out of memory: {} bytes are asked for beside {} in use, and the limit is {}{} "
                "(--max-memory or max_memory sets another)",
-               bytes, used, limit());
+               bytes, used, limit(), outer_ != nullptr ? " for what one loop makes" : "");
 }
 
 MemoryScope::MemoryScope(std::shared_ptr<MemoryBudget> budget) : changes_(budget != nullptr) {
-  if (changes_) outer_ = std::exchange(InForce(), std::move(budget));
+  if (changes_) before_ = std::exchange(InForce(), std::move(budget));
 }
 
 MemoryScope::~MemoryScope() {
-  if (changes_) InForce() = std::move(outer_);
+  if (changes_) InForce() = std::move(before_);
 }
 
 }  // namespace fettle

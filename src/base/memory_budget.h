@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "base/status.h"
 
@@ -13,12 +14,14 @@ namespace fettle {
 /// Bytes in use, and the most that may be. Thread-safe.
 class MemoryBudget {
  public:
-  explicit MemoryBudget(int64_t limit) : limit_(limit) {}
+  /// `outer`: what is taken counts there, too, and must fit in both; null for none.
+  explicit MemoryBudget(int64_t limit, std::shared_ptr<MemoryBudget> outer = nullptr)
+      : limit_(limit), outer_(std::move(outer)) {}
 
   /// Counts `bytes` more. Fails with kOutOfMemory, before anything is allocated, where they would
   /// pass the limit.
   Status Take(int64_t bytes);
-  void GiveBack(int64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+  void GiveBack(int64_t bytes);
   /// Fails as Take does and counts nothing: of memory that another allocator counts, and of the sum
   /// of what will be taken in parts.
   Status Check(int64_t bytes) const;
@@ -37,6 +40,12 @@ class MemoryBudget {
   static MemoryBudget& Process();
   /// The one in force on the calling thread.
   static const std::shared_ptr<MemoryBudget>& Current();
+  /// For what one run of a loop makes: the smaller of a quarter of the process's limit and 8 GiB,
+  /// since a loop of a few bytes may double its values until a limit is passed. Null where somebody
+  /// set a limit, which holds for loops, too, or a loop's is in force.
+  static std::shared_ptr<MemoryBudget> ForLoop();
+  /// The one in force on the calling thread but for loops: of weights, which no iteration adds to.
+  static const std::shared_ptr<MemoryBudget>& OutsideLoops();
 
  private:
   Status Refusal(int64_t bytes, int64_t used) const;
@@ -44,6 +53,7 @@ class MemoryBudget {
   Status CheckMachine(int64_t bytes) const;
 
   std::atomic<int64_t> limit_;
+  const std::shared_ptr<MemoryBudget> outer_;
   std::atomic<bool> is_default_{false};
   std::atomic<int64_t> used_{0};
 };
@@ -57,7 +67,7 @@ class MemoryScope {
   MemoryScope& operator=(const MemoryScope&) = delete;
 
  private:
-  std::shared_ptr<MemoryBudget> outer_;
+  std::shared_ptr<MemoryBudget> before_;
   bool changes_;
 };
 

@@ -126,7 +126,7 @@ Status Program::PackAll(const DeviceSet& devices, PackedStore& packed,
                         const std::atomic<bool>* cancelled, std::vector<StepProfile>& profiles) {
   std::vector<Status> statuses(steps_.size());
   ThreadPool& pool = static_cast<const CpuDevice&>(devices.cpu()).pool();
-  const std::shared_ptr<MemoryBudget> budget = MemoryBudget::Current();
+  const std::shared_ptr<MemoryBudget> budget = MemoryBudget::OutsideLoops();
   pool.ParallelFor(std::ssize(steps_), pool.threads(), [&](int64_t task, int) {
     const MemoryScope scope(budget);
     const auto i = static_cast<size_t>(task);

@@ -20,7 +20,8 @@ Status Program::CheckMemory(PackedStore& packed, MemoryBeside memory) const {
     }
   }
   // Which of them are equal or there already only their contents tell, which takes reading them.
-  const MemoryBudget& budget = *MemoryBudget::Current();
+  RETURN_IF_ERROR(MemoryBudget::Current()->Check(beside));
+  const MemoryBudget& budget = *MemoryBudget::OutsideLoops();
   return budget.Check(most).ok() ? OkStatus() : budget.Check(packed.BytesToPack(wanted) + beside);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/memory_budget.h"
 #include "ops/op.h"
 #include "runtime/loop_times.h"
 
@@ -143,6 +144,7 @@ class Loop final : public ControlNode {
     ASSIGN_OR_RETURN(operands[1], Tensor::Create(DType::kBool, Shape{}));
     std::vector<Stack> stacks(scans, Stack(0, false));
     LoopTimes times(context_.times);
+    const MemoryScope memory(MemoryBudget::ForLoop());
     int64_t i = 0;
     for (; i < trips && condition; ++i) {
       if (i == kMaxIterations - 1) return InvalidModel("the loop does not end");
@@ -194,6 +196,7 @@ class Scan final : public ControlNode {
     }
     std::vector<Tensor> operands(inputs.begin(), inputs.end());
     LoopTimes times(context_.times);
+    const MemoryScope memory(MemoryBudget::ForLoop());
     for (int64_t i = 0; i < length; ++i) {
       if (context_.cancelled) return Error(StatusCode::kCancelled, "cancelled");
       for (size_t k = 0; k < scans_; ++k) {

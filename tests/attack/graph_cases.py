@@ -27,6 +27,10 @@ SIBLINGS = [("Add", "Sub", "Mul", "Div", "Max", "Min", "Pow", "PRelu"), ("Reduce
             ("Relu", "Sigmoid", "Tanh", "Erf", "Sqrt", "Neg", "Abs", "Identity", "Reciprocal", "HardSwish", "Softplus", "Exp"),
             ("MaxPool", "AveragePool"), ("GlobalMaxPool", "GlobalAveragePool"), ("Softmax", "LogSoftmax", "Hardmax"),
             ("Less", "Greater", "LessOrEqual", "GreaterOrEqual", "Equal"), ("And", "Or", "Xor"), ("MatMul", "Add")]
+# Which operands are scales.
+SCALES = {"QuantizeLinear": (1,), "DequantizeLinear": (1,), "QLinearConv": (1, 4, 6), "QLinearMatMul": (1, 4, 6), "QLinearAdd": (1, 4, 6),
+          "QLinearMul": (1, 4, 6), "QLinearSigmoid": (1, 3), "QLinearLeakyRelu": (1, 3), "QLinearSoftmax": (1, 3), "QGemm": (1, 4, 7),
+          "QLinearGlobalAveragePool": (1, 3), "QLinearAveragePool": (1, 3)}
 FLOATS = {np.dtype(np.float32), np.dtype(np.float16), np.dtype(np.float64), np.dtype(ml_dtypes.bfloat16)}
 
 
@@ -260,6 +264,16 @@ CHANGES = [collapse] * 5 + [retype] * 2 + [outputs] * 3 + [constant] * 3 + [attr
            inside_output, input_of_constant, operand, absent, sibling, bypass, open_shapes]
 
 
+def whole_scales(built):
+    """No scale of a quantisation is 0, as given or as rounded to its type: x / 0 is no number that a byte stands for."""
+    operands = built.operands()
+    for node in built.graph.node:
+        for i, name in enumerate(node.input):
+            value = operands.get(name)
+            if i in SCALES.get(node.op_type, ()) and value is not None and value.dtype in FLOATS and (value == 0).any():
+                built.replace({name: np.where(value == 0, np.asarray(1, value.dtype), value)})
+
+
 def reduced(built):
     """Without nodes that nothing shown is made of, and with something shown."""
     if not built.graph.output:
@@ -276,6 +290,7 @@ def make(seed):
         change = pick(*CHANGES)
         change(built)
         told.append(change.__name__)
+    whole_scales(built)
     reduced(built)
     ops = "+".join(node.op_type for node in built.graph.node)
     return f"{' '.join(told)}: {ops if len(ops) < 120 else ops[:117] + '...'}", built.model.SerializeToString(), built.feed

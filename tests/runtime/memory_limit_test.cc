@@ -1,6 +1,7 @@
 // What a model or its inputs ask for is refused before it is allocated where it passes the limit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include "base/memory_budget.h"
 #include "ops/op.h"
@@ -135,6 +136,32 @@ TEST(MemoryLimit, WhatFitsRunsAndIsGivenBack) {
     ASSERT_EQ(session->Run({{"m", Scalar(40)}, {"x", x}}, &outputs).code(),
               StatusCode::kOutOfMemory);
   }
+}
+
+TEST(MemoryLimit, LoopsStayWithinAQuarterOfTheDefault) {
+  const int64_t limit = MemoryBudget::Process().limit(), used = MemoryBudget::Process().used();
+  {
+    const MemoryScope scope(MemoryBudget::ForLoop());
+    EXPECT_EQ(MemoryBudget::ForLoop(), nullptr);
+    EXPECT_EQ(MemoryBudget::Current()->limit(), std::min(limit / 4, int64_t{8} << 30));
+    EXPECT_EQ(MemoryBudget::OutsideLoops().get(), &MemoryBudget::Process());
+    const Tensor inside = Tensor::Create(DType::kU8, Shape{1000}).value();
+    EXPECT_EQ(MemoryBudget::Current()->used(), 1000);
+    EXPECT_EQ(MemoryBudget::Process().used(), used + 1000);
+  }
+  EXPECT_EQ(MemoryBudget::Process().used(), used);
+  // Of so much the first iteration wants twice; nobody reads a byte of it before that is refused.
+  const int64_t elements = std::min(limit / 4, int64_t{8} << 30) / 8 + 1;
+  const auto session = SessionOf(kDoubles, {.threads = 1});
+  void* const none = ::mmap(nullptr, elements * sizeof(float), PROT_READ,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(none, MAP_FAILED);
+  const Tensor x = Tensor::Borrow(DType::kF32, Shape{elements}, static_cast<std::byte*>(none));
+  TensorMap outputs;
+  const Status status = session->Run({{"m", Scalar(60)}, {"x", x}}, &outputs);
+  EXPECT_EQ(status.code(), StatusCode::kOutOfMemory);
+  EXPECT_THAT(status.message(), HasSubstr("for what one loop makes"));
+  ::munmap(none, elements * sizeof(float));
 }
 
 TEST(MemoryLimit, IsThatOfTheMachineUnlessItIsGiven) {
