@@ -109,6 +109,13 @@ Status JoinAll(std::vector<Stack>& stacks, const std::vector<Slice>& empty,
   return OkStatus();
 }
 
+/// Counts the time and bounds the memory of all iterations.
+struct Looping {
+  explicit Looping(Context& context) : times(context.times), memory(MemoryBudget::ForLoop()) {}
+  LoopTimes times;
+  MemoryScope memory;
+};
+
 class If final : public ControlNode {
  public:
   If(const ir::Node& node, Context& context)
@@ -143,8 +150,7 @@ class Loop final : public ControlNode {
     operands.insert(operands.end(), inputs.begin() + 2, inputs.end());
     ASSIGN_OR_RETURN(operands[1], Tensor::Create(DType::kBool, Shape{}));
     std::vector<Stack> stacks(scans, Stack(0, false));
-    LoopTimes times(context_.times);
-    const MemoryScope memory(MemoryBudget::ForLoop());
+    Looping looping(context_);
     int64_t i = 0;
     for (; i < trips && condition; ++i) {
       if (i == kMaxIterations - 1) return InvalidModel("the loop does not end");
@@ -153,7 +159,7 @@ class Loop final : public ControlNode {
       operands[0].view().SetInt(0, i);
       operands[1].view().SetInt(0, condition ? 1 : 0);
       ASSIGN_OR_RETURN(std::vector<Tensor> results, runner_->Run(operands));
-      times.EndIteration();
+      looping.times.EndIteration();
       condition = results[0].view().GetInt(0) != 0;
       for (size_t k = 0; k < carried; ++k) operands[2 + k] = results[1 + k];
       for (size_t k = 0; k < scans; ++k) stacks[k].Add(results[1 + carried + k]);
@@ -195,8 +201,7 @@ class Scan final : public ControlNode {
       stacks.emplace_back(Entry("scan_output_axes", k), Entry("scan_output_directions", k) != 0);
     }
     std::vector<Tensor> operands(inputs.begin(), inputs.end());
-    LoopTimes times(context_.times);
-    const MemoryScope memory(MemoryBudget::ForLoop());
+    Looping looping(context_);
     for (int64_t i = 0; i < length; ++i) {
       if (context_.cancelled) return Error(StatusCode::kCancelled, "cancelled");
       for (size_t k = 0; k < scans_; ++k) {
@@ -207,7 +212,7 @@ class Scan final : public ControlNode {
                          TakeSlice(inputs[states + k], axis, reverse ? length - 1 - i : i));
       }
       ASSIGN_OR_RETURN(std::vector<Tensor> results, runner_->Run(operands));
-      times.EndIteration();
+      looping.times.EndIteration();
       for (size_t k = 0; k < states; ++k) operands[k] = results[k];
       for (size_t k = 0; k < scan_outputs; ++k) stacks[k].Add(results[states + k]);
     }
