@@ -29,10 +29,18 @@ constexpr NumberType kIntegers[] = {
 constexpr NumberType kDouble = {"f64", "-1e18, 1e18", "-3, 3"};
 constexpr NumberType kBool = {"bool", "0, 1", "0, 1"};
 
-/// Shapes of two operands whose output is 6x1x700, or as large, or of short rows.
-constexpr std::string_view kShapes[][2] = {
-    {"6x1x700", "6x1x700"}, {"6x1x700", ""},    {"", "6x700"},         {"6x1x1", "4x700"},
-    {"3x1", "7x1x5"},       {"7x1x4", "200x4"}, {"5x1x3x1", "1x7x1x3"}};
+/// Shapes of two operands whose output is 6x1x700, or as large, or of short rows, some of which are
+/// joined.
+constexpr std::string_view kShapes[][2] = {{"6x1x700", "6x1x700"},
+                                           {"6x1x700", ""},
+                                           {"", "6x700"},
+                                           {"6x1x1", "4x700"},
+                                           {"3x1", "7x1x5"},
+                                           {"7x1x4", "200x4"},
+                                           {"5x1x3x1", "1x7x1x3"},
+                                           {"4x9x5x2x3", "1x9x1x2x1"},
+                                           {"3x5x3x2x70", "1x1x3x1x70"},
+                                           {"3x2x1", "3x2x650"}};
 
 void CheckPair(std::string_view op, const NumberType& type, std::string_view attributes = "") {
   for (const auto& [a, b] : kShapes) {

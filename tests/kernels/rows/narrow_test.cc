@@ -7,6 +7,7 @@
 
 namespace fettle::kernels {
 
+extern const KernelDesc kCpuCumulate;
 extern const KernelDesc kCpuGather;
 extern const KernelDesc kCpuReduceArg;
 extern const KernelDesc kCpuReduceRows;
@@ -15,12 +16,12 @@ extern const KernelDesc kCpuSoftmaxRows;
 
 namespace {
 
-constexpr Tolerance kToTheBit = {.atol = 0, .rtol = 0}, kClose = {.atol = 1e-5, .rtol = 1e-5};
+constexpr Tolerance kSameBits = {.atol = 0, .rtol = 0}, kNearby = {.atol = 1e-5, .rtol = 1e-5};
 
-struct Rows {
+struct NarrowRows {
   std::string_view shape, axes;
 };
-constexpr Rows kRows[] = {
+constexpr NarrowRows kNarrowRows[] = {
     {"301x3", "1"},      {"131x5", "1"},   {"97x4x3", "1"},  {"29x9x10", "2"},
     {"3x50x7", "0 2"},   {"7x1x5", "1"},   {"3x1x301", "1"}, {"2x901x3", "1"},
     {"1x2001x2", "1"},   {"3x37x31", "1"}, {"5x777", "1"},   {"2x3x5x4", "1 2"},
@@ -30,7 +31,7 @@ constexpr Rows kRows[] = {
 int CountOf(std::string_view axes) { return axes.size() == 1 ? 1 : 2; }
 
 TEST(Narrow, Reductions) {
-  for (const auto& [shape, axes] : kRows) {
+  for (const auto& [shape, axes] : kNarrowRows) {
     for (std::string_view type : {"f32", "f64", "i32", "i64", "i8", "u8"}) {
       const bool is_byte = type[1] == '8';
       for (std::string_view op : {"ReduceMax", "ReduceMin", "ReduceSum", "ReduceMean", "ReduceL1",
@@ -44,7 +45,7 @@ TEST(Narrow, Reductions) {
                              : "-99, 99",
             CountOf(axes), axes, op);
         SCOPED_TRACE(text);
-        CheckKernel(kCpuReduceTyped, text, type[0] == 'f' ? kClose : kToTheBit);
+        CheckKernel(kCpuReduceTyped, text, type[0] == 'f' ? kNearby : kSameBits);
       }
     }
   }
@@ -55,7 +56,7 @@ TEST(Narrow, ReductionsOverOne) {
     const std::string text = fmt::format(
         "input %x: f32[3x1x301]\nconst %a: i64[1] = 1\n%y = {}(%x, %a)\noutput %y\n", op);
     SCOPED_TRACE(text);
-    CheckKernel(kCpuReduceRows, text, kClose);
+    CheckKernel(kCpuReduceRows, text, kNearby);
   }
 }
 
@@ -75,7 +76,7 @@ TEST(Narrow, PositionsOfExtremes) {
                                : "-9, 9",
               op, last);
           SCOPED_TRACE(text);
-          CheckKernel(kCpuReduceArg, text, kToTheBit);
+          CheckKernel(kCpuReduceArg, text, kSameBits);
         }
       }
     }
@@ -89,7 +90,28 @@ TEST(Narrow, Softmax) {
       const std::string text =
           fmt::format("input %x: f32[{}]\n%y = {}(%x) {{axis=1}}\noutput %y\n", shape, op);
       SCOPED_TRACE(text);
-      CheckKernel(kCpuSoftmaxRows, text, kClose);
+      CheckKernel(kCpuSoftmaxRows, text, kNearby);
+    }
+  }
+}
+
+TEST(Narrow, RunningSums) {
+  for (std::string_view shape : {"3x9x131", "1x17x600", "20x2x22", "5x7x3", "4x30x1"}) {
+    for (std::string_view type : {"f32", "f64", "i32", "u64"}) {
+      for (int form : {0, 1, 2, 3}) {
+        for (std::string_view op : {"CumSum", "CumProd"}) {
+          const std::string text = fmt::format(
+              "input %x: {}[{}] = noise({})\nconst %a: i64[] = 1\n%y = {}(%x, %a) {{exclusive={}, "
+              "reverse={}}}\noutput %y\n",
+              type, shape,
+              type[0] == 'u'   ? "0, 3"
+              : type[0] == 'f' ? "-1, 1"
+                               : "-3, 3",
+              op, form / 2, form % 2);
+          SCOPED_TRACE(text);
+          CheckKernel(kCpuCumulate, text, type[0] == 'f' ? kNearby : kSameBits);
+        }
+      }
     }
   }
 }
@@ -109,7 +131,7 @@ TEST(Narrow, GatherOfShortSlices) {
             "{{axis={}}}\noutput %y\n",
             type, shape, indices, axis);
         SCOPED_TRACE(text);
-        CheckKernel(kCpuGather, text, kToTheBit);
+        CheckKernel(kCpuGather, text, kSameBits);
       }
     }
   }

@@ -26,18 +26,21 @@ BroadcastLoop::BroadcastLoop(std::vector<int64_t> dims, std::vector<std::vector<
   tasks_ = (elements_ + per_task_ - 1) / per_task_;
 }
 
-void BroadcastLoop::JoinShortRows() {
-  constexpr int64_t kShort = 32;
-  if (dims_.size() < 2 || dims_.back() <= 1 || dims_.back() >= kShort) return;
-  inner_ = dims_.back();
-  dims_.pop_back();
-  for (std::vector<int64_t>& operand : strides_) {
-    inner_strides_.push_back(operand.back());
-    operand.pop_back();
+void BroadcastLoop::JoinTile(int64_t most) {
+  tile_strides_.resize(strides_.size());
+  while (dims_.size() > 1 && dims_.back() * tile_ <= most) {
+    tile_ *= dims_.back();
+    tile_dims_.insert(tile_dims_.begin(), dims_.back());
+    dims_.pop_back();
+    for (size_t i = 0; i < strides_.size(); ++i) {
+      tile_strides_[i].insert(tile_strides_[i].begin(), strides_[i].back());
+      strides_[i].pop_back();
+    }
   }
-  dims_.back() *= inner_;
+  if (tile_ <= 1) return;
+  dims_.back() *= tile_;
   columns_ = std::max<int64_t>(dims_.back(), 1);
-  per_task_ = kElementsPerTask / inner_ * inner_;
+  per_task_ = std::max<int64_t>(1, kElementsPerTask / tile_) * tile_;
   tasks_ = (elements_ + per_task_ - 1) / per_task_;
 }
 

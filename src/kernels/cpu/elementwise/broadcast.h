@@ -18,24 +18,24 @@ class BroadcastLoop {
   /// `dims`: the output's physical extents, outermost first; `strides`: of each operand along them.
   BroadcastLoop(std::vector<int64_t> dims, std::vector<std::vector<int64_t>> strides);
 
-  /// Makes rows of the two innermost dimensions where the last one is short: runs of inner()
-  /// elements, of which operand i steps by inner_stride(i) within one and by stride(i) from one to
-  /// the next. Rows begin and end between two of them.
-  void JoinShortRows();
+  /// Makes tiles of the innermost dimensions, as many as hold `most` elements, but one at least is
+  /// left: rows begin and end between two tiles, and stride(i) leads from one to the next.
+  void JoinTile(int64_t most);
 
   /// Calls row(offsets, n, at): n output elements from `at` on, operand i starting at offsets[i]
-  /// and stepping by strides()[i]; all offsets in elements.
-  template <typename F>
-  void Run(CpuStream& stream, F&& row) const {
+  /// and stepping by stride(i); all offsets in elements. Each task makes its `row` by make().
+  template <typename Make>
+  void RunTasks(CpuStream& stream, Make&& make) const {
     if (elements_ == 0) return;
     stream.ParallelFor(tasks_, [&](int64_t task, int) {
+      auto&& row = make();
       const int64_t end = elements_ < (task + 1) * per_task_ ? elements_ : (task + 1) * per_task_;
       for (int64_t at = task * per_task_; at < end;) {
         const int64_t column = at % columns_;
         const int64_t n = end - at < columns_ - column ? end - at : columns_ - column;
         int64_t offsets[kMaxTypedOperands] = {}, rest = at / columns_;
         for (size_t i = 0; i < strides_.size(); ++i)
-          offsets[i] = column / inner_ * strides_[i].back();
+          offsets[i] = column / tile_ * strides_[i].back();
         for (size_t k = dims_.size() - 1; k-- > 0; rest /= dims_[k]) {
           for (size_t i = 0; i < strides_.size(); ++i)
             offsets[i] += rest % dims_[k] * strides_[i][k];
@@ -45,18 +45,26 @@ class BroadcastLoop {
       }
     });
   }
+  /// The same with one `row` for all.
+  template <typename F>
+  void Run(CpuStream& stream, F&& row) const {
+    RunTasks(stream, [&]() -> F& { return row; });
+  }
 
   /// How far operand `i` steps along a row: 0 or more.
   int64_t stride(size_t i) const { return strides_[i].back(); }
-  /// 1 where JoinShortRows did not join.
-  int64_t inner() const { return inner_; }
-  int64_t inner_stride(size_t i) const { return inner_strides_[i]; }
+  /// Elements of a tile: 1 where JoinTile made none.
+  int64_t tile() const { return tile_; }
+  /// The dimensions of a tile, and how operand `i` steps along them.
+  const std::vector<int64_t>& tile_dims() const { return tile_dims_; }
+  const std::vector<int64_t>& tile_strides(size_t i) const { return tile_strides_[i]; }
 
  private:
   std::vector<int64_t> dims_;                  // outermost first; the last one is the row
   std::vector<std::vector<int64_t>> strides_;  // by operand
-  std::vector<int64_t> inner_strides_;
-  int64_t inner_ = 1;
+  std::vector<int64_t> tile_dims_;
+  std::vector<std::vector<int64_t>> tile_strides_;
+  int64_t tile_ = 1;
   int64_t elements_ = 1, columns_ = 1, tasks_ = 0, per_task_ = 1;
 };
 

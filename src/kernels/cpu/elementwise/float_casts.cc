@@ -76,7 +76,7 @@ HWY_EXPORT(CastOnTarget);
 namespace {
 
 template <DType kFrom, DType kTo>
-void Row(const std::byte* const in[kMaxTypedOperands], std::byte* out, int64_t n) {
+void Row(const std::byte* const in[kMaxTypedOperands], std::byte* out, int64_t n, unsigned) {
   HWY_DYNAMIC_DISPATCH(CastOnTarget)(kFrom, kTo, in[0], n, out);
 }
 

@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/elementwise/broadcast.h"
 #include "kernels/cpu/elementwise/typed_rows.h"
+#include "kernels/cpu/elementwise/wide_rows.h"
 #include "kernels/cpu/layout/broadcast.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
@@ -23,6 +24,7 @@ using elementwise::TypedRow;
 struct Facts {
   TypedRow function = nullptr;
   bool is_float = false;
+  bool takes_once = false;  // bits of `once`
 };
 
 std::string_view LoopOf(const ir::Node& node) {
@@ -58,7 +60,8 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
     return Unsupported("{} of {} has no loop here", node.op, DTypeName(dtype));
   const DType result = group.value(node.outputs[0]).dtype;
   const bool reads_float = node.op == "Where"_op || IsFloat(dtype);
-  return Facts{function, reads_float && IsFloat(result) && result != DType::kF64};
+  return Facts{function, reads_float && IsFloat(result) && result != DType::kF64,
+               function == elementwise::FindWideRow(dtype, LoopOf(node))};
 }
 
 template <typename T>
@@ -82,18 +85,82 @@ void CopyRow(int64_t bytes, const std::byte* from, int64_t stride, int64_t n, st
   }
 }
 
+struct Operand {
+  int64_t bytes;  // of an element
+  bool packed;
+  size_t index;
+  bool is_dense = false;  // within a tile
+  bool is_once = false;   // the same element for all of a row, which need not be repeated
+};
+
+/// The operands of one task as rows without gaps: those that are none are copied, and kept while
+/// the next tile of them is the same.
+class TaskRows {
+ public:
+  static constexpr int64_t kBytes = 4096;
+
+  TaskRows(const BroadcastLoop& loop, std::span<const Operand> operands)
+      : loop_(loop), operands_(operands) {}
+
+  /// `count` tiles of operand `k`, the first one at `from`.
+  const std::byte* Of(size_t k, const std::byte* from, int64_t count) {
+    const Operand& operand = operands_[k];
+    const int64_t stride = loop_.stride(k), tile = loop_.tile();
+    if (operand.is_once) count = elementwise::kOnceElements;
+    if (operand.is_dense && (stride == tile || count == 1)) return from;
+    std::byte* row = rows_[k];
+    if (stride == 0 && from == held_[k] && count <= tiles_[k]) return row;
+    held_[k] = from;
+    tiles_[k] = count;
+    const int64_t tile_bytes = tile * operand.bytes;
+    if (tile == 1) {
+      CopyRow(operand.bytes, from, stride, count, row);
+    } else if (stride == 0) {
+      CopyTile(k, 0, from, row);
+      for (int64_t done = 1; done < count; done *= 2)
+        std::memcpy(row + done * tile_bytes, row,
+                    static_cast<size_t>(std::min(done, count - done) * tile_bytes));
+    } else {
+      for (int64_t t = 0; t < count; ++t)
+        CopyTile(k, 0, from + t * stride * operand.bytes, row + t * tile_bytes);
+    }
+    return row;
+  }
+
+ private:
+  /// The dimensions of a tile from `axis` on; where the copy ends.
+  std::byte* CopyTile(size_t k, size_t axis, const std::byte* from, std::byte* to) const {
+    const int64_t extent = loop_.tile_dims()[axis], stride = loop_.tile_strides(k)[axis];
+    const int64_t bytes = operands_[k].bytes;
+    if (axis + 1 == loop_.tile_dims().size()) {
+      CopyRow(bytes, from, stride, extent, to);
+      return to + extent * bytes;
+    }
+    for (int64_t i = 0; i < extent; ++i) to = CopyTile(k, axis + 1, from + i * stride * bytes, to);
+    return to;
+  }
+
+  const BroadcastLoop& loop_;
+  std::span<const Operand> operands_;
+  const std::byte* held_[elementwise::kMaxTypedOperands] = {};
+  int64_t tiles_[elementwise::kMaxTypedOperands] = {};
+  alignas(64) std::byte rows_[elementwise::kMaxTypedOperands][kBytes];
+};
+
 class Typed final : public PreparedKernel {
  public:
-  Typed(const ir::Graph& group, TypedRow function, BroadcastLoop loop, PadLanes pads)
-      : function_(function), loop_(std::move(loop)), pads_(std::move(pads)) {
+  Typed(const ir::Graph& group, const Facts& facts, BroadcastLoop loop, PadLanes pads)
+      : function_(facts.function), loop_(std::move(loop)), pads_(std::move(pads)) {
     const ir::Node& node = group.nodes()[0];
     output_bytes_ = StorageBytes(group.value(node.outputs[0]).dtype, 1);
+    int64_t widest = 1;
     for (ir::ValueId id : node.inputs) {
       const ir::Value& value = group.value(id);
       const auto at = std::find(group.inputs.begin(), group.inputs.end(), id);
       operands_.push_back(
           {StorageBytes(value.dtype, 1), value.is_constant(),
            value.is_constant() ? packs_.size() : static_cast<size_t>(at - group.inputs.begin())});
+      widest = std::max(widest, operands_.back().bytes);
       if (!value.is_constant()) continue;
       packs_.push_back({{id},
                         "row",
@@ -103,82 +170,68 @@ class Typed final : public PreparedKernel {
                           return OkStatus();
                         }});
     }
-    loop_.JoinShortRows();
-    for (size_t i = 0; i < operands_.size(); ++i) is_dense_ = is_dense_ && loop_.stride(i) == 1;
+    constexpr int64_t kMostOfTile = 512;
+    loop_.JoinTile(kMostOfTile);
+    bool all_dense = true;
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      Operand& operand = operands_[i];
+      operand.is_dense = IsDense(i);
+      operand.is_once = facts.takes_once && loop_.tile() == 1 && loop_.stride(i) == 0;
+      if (operand.is_once) once_ |= 1U << i;
+      all_dense =
+          all_dense && (operand.is_once || (operand.is_dense && loop_.stride(i) == loop_.tile()));
+    }
+    if (!all_dense) chunk_ = std::max<int64_t>(1, TaskRows::kBytes / widest / loop_.tile());
   }
 
   std::vector<PackRequest> packs() const override { return packs_; }
 
   Status Launch(const LaunchArgs& args) const override {
     auto& stream = static_cast<CpuStream&>(args.stream);
-    loop_.Run(stream, [&](const int64_t* offsets, int64_t n, int64_t at) {
-      const std::byte* in[elementwise::kMaxTypedOperands] = {};
-      for (size_t i = 0; i < operands_.size(); ++i) {
-        const Operand& operand = operands_[i];
-        const Location& from =
-            operand.packed ? args.packed[operand.index] : args.inputs[operand.index];
-        in[i] = from.host<std::byte>() + offsets[i] * operand.bytes;
-      }
-      RunRow(in, args.outputs[0].host<std::byte>() + at * output_bytes_, n);
+    loop_.RunTasks(stream, [&] {
+      return [this, &args, rows = TaskRows(loop_, operands_)](const int64_t* offsets, int64_t n,
+                                                              int64_t at) mutable {
+        RunRow(args, rows, offsets, n, args.outputs[0].host<std::byte>() + at * output_bytes_);
+      };
     });
     pads_.Zero(stream, args.outputs[0].host<std::byte>());
     return OkStatus();
   }
 
  private:
-  static constexpr int64_t kChunk = 512, kMaxBytes = 8;
-
-  /// Runs of few elements, many at once: those that are no row without gaps become one.
-  void RunShort(const std::byte* const* in, std::byte* out, int64_t n) const {
-    alignas(64) std::byte rows[elementwise::kMaxTypedOperands][kChunk * kMaxBytes];
-    const std::byte* now[elementwise::kMaxTypedOperands] = {};
-    const int64_t inner = loop_.inner(), runs = n / inner, step = kChunk / inner;
-    for (int64_t run = 0; run < runs; run += step) {
-      const int64_t count = std::min(step, runs - run);
-      for (size_t k = 0; k < operands_.size(); ++k) {
-        const int64_t bytes = operands_[k].bytes, stride = loop_.stride(k);
-        const std::byte* from = in[k] + run * stride * bytes;
-        const bool is_row = loop_.inner_stride(k) == 1 && stride == inner;
-        now[k] = is_row ? from : rows[k];
-        if (is_row || (stride == 0 && run > 0)) continue;
-        for (int64_t r = 0; r < count; ++r) {
-          CopyRow(bytes, from + r * stride * bytes, loop_.inner_stride(k), inner,
-                  rows[k] + r * inner * bytes);
-        }
-      }
-      function_(now, out + run * inner * output_bytes_, count * inner);
+  /// Whether the elements of a tile follow each other.
+  bool IsDense(size_t operand) const {
+    if (loop_.tile() == 1) return loop_.stride(operand) == 1;
+    int64_t next = 1;
+    for (size_t axis = loop_.tile_dims().size(); axis-- > 0; next *= loop_.tile_dims()[axis]) {
+      if (loop_.tile_strides(operand)[axis] != next) return false;
     }
+    return true;
   }
 
-  /// Operands with gaps, or of one element, are copied into rows without.
-  void RunRow(const std::byte* const* in, std::byte* out, int64_t n) const {
-    if (loop_.inner() > 1) return RunShort(in, out, n);
-    alignas(64) std::byte rows[elementwise::kMaxTypedOperands][kChunk * kMaxBytes];
-    const std::byte* now[elementwise::kMaxTypedOperands] = {};
-    const int64_t step = is_dense_ ? n : kChunk;
-    for (int64_t i = 0; i < n; i += step) {
-      const int64_t count = std::min(step, n - i);
+  void RunRow(const LaunchArgs& args, TaskRows& rows, const int64_t* offsets, int64_t n,
+              std::byte* out) const {
+    const int64_t tile = loop_.tile(), tiles = n / tile, step = chunk_ == 0 ? tiles : chunk_;
+    for (int64_t t = 0; t < tiles; t += step) {
+      const int64_t count = std::min(step, tiles - t);
+      const std::byte* now[elementwise::kMaxTypedOperands] = {};
       for (size_t k = 0; k < operands_.size(); ++k) {
-        const int64_t bytes = operands_[k].bytes, stride = loop_.stride(k);
-        now[k] = stride == 1 ? in[k] + i * bytes : rows[k];
-        const bool is_there = stride == 1 || (stride == 0 && i > 0);
-        if (!is_there) CopyRow(bytes, in[k] + i * stride * bytes, stride, count, rows[k]);
+        const Operand& operand = operands_[k];
+        const Location& from =
+            operand.packed ? args.packed[operand.index] : args.inputs[operand.index];
+        now[k] = rows.Of(
+            k, from.host<std::byte>() + (offsets[k] + t * loop_.stride(k)) * operand.bytes, count);
       }
-      function_(now, out + i * output_bytes_, count);
+      function_(now, out + t * tile * output_bytes_, count * tile, once_);
     }
   }
-
-  struct Operand {
-    int64_t bytes;
-    bool packed;
-    size_t index;
-  };
 
   TypedRow function_;
   BroadcastLoop loop_;
   PadLanes pads_;
   int64_t output_bytes_ = 0;
-  bool is_dense_ = true;
+  unsigned once_ = 0;
+  int64_t chunk_ = 0;  // tiles that are computed at once; 0: all of a row
   std::vector<Operand> operands_;
   std::vector<PackRequest> packs_;
 };
@@ -229,8 +282,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fa
   ASSIGN_OR_RETURN(BroadcastLoop loop, MakeLoop(group, problem.states));
   const State& state = problem.states.outputs[0];
   PadLanes pads(problem.shape(group.outputs[0]), state.layout, StorageBytes(state.storage, 1));
-  return std::unique_ptr<PreparedKernel>(
-      new Typed(group, facts.function, std::move(loop), std::move(pads)));
+  return std::unique_ptr<PreparedKernel>(new Typed(group, facts, std::move(loop), std::move(pads)));
 }
 
 /// cpu.elementwise.chain has 10.

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "kernels/cpu/elementwise/float_casts.h"
+#include "kernels/cpu/elementwise/wide_rows.h"
 
 namespace fettle::kernels::elementwise {
 namespace {
@@ -49,19 +50,9 @@ T Quotient(T a, T b) {
   return As<T>(a / b);
 }
 
-// NaN as the first operand wins.
-template <typename T>
-T Larger(T a, T b) {
-  return a != a || a > b ? a : b;
-}
-template <typename T>
-T Smaller(T a, T b) {
-  return a != a || a < b ? a : b;
-}
-
 /// y = F(x...), element by element; operands of the types T, results of type R.
 template <typename F, typename R, typename... T>
-void Map(const std::byte* const in[kMaxTypedOperands], std::byte* out, int64_t n) {
+void Map(const std::byte* const in[kMaxTypedOperands], std::byte* out, int64_t n, unsigned) {
   // Pointers are values of the loop: stores of bytes might change those in `in`.
   const auto run = [n](R* y, const T*... x) {
     for (int64_t i = 0; i < n; ++i) y[i] = static_cast<R>(F{}(x[i]...));
@@ -102,7 +93,6 @@ template <typename T>
 TypedRow FindSignless(std::string_view op) {
   static constexpr Row kRows[] = {
       {"Add", Of2<T>([](T a, T b) { return As<T>(a + b); })},
-      {"Equal", Test<T>([](T a, T b) { return a == b; })},
       // Narrow ones are promoted to signed integers, whose product might not fit.
       {"Mul", Of2<T>([](T a, T b) { return As<T>(std::common_type_t<T, unsigned>(a) * b); })},
       {"Sub", Of2<T>([](T a, T b) { return As<T>(a - b); })},
@@ -143,15 +133,24 @@ TypedRow FindSigned(std::string_view op) {
       {"Abs", Of1<T>([](T a) { return a < 0 ? As<T>(T{0} - a) : As<T>(a + 0); })},
       {"Clip", Of3<T>([](T a, T low, T high) { return std::min(std::max(a, low), high); })},
       {"Div", Of2<T>([](T a, T b) { return Quotient(a, b); })},
+      {"Neg", Of1<T>([](T a) { return std::integral<T> ? As<T>(T{0} - a) : As<T>(-a); })},
+      {"Relu", Of1<T>([](T a) { return a < 0 ? T{0} : a; })},
+      {"Sign", Of1<T>([](T a) { return a != a ? a : As<T>((a > 0) - (a < 0)); })},
+  };
+  return Find(kRows, op);
+}
+
+/// The order of integers that FindWideRow does not compare.
+template <typename T>
+TypedRow FindOrdered(std::string_view op) {
+  static constexpr Row kRows[] = {
+      {"Equal", Test<T>([](T a, T b) { return a == b; })},
       {"Greater", Test<T>([](T a, T b) { return a > b; })},
       {"GreaterOrEqual", Test<T>([](T a, T b) { return a >= b; })},
       {"Less", Test<T>([](T a, T b) { return a < b; })},
       {"LessOrEqual", Test<T>([](T a, T b) { return a <= b; })},
-      {"Max", Of2<T>([](T a, T b) { return Larger(a, b); })},
-      {"Min", Of2<T>([](T a, T b) { return Smaller(a, b); })},
-      {"Neg", Of1<T>([](T a) { return std::integral<T> ? As<T>(T{0} - a) : As<T>(-a); })},
-      {"Relu", Of1<T>([](T a) { return a < 0 ? T{0} : a; })},
-      {"Sign", Of1<T>([](T a) { return a != a ? a : As<T>((a > 0) - (a < 0)); })},
+      {"Max", Of2<T>([](T a, T b) { return std::max(a, b); })},
+      {"Min", Of2<T>([](T a, T b) { return std::min(a, b); })},
   };
   return Find(kRows, op);
 }
@@ -166,22 +165,14 @@ TypedRow FindRemainder(std::string_view op) {
   return Find(kRows, op);
 }
 
-TypedRow FindLogic(std::string_view op) {
-  using B = uint8_t;
-  static constexpr Row kRows[] = {
-      {"And", Of2<B>([](B a, B b) { return a != 0 && b != 0; })},
-      {"Equal", Test<B>([](B a, B b) { return (a != 0) == (b != 0); })},
-      {"Not", Of1<B>([](B a) { return a == 0; })},
-      {"Or", Of2<B>([](B a, B b) { return a != 0 || b != 0; })},
-      {"Xor", Of2<B>([](B a, B b) { return (a != 0) != (b != 0); })},
-  };
-  return Find(kRows, op);
-}
+/// Of FindOrdered.
+template <typename T>
+constexpr bool kIsCompared = sizeof(T) == 2 || (std::unsigned_integral<T> && sizeof(T) > 1);
 
 template <typename T>
 TypedRow FindNumeric(std::string_view op) {
   if constexpr (std::is_same_v<T, bool>) {
-    return FindLogic(op);
+    return op == "Not" ? Of1<uint8_t>([](uint8_t a) { return a == 0; }) : nullptr;
   } else if constexpr (std::is_same_v<T, double>) {
     const TypedRow found = FindSignless<double>(op);
     return found != nullptr ? found : FindSigned<double>(op);
@@ -190,6 +181,9 @@ TypedRow FindNumeric(std::string_view op) {
     for (TypedRow (*find)(std::string_view) :
          {FindSignless<Bits>, FindBits<Bits>, FindSigned<T>, FindRemainder<T>}) {
       if (const TypedRow found = find(op); found != nullptr) return found;
+    }
+    if constexpr (kIsCompared<T>) {
+      if (const TypedRow found = FindOrdered<T>(op); found != nullptr) return found;
     }
     if constexpr (std::unsigned_integral<T>) return FindShift<T>(op);
   }
@@ -239,6 +233,7 @@ bool IsPlain(DType dtype) {
 TypedRow FindNumericRow(DType dtype, std::string_view op) {
   TypedRow found = nullptr;
   if (dtype == DType::kF32 || !IsPlain(dtype)) return nullptr;
+  if (const TypedRow wide = FindWideRow(dtype, op); wide != nullptr) return wide;
   DispatchDType(dtype, [&]<typename T>() { found = FindNumeric<T>(op); });
   return found;
 }

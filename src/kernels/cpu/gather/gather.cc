@@ -227,17 +227,12 @@ class GatherLookups final : public NodeKernel {
     return runs;
   }
 
-  /// Element `from` of src becomes `to` of dst; wide ones need not be aligned.
-  template <typename U>
-  static void Move(const std::byte* src, int64_t from, std::byte* dst, int64_t to) {
-    constexpr auto kSize = static_cast<int64_t>(sizeof(U));
-    std::memcpy(dst + to * kSize, src + from * kSize, sizeof(U));
-  }
-
-  /// Rows [begin, end) of the slice, in row-major order of its axes but that of a line.
+  /// Rows [begin, end) of the slice, in row-major order of its axes but that of a line. Wide
+  /// elements need not be aligned.
   template <typename U>
   void LookUp(const Indices& indices, int64_t begin, int64_t end, const std::byte* src,
               std::byte* dst) const {
+    constexpr auto kSize = static_cast<int64_t>(sizeof(U));
     const GatherSteps steps = plan_;
     for (int64_t row = begin; row < end; ++row) {
       const RowOffsets at(plan_.slice, row);
@@ -255,7 +250,8 @@ class GatherLookups final : public NodeKernel {
           const auto [extent, src_step, count, dst_step] = steps;
           for (int64_t i = 0; i < count; ++i) {
             const int64_t index = typed[i] + (typed[i] < 0 ? extent : 0);
-            Move<U>(src, from + index * src_step, dst, to + i * dst_step);
+            std::memcpy(dst + (to + i * dst_step) * kSize, src + (from + index * src_step) * kSize,
+                        sizeof(U));
           }
         });
       }
@@ -266,11 +262,13 @@ class GatherLookups final : public NodeKernel {
   template <typename U>
   void CopyLines(const Indices& indices, const std::byte* src, int64_t from, std::byte* dst,
                  int64_t to) const {
+    constexpr auto kSize = static_cast<int64_t>(sizeof(U));
     const CopyAxis line = line_;
     for (int64_t i = 0; i < plan_.count; ++i, to += plan_.dst_step) {
       const int64_t first = from + indices.Normal(i, plan_.extent) * plan_.src_step;
       for (int64_t j = 0; j < line.extent; ++j)
-        Move<U>(src, first + j * line.src_stride, dst, to + j * line.dst_stride);
+        std::memcpy(dst + (to + j * line.dst_stride) * kSize,
+                    src + (first + j * line.src_stride) * kSize, sizeof(U));
     }
   }
 

@@ -163,7 +163,7 @@ class ScatterTuples final : public Scatter {
     if (reduction_ == ops::Reduction::kNone) return CopySlice(to, from, run.count * bytes);
     if (row_ != nullptr) {
       const std::byte* in[elementwise::kMaxTypedOperands] = {to, from};
-      return row_(in, to, n);
+      return row_(in, to, n, 0);
     }
     if (dtype_ == DType::kF32)
       return ReduceFloats(reinterpret_cast<const float*>(from), n, reinterpret_cast<float*>(to));

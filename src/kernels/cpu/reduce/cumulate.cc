@@ -2,15 +2,13 @@
 #include <algorithm>
 
 #include "kernels/cpu/operands.h"
+#include "kernels/cpu/reduce/cumulate_rows.h"
 #include "kernels/cpu/row_tasks.h"
 #include "kernels/family.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {
 namespace {
-
-/// Sums side by side: those of a task.
-constexpr int64_t kColumns = 512;
 
 struct Facts {
   Shape x;
@@ -45,51 +43,62 @@ class Cumulate final : public NodeKernel {
     T* y = reinterpret_cast<T*>(operands().output(args, 0));
     const RowExtents extents{facts_.x.Count(0, axis), facts_.x[axis],
                              facts_.x.Count(axis + 1, facts_.x.rank())};
-    ForColumns(static_cast<CpuStream&>(args.stream), extents, kColumns,
-               [&](int64_t at, int64_t columns) {
-                 facts_.product ? Columns<T, W, true>(x + at, extents, columns, y + at)
-                                : Columns<T, W, false>(x + at, extents, columns, y + at);
-               });
-  }
-
-  template <typename T, typename W, bool kProduct>
-  void Columns(const T* x, const RowExtents& extents, int64_t columns, T* y) const {
-    const int64_t extent = extents.row, inner = extents.inner;
-    const int64_t step = facts_.reverse ? -inner : inner;
-    const int64_t first = facts_.reverse ? (extent - 1) * inner : 0;
-    if (columns == 1) {
-      Line<T, W, kProduct>(x + first, extent, step, y + first);
+    if (extents.elements() == 0) return;
+    const int64_t step = facts_.reverse ? -extents.inner : extents.inner;
+    const int64_t first = facts_.reverse ? (extents.row - 1) * extents.inner : 0;
+    const CumulateBlock block{.storage = DTypeOf<T>(),
+                              .product = facts_.product,
+                              .exclusive = facts_.exclusive,
+                              .x = nullptr,
+                              .y = nullptr,
+                              .rows = extents.row,
+                              .columns = extents.inner,
+                              .step = step,
+                              .unit_step = extents.row * extents.inner};
+    auto& stream = static_cast<CpuStream&>(args.stream);
+    const auto run = [&](CumulateBlock part, int64_t at) {
+      part.x = reinterpret_cast<const std::byte*>(x + at + first);
+      part.y = reinterpret_cast<std::byte*>(y + at + first);
+      CumulateRows(part);
+    };
+    if (extents.inner > kCumulateColumns) {
+      ForColumns(stream, extents, kCumulateColumns, [&](int64_t at, int64_t columns) {
+        CumulateBlock part = block;
+        part.columns = columns;
+        run(part, at);
+      });
       return;
     }
-    W sums[kColumns];
-    std::fill_n(sums, columns, W{kProduct ? 1 : 0});
-    for (int64_t r = 0; r < extent; ++r) {
-      const T* from = x + first + r * step;
-      T* to = y + first + r * step;
-      if (facts_.exclusive) {
-        for (int64_t i = 0; i < columns; ++i) {
-          const W before = sums[i];
-          sums[i] = kProduct ? before * static_cast<W>(from[i]) : before + static_cast<W>(from[i]);
-          to[i] = static_cast<T>(before);
-        }
-      } else {
-        for (int64_t i = 0; i < columns; ++i) {
-          sums[i] =
-              kProduct ? sums[i] * static_cast<W>(from[i]) : sums[i] + static_cast<W>(from[i]);
-          to[i] = static_cast<T>(sums[i]);
-        }
-      }
+    const RowTasks tasks = TasksOfRows(extents.outer, block.unit_step);
+    stream.ParallelFor(tasks.count, [&](int64_t task, int) {
+      const int64_t begin = task * tasks.rows, end = std::min(begin + tasks.rows, extents.outer);
+      if (extents.inner == 1) return Lines<T, W>(begin, end, extents.row, x, y);
+      CumulateBlock part = block;
+      part.units = end - begin;
+      run(part, begin * block.unit_step);
+    });
+  }
+
+  /// Rows [begin, end) of `n` neighbours.
+  template <typename T, typename W>
+  void Lines(int64_t begin, int64_t end, int64_t n, const T* x, T* y) const {
+    const int64_t step = facts_.reverse ? -1 : 1;
+    for (int64_t o = begin; o < end; ++o) {
+      const int64_t first = o * n + (facts_.reverse ? n - 1 : 0);
+      facts_.product ? Line<T, W, true>(x + first, n, step, y + first)
+                     : Line<T, W, false>(x + first, n, step, y + first);
     }
   }
 
   /// One column: its sum stays in a register.
   template <typename T, typename W, bool kProduct>
   void Line(const T* x, int64_t extent, int64_t step, T* y) const {
+    const bool exclusive = facts_.exclusive;
     W sum{kProduct ? 1 : 0};
     for (int64_t at = 0; at != extent * step; at += step) {
       const W before = sum;
       sum = kProduct ? sum * static_cast<W>(x[at]) : sum + static_cast<W>(x[at]);
-      y[at] = static_cast<T>(facts_.exclusive ? before : sum);
+      y[at] = static_cast<T>(exclusive ? before : sum);
     }
   }
 
