@@ -85,6 +85,7 @@ typedef enum fettle_log_level {
 typedef struct fettle_model fettle_model;
 typedef struct fettle_session fettle_session;
 typedef struct fettle_tensor fettle_tensor;
+typedef struct fettle_run fettle_run;
 
 /* ---- The library ---- */
 
@@ -187,11 +188,12 @@ typedef struct fettle_session_options {
                              long. The calling thread's own mode is kept. NULL: flush */
   int64_t max_memory;     /* bytes of host memory that weights, work and results may take; 0: four
                                fifths of the machine's, for the process. Past it: OUT_OF_MEMORY */
+  int64_t max_runs;       /* of fettle_session_run_async that wait or work at a time; 0: 16 */
 } fettle_session_options;
 #define FETTLE_SESSION_OPTIONS_INIT                                                             \
   {                                                                                             \
     sizeof(fettle_session_options), 0, 0, NULL, 0, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, NULL, \
-        NULL, 0                                                                                 \
+        NULL, 0, 0                                                                              \
   }
 
 /* `options` may be NULL, and those set to zero are the defaults: all cores, the CPU alone. Fails
@@ -200,6 +202,8 @@ typedef struct fettle_session_options {
 FETTLE_API fettle_status fettle_session_create(const fettle_model* model,
                                                const fettle_session_options* options,
                                                fettle_session** session);
+/* Cancels the asynchronous runs that wait, waits for the one that works, and has all of them told;
+ * in a callback of the session's own it frees the session and goes back to the callback. */
 FETTLE_API void fettle_session_free(fettle_session* session);
 /* Takes a reference to the tensor's memory for this and later runs; `tensor` may be freed. Setting
  * an input again replaces it. Fails with FETTLE_NOT_FOUND on names that are no model input's. */
@@ -226,6 +230,36 @@ FETTLE_API fettle_status fettle_session_infer(fettle_session* session,
                                               const fettle_tensor* const* inputs,
                                               size_t input_count, const char* const* output_names,
                                               fettle_tensor** outputs, size_t output_count);
+
+/* Says how an asynchronous run ended: called once for each, in the order in which they were given,
+ * on a thread of the session's. `outputs`, as named there, are the caller's to free; there are none
+ * where `status` is not FETTLE_OK, and fettle_last_error() says why. The next run works once it
+ * returns. It may call anything, fettle_session_free of its session too; there
+ * fettle_session_run_async never waits for room, and fettle_run_wait fails with FETTLE_BUSY for its
+ * own run and later ones. */
+typedef void (*fettle_run_callback)(void* user, fettle_status status, fettle_tensor** outputs,
+                                    size_t output_count);
+/* Begins an inference and returns: asynchronous runs of a session work one after another in the
+ * order in which they were given, on a thread of the session's; calls of other threads come between
+ * them. Reads `inputs`, and what was set until now, where that thread gets to it: memory of
+ * fettle_tensor_wrap and the elements of all of them stay as they are until `callback` is called;
+ * handles may be freed at once. The results are those of fettle_session_infer, bit for bit.
+ * `callback` may be NULL: fettle_run_wait tells how the run ended. `run` may be NULL; else it gets
+ * a handle for the two functions below, to be freed at any time, which ends nothing. Where
+ * `max_runs` runs wait or work, it waits for room, or fails with FETTLE_BUSY where `when_busy` is
+ * "fail". Fails with FETTLE_NOT_FOUND on names that are no model input's; what else
+ * fettle_session_infer fails with comes with `callback`, and so does FETTLE_CANCELLED. */
+FETTLE_API fettle_status fettle_session_run_async(
+    fettle_session* session, const char* const* input_names, const fettle_tensor* const* inputs,
+    size_t input_count, const char* const* output_names, size_t output_count,
+    fettle_run_callback callback, void* user, fettle_run** run);
+/* Until its callback is called, at its turn with FETTLE_CANCELLED: a run that waits never works,
+ * one that works ends after the operator it is in, or its results are dropped. Tensors of
+ * fettle_session_set_output may have been written. Later it does nothing. Never waits. */
+FETTLE_API void fettle_run_cancel(fettle_run* run);
+/* Waits until the run's callback has returned, and gives the status that it was called with. */
+FETTLE_API fettle_status fettle_run_wait(fettle_run* run);
+FETTLE_API void fettle_run_free(fettle_run* run);
 
 typedef struct fettle_tune_progress {
   size_t struct_size;

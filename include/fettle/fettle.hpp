@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -260,6 +261,7 @@ struct SessionOptions {
   std::string when_busy = "wait";    // wait|fail
   std::string subnormals = "flush";  // flush|keep
   int64_t max_memory = 0;            // bytes; 0: most of the machine's memory
+  int64_t max_runs = 0;              // of RunAsync that wait or work at a time; 0: 16
 };
 
 /// Texts are read during the call.
@@ -287,6 +289,26 @@ struct Step {
   int64_t macs = 0, bytes = 0;
 };
 
+/// A run that Session::RunAsync began, and its outputs once they are there. Letting go of it ends
+/// nothing.
+class AsyncRun {
+ public:
+  using Outputs = Result<std::vector<Tensor> >;
+  AsyncRun(fettle_run* run, std::future<Outputs> outputs)
+      : outputs(std::move(outputs)), run_(run) {}
+
+  /// Of code FETTLE_CANCELLED after Cancel. Always set, also where the session is destroyed first.
+  std::future<Outputs> outputs;
+  /// From any thread (fettle_run_cancel).
+  void Cancel() { fettle_run_cancel(run_.get()); }
+
+ private:
+  struct Free {
+    void operator()(fettle_run* run) const { fettle_run_free(run); }
+  };
+  std::unique_ptr<fettle_run, Free> run_;
+};
+
 class Session {
  public:
   static Result<Session> Create(const Model& model, const SessionOptions& options = {}) {
@@ -308,6 +330,7 @@ class Session {
     raw.when_busy = options.when_busy.c_str();
     raw.subnormals = options.subnormals.c_str();
     raw.max_memory = options.max_memory;
+    raw.max_runs = options.max_runs;
     fettle_session* handle = nullptr;
     if (const auto code = fettle_session_create(model.get(), &raw, &handle); code != FETTLE_OK)
       return Result<Session>::Failed(code);
@@ -371,19 +394,35 @@ class Session {
   /// SetInput (for this run alone), Run and Output in one call, for threads that share the session.
   Result<std::vector<Tensor> > Infer(const std::vector<std::pair<std::string, Tensor> >& inputs,
                                      const std::vector<std::string>& outputs) {
-    std::vector<const char*> input_names, output_names;
-    std::vector<const fettle_tensor*> tensors;
-    for (const auto& [name, tensor] : inputs) {
-      input_names.push_back(name.c_str());
-      tensors.push_back(tensor.get());
-    }
-    for (const std::string& name : outputs) output_names.push_back(name.c_str());
+    const Names in(inputs), out(outputs);
     std::vector<fettle_tensor*> raw(outputs.size());
     const fettle_status code =
-        fettle_session_infer(get(), input_names.data(), tensors.data(), tensors.size(),
-                             output_names.data(), raw.data(), raw.size());
+        fettle_session_infer(get(), in.names.data(), in.tensors.data(), in.tensors.size(),
+                             out.names.data(), raw.data(), raw.size());
     if (code != FETTLE_OK) return Result<std::vector<Tensor> >::Failed(code);
     return std::vector<Tensor>(raw.begin(), raw.end());
+  }
+  /// Begins what Infer does and returns; such runs work in the order in which they were given
+  /// (fettle_session_run_async). Elements of the inputs stay as they are until the outputs are
+  /// there.
+  Result<AsyncRun> RunAsync(const std::vector<std::pair<std::string, Tensor> >& inputs,
+                            const std::vector<std::string>& outputs) {
+    using Promise = std::promise<AsyncRun::Outputs>;
+    const Names in(inputs), out(outputs);
+    auto promise = std::make_unique<Promise>();
+    std::future<AsyncRun::Outputs> future = promise->get_future();
+    const auto tell = [](void* user, fettle_status code, fettle_tensor** made, size_t count) {
+      const std::unique_ptr<Promise> told(static_cast<Promise*>(user));
+      told->set_value(code == FETTLE_OK ? AsyncRun::Outputs(std::vector<Tensor>(made, made + count))
+                                        : AsyncRun::Outputs::Failed(code));
+    };
+    fettle_run* run = nullptr;
+    const fettle_status code =
+        fettle_session_run_async(get(), in.names.data(), in.tensors.data(), in.tensors.size(),
+                                 out.names.data(), out.names.size(), tell, promise.get(), &run);
+    if (code != FETTLE_OK) return Result<AsyncRun>::Failed(code);
+    (void)promise.release();  // the callback's
+    return AsyncRun(run, std::move(future));
   }
   /// Between host and device, by all runs so far.
   fettle_transfers transfers() const {
@@ -415,6 +454,20 @@ class Session {
     if (code != FETTLE_OK) return Result<void>::Failed(code);
     return std::monostate();
   }
+  /// As C takes them.
+  struct Names {
+    explicit Names(const std::vector<std::pair<std::string, Tensor> >& inputs) {
+      for (const auto& [name, tensor] : inputs) {
+        names.push_back(name.c_str());
+        tensors.push_back(tensor.get());
+      }
+    }
+    explicit Names(const std::vector<std::string>& outputs) {
+      for (const std::string& name : outputs) names.push_back(name.c_str());
+    }
+    std::vector<const char*> names;
+    std::vector<const fettle_tensor*> tensors;
+  };
   struct Free {
     void operator()(fettle_session* handle) const { fettle_session_free(handle); }
   };

@@ -7,9 +7,11 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/run_queue.h"
 #include "base/status.h"
 #include "fettle/fettle.h"
 #include "runtime/model.h"
@@ -33,12 +35,22 @@ struct fettle_session {
   /// Changed under both mutexes, so that a cancel needs the second alone.
   std::shared_ptr<fettle::runtime::Session> session;
   mutable std::mutex cancel_mutex;
-  /// What the caller set, and the results of the last run.
+  /// What the caller set, changed under `mutex` and this one, so that asynchronous runs need the
+  /// second alone; and the results of the last run.
+  mutable std::mutex set_mutex;
   fettle::runtime::BufferMap inputs, outputs, results;
   std::shared_ptr<const fettle::runtime::Model> model;
   fettle::runtime::SessionOptions options;
   /// While a tuning is in progress, it is what is cancelled.
   std::atomic<bool> tunes = false, tuning_cancelled = false;
+  /// SessionOptions::cancelled: ends the asynchronous run that works.
+  std::atomic<bool> stops_run = false;
+  /// Ends before all that its runs use.
+  std::optional<fettle::RunQueue> runs;
+};
+
+struct fettle_run {
+  std::shared_ptr<fettle::RunQueue::Run> run;
 };
 
 namespace fettle::capi {
@@ -73,15 +85,37 @@ class SessionLock {
 
 /// Runs `body`, which returns a Status; nothing it throws passes on.
 template <typename Body>
-fettle_status Guard(Body&& body) {
+Status Caught(Body&& body) {
   try {
-    return Report(body());
+    return body();
   } catch (const std::bad_alloc&) {
-    return Report(Error(StatusCode::kOutOfMemory, "out of memory"));
+    return Error(StatusCode::kOutOfMemory, "out of memory");
   } catch (const std::exception& error) {
-    return Report(Error(StatusCode::kInternal, "{}", error.what()));
+    return Error(StatusCode::kInternal, "{}", error.what());
   }
 }
+
+/// The same, for the caller.
+template <typename Body>
+fettle_status Guard(Body&& body) {
+  return Report(Caught(body));
+}
+
+/// kNotFound where the session's model has no such input.
+Status CheckInput(const fettle_session& session, std::string_view name);
+
+/// One inference that writes `outputs`; the session keeps its results. The caller has entered.
+Status Run(fettle_session& session, const runtime::BufferMap& inputs,
+           const runtime::BufferMap& outputs);
+
+/// A result of the last run; kNotFound.
+Result<std::unique_ptr<fettle_tensor>> OutputOf(const fettle_session& session,
+                                                std::string_view name);
+
+/// `session`'s inputs and those named here, which replace them. kNotFound, kInvalidArgument where
+/// one is null.
+Result<runtime::BufferMap> InputsWith(const fettle_session& session, const char* const* names,
+                                      const fettle_tensor* const* inputs, size_t count);
 
 }  // namespace fettle::capi
 

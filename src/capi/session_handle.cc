@@ -13,7 +13,11 @@ using fettle::OkStatus;
 using fettle::Result;
 using fettle::Status;
 using fettle::StatusCode;
+using fettle::capi::CheckInput;
 using fettle::capi::Guard;
+using fettle::capi::InputsWith;
+using fettle::capi::OutputOf;
+using fettle::capi::Run;
 using fettle::runtime::BufferMap;
 using fettle::runtime::Session;
 using fettle::runtime::TensorBuffer;
@@ -72,33 +76,6 @@ bool Has(const fettle::ir::Graph& graph, const std::vector<fettle::ir::ValueId>&
                      [&](fettle::ir::ValueId id) { return graph.value(id).name == name; });
 }
 
-Status CheckInput(const fettle_session& session, std::string_view name) {
-  const fettle::ir::Graph& graph = session.model->graph();
-  if (Has(graph, graph.inputs, name)) return OkStatus();
-  return Error(StatusCode::kNotFound, "the model has no input '{}'; it has {}", name,
-               fettle::NearestNames(name, fettle::ir::NamesOfValues(graph, graph.inputs)));
-}
-
-/// One inference; keeps its results.
-Status Run(fettle_session& session, const BufferMap& inputs) {
-  session.results.clear();
-  fettle::runtime::TensorMap made;
-  RETURN_IF_ERROR(session.session->RunOn(inputs, session.outputs, &made));
-  session.results = session.outputs;
-  for (auto& [name, tensor] : made)
-    session.results.insert_or_assign(
-        name, std::make_shared<TensorBuffer>(std::move(tensor), /*recyclable=*/true));
-  return OkStatus();
-}
-
-Result<std::unique_ptr<fettle_tensor>> OutputOf(const fettle_session& session, const char* name) {
-  FETTLE_REQUIRE(name);
-  const auto found = session.results.find(name);
-  if (found == session.results.end())
-    return Error(StatusCode::kNotFound, "the last run gave no output '{}'", name);
-  return std::unique_ptr<fettle_tensor>(new fettle_tensor{found->second});
-}
-
 /// Says that a tuning is in progress, as long as it lives.
 class TuningMark {
  public:
@@ -113,6 +90,53 @@ class TuningMark {
 
 }  // namespace
 
+namespace fettle::capi {
+
+Status CheckInput(const fettle_session& session, std::string_view name) {
+  const ir::Graph& graph = session.model->graph();
+  if (Has(graph, graph.inputs, name)) return OkStatus();
+  return Error(StatusCode::kNotFound, "the model has no input '{}'; it has {}", name,
+               NearestNames(name, ir::NamesOfValues(graph, graph.inputs)));
+}
+
+Status Run(fettle_session& session, const BufferMap& inputs, const BufferMap& outputs) {
+  session.results.clear();
+  runtime::TensorMap made;
+  RETURN_IF_ERROR(session.session->RunOn(inputs, outputs, &made));
+  session.results = outputs;
+  for (auto& [name, tensor] : made)
+    session.results.insert_or_assign(
+        name, std::make_shared<TensorBuffer>(std::move(tensor), /*recyclable=*/true));
+  return OkStatus();
+}
+
+Result<std::unique_ptr<fettle_tensor>> OutputOf(const fettle_session& session,
+                                                std::string_view name) {
+  const auto found = session.results.find(std::string(name));
+  if (found == session.results.end())
+    return Error(StatusCode::kNotFound, "the last run gave no output '{}'", name);
+  return std::unique_ptr<fettle_tensor>(new fettle_tensor{found->second});
+}
+
+Result<BufferMap> InputsWith(const fettle_session& session, const char* const* names,
+                             const fettle_tensor* const* inputs, size_t count) {
+  BufferMap given;
+  {
+    const std::lock_guard lock(session.set_mutex);
+    given = session.inputs;
+  }
+  if (count > 0) FETTLE_REQUIRE(inputs);
+  for (size_t i = 0; i < count; ++i) {
+    FETTLE_REQUIRE(names[i]);
+    FETTLE_REQUIRE(inputs[i]);
+    RETURN_IF_ERROR(CheckInput(session, names[i]));
+    given.insert_or_assign(names[i], inputs[i]->buffer);
+  }
+  return given;
+}
+
+}  // namespace fettle::capi
+
 fettle_status fettle_session_create(const fettle_model* model,
                                     const fettle_session_options* options,
                                     fettle_session** session) {
@@ -120,11 +144,17 @@ fettle_status fettle_session_create(const fettle_model* model,
     FETTLE_REQUIRE(model);
     FETTLE_REQUIRE(session);
     auto handle = std::make_unique<fettle_session>();
+    int64_t max_runs = fettle::RunQueue::kDefaultLimit;
     if (options != nullptr) {
       ASSIGN_OR_RETURN(const fettle_session_options given, fettle::capi::ReadStruct(options));
       RETURN_IF_ERROR(ReadOptions(given, handle->options));
       ASSIGN_OR_RETURN(handle->fails_when_busy, FailsWhenBusy(given.when_busy));
+      if (given.max_runs < 0)
+        return fettle::InvalidArgument("max_runs: expected 0 or more, got {}", given.max_runs);
+      if (given.max_runs > 0) max_runs = given.max_runs;
     }
+    handle->options.cancelled = &handle->stops_run;
+    handle->runs.emplace(handle->mutex, handle->stops_run, max_runs);
     ASSIGN_OR_RETURN(handle->session, Session::Create(model->model, handle->options));
     handle->model = model->model;
     *session = handle.release();
@@ -141,6 +171,7 @@ fettle_status fettle_session_set_input(fettle_session* session, const char* name
     FETTLE_REQUIRE(tensor);
     FETTLE_ENTER(session);
     RETURN_IF_ERROR(CheckInput(*session, name));
+    const std::lock_guard lock(session->set_mutex);
     session->inputs.insert_or_assign(name, tensor->buffer);
     return OkStatus();
   });
@@ -155,6 +186,7 @@ fettle_status fettle_session_set_output(fettle_session* session, const char* nam
     if (!Has(graph, graph.outputs, name))
       return Error(StatusCode::kNotFound, "the model has no output '{}'; it has {}", name,
                    fettle::NearestNames(name, fettle::ir::NamesOfValues(graph, graph.outputs)));
+    const std::lock_guard lock(session->set_mutex);
     if (tensor == nullptr)
       session->outputs.erase(name);
     else
@@ -173,7 +205,7 @@ fettle_status fettle_session_prepare(fettle_session* session) {
 fettle_status fettle_session_run(fettle_session* session) {
   return Guard([&]() -> Status {
     FETTLE_ENTER(session);
-    return Run(*session, session->inputs);
+    return Run(*session, session->inputs, session->outputs);
   });
 }
 
@@ -183,20 +215,14 @@ fettle_status fettle_session_infer(fettle_session* session, const char* const* i
                                    size_t output_count) {
   return Guard([&]() -> Status {
     if (input_count > 0) FETTLE_REQUIRE(input_names);
-    if (input_count > 0) FETTLE_REQUIRE(inputs);
     if (output_count > 0) FETTLE_REQUIRE(output_names);
     if (output_count > 0) FETTLE_REQUIRE(outputs);
     FETTLE_ENTER(session);
-    BufferMap given = session->inputs;
-    for (size_t i = 0; i < input_count; ++i) {
-      FETTLE_REQUIRE(input_names[i]);
-      FETTLE_REQUIRE(inputs[i]);
-      RETURN_IF_ERROR(CheckInput(*session, input_names[i]));
-      given.insert_or_assign(input_names[i], inputs[i]->buffer);
-    }
-    RETURN_IF_ERROR(Run(*session, given));
+    ASSIGN_OR_RETURN(const BufferMap given, InputsWith(*session, input_names, inputs, input_count));
+    RETURN_IF_ERROR(Run(*session, given, session->outputs));
     std::vector<std::unique_ptr<fettle_tensor>> results(output_count);
     for (size_t i = 0; i < output_count; ++i) {
+      FETTLE_REQUIRE(output_names[i]);
       ASSIGN_OR_RETURN(results[i], OutputOf(*session, output_names[i]));
     }
     for (size_t i = 0; i < output_count; ++i) outputs[i] = results[i].release();
@@ -226,6 +252,7 @@ fettle_status fettle_session_output(const fettle_session* session, const char* n
                                     fettle_tensor** tensor) {
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(tensor);
+    FETTLE_REQUIRE(name);
     FETTLE_ENTER(session);
     ASSIGN_OR_RETURN(auto output, OutputOf(*session, name));
     *tensor = output.release();
