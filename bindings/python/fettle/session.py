@@ -9,6 +9,7 @@ import numpy
 
 from . import _native, errors
 from .model import Model
+from .runs import Runs
 from .tensor import Tensor, as_tensor
 
 
@@ -64,7 +65,7 @@ class Session(_native.Session):
     the model to return besides its outputs. `reference`: every operator by its scalar reference. `device`:
     auto|cpu|opencl[:PLATFORM[:DEVICE]]; `strict_device`, `precision` (high|normal|low), `memory`, `queue_window`,
     `kernel_ms`, `programs`, `svm`, `when_busy` (wait|fail), `subnormals` (flush|keep), `max_memory`
-    (bytes) are those of fettle_session_options. Raises InvalidArgument, NotFound (an extra output that is none), DeviceUnavailable.
+    (bytes), `max_runs` (of `run_async` at a time; 0: 16) are those of fettle_session_options. Raises InvalidArgument, NotFound (an extra output that is none), DeviceUnavailable.
 
     Threads: any thread may call any method; calls of one session come one after another without holding the GIL, those
     of several sessions run at once. After a fork the child has to make sessions of its own; models may be shared.
@@ -73,21 +74,23 @@ class Session(_native.Session):
 
     model: Model
     _names: tuple[str, ...]
+    _runs: Runs
 
     def __new__(cls, model: ModelLike, *, threads: int = 0, extra_outputs: Sequence[str] = (), reference: bool = False,
                 device: str | None = None, strict_device: bool = False, precision: str | None = None,
                 memory: str | None = None, queue_window: int = 0, kernel_ms: float = 0.0, programs: str | None = None,
                 svm: str | None = None, when_busy: str | None = None, subnormals: str | None = None,
-                max_memory: int = 0):
+                max_memory: int = 0, max_runs: int = 0):
         if isinstance(model, (bytes, bytearray, memoryview)):
             model = Model(data=model)
         elif not isinstance(model, Model):
             model = Model(model)
         self = super().__new__(cls, model, threads, reference, tuple(extra_outputs), device, strict_device, precision,
                                memory, queue_window, kernel_ms, programs, svm, when_busy, subnormals,
-                               max_memory)
+                               max_memory, max_runs)
         self.model = model
         self._names = tuple(value.name for value in model.outputs) + tuple(extra_outputs)
+        self._runs = Runs(max_runs or 16, when_busy != "fail")
         return self
 
     def run(self, inputs: Mapping[str, Any] | None = None,
@@ -107,6 +110,21 @@ class Session(_native.Session):
         """As `run`, with values of class Tensor (for types that NumPy lacks, or to hand on by DLPack)."""
         names = self._names if outputs is None else tuple(outputs)
         return dict(zip(names, self._infer(_dict(inputs), names, True)))
+
+    async def run_async(self, inputs: Mapping[str, Any] | None = None,
+                        outputs: Sequence[str] | None = None) -> dict[str, numpy.ndarray]:
+        """`run` for asyncio: the event loop goes on meanwhile.
+
+        Runs work one after another in the order in which they were begun (which a coroutine does when it is awaited
+        first, or made a task of), on a thread of the session's; elements of `inputs` stay as they are until the result is there.
+        `max_runs` wait or work at a time: further ones wait for room without holding up the loop, or raise Busy where
+        `when_busy` is "fail". Cancelling the task cancels the run: one that waits never works, one that works ends
+        after the operator it is in. Raises what `run` does; Cancelled after `cancel()` and `close()`.
+        """
+        names = self._names if outputs is None else tuple(outputs)
+        given = _dict(inputs)
+        values = await self._runs.run(lambda deliver: self._start(given, names, False, deliver))
+        return dict(zip(names, values))
 
     def __call__(self, **inputs: Any) -> Any:
         """`session(x=array)`: the output of a model that has one, else a tuple of all."""

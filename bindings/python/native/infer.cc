@@ -1,4 +1,4 @@
-// One inference: arrays in, arrays out, nothing copied.
+// One inference: arrays in, arrays out, nothing copied; now, or while the caller does other things.
 #include <memory>
 
 #include "session.h"
@@ -88,7 +88,96 @@ PyObject* ToList(const std::vector<fettle_tensor*>& tensors, bool raw) {
   return ok ? list.release() : nullptr;
 }
 
+/// `given`'s inputs; false: raised.
+bool AddAll(PyObject* self, const SessionData& data, PyObject* given, Feeds* feeds) {
+  PyObject *name = nullptr, *value = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(given, &at, &name, &value) != 0;)
+    if (!feeds->Add(self, data.inputs, name, value)) return false;
+  return true;
+}
+
+/// An asynchronous run: what it reads, until it has told how it ended.
+struct Started {
+  explicit Started(size_t inputs) : feeds(inputs) {}
+  Feeds feeds;
+  Ref deliver;
+  bool raw = false;
+};
+
+/// Calls deliver(values or None, error or None) on the session's thread.
+void Deliver(void* user, fettle_status status, fettle_tensor** outputs, size_t count) {
+  const WithGil gil;
+  const std::unique_ptr<Started> started(static_cast<Started*>(user));
+  const Ref values(status == FETTLE_OK ? ToList({outputs, outputs + count}, started->raw)
+                                       : Raise(status));
+  PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
+  if (!values) {
+    PyErr_Fetch(&type, &error, &trace);
+    PyErr_NormalizeException(&type, &error, &trace);
+  }
+  const Ref held_type(type), held_error(error), held_trace(trace);
+  const Ref done(PyObject_CallFunctionObjArgs(started->deliver.get(),
+                                              values ? values.get() : Py_None,
+                                              error == nullptr ? Py_None : error, nullptr));
+  if (!done) PyErr_WriteUnraisable(started->deliver.get());
+}
+
+constexpr char kRun[] = "fettle.run";
+fettle_run* RunOf(PyObject* capsule) {
+  return static_cast<fettle_run*>(PyCapsule_GetPointer(capsule, kRun));
+}
+void FreeRun(PyObject* capsule) { fettle_run_free(RunOf(capsule)); }
+
 }  // namespace
+
+PyObject* Start(PyObject* self, PyObject* args) {
+  PyObject *given = nullptr, *names = nullptr, *deliver = nullptr;
+  int raw = 0;
+  SessionData* const data = Open(self);
+  if (data == nullptr ||
+      PyArg_ParseTuple(args, "O!OpO", &PyDict_Type, &given, &names, &raw, &deliver) == 0)
+    return nullptr;
+  auto started = std::make_unique<Started>(data->inputs.texts.size());
+  std::vector<const char*> outputs;
+  if (!AddAll(self, *data, given, &started->feeds) || !ReadOutputs(*data, names, &outputs))
+    return nullptr;
+  started->deliver = Ref::Borrow(deliver);
+  started->raw = raw != 0;
+  fettle_run* run = nullptr;
+  {
+    SessionCall call(*data);
+    const Feeds& feeds = started->feeds;
+    if (!Check(call.Run([&](fettle_session* session) {
+          const fettle_status status = fettle_session_run_async(
+              session, feeds.names(), feeds.tensors(), feeds.size(), outputs.data(), outputs.size(),
+              Deliver, started.get(), &run);
+          if (status == FETTLE_OK) (void)started.release();  // the callback's
+          return status;
+        })))
+      return nullptr;
+  }
+  PyObject* const capsule = PyCapsule_New(run, kRun, FreeRun);
+  if (capsule == nullptr) fettle_run_free(run);
+  return capsule;
+}
+
+PyObject* CancelRun(PyObject*, PyObject* capsule) {
+  fettle_run* const run = RunOf(capsule);
+  if (run == nullptr) return nullptr;
+  fettle_run_cancel(run);
+  Py_RETURN_NONE;
+}
+
+PyObject* WaitForRun(PyObject*, PyObject* capsule) {
+  fettle_run* const run = RunOf(capsule);
+  if (run == nullptr) return nullptr;
+  const Ref held = Ref::Borrow(capsule);
+  {
+    const WithoutGil running;
+    (void)fettle_run_wait(run);
+  }
+  Py_RETURN_NONE;
+}
 
 PyObject* Infer(PyObject* self, PyObject* args) {
   PyObject *given = nullptr, *names = nullptr;
@@ -97,9 +186,7 @@ PyObject* Infer(PyObject* self, PyObject* args) {
   if (data == nullptr || PyArg_ParseTuple(args, "O!Op", &PyDict_Type, &given, &names, &raw) == 0)
     return nullptr;
   Feeds feeds(data->inputs.texts.size());
-  PyObject *name = nullptr, *value = nullptr;
-  for (Py_ssize_t at = 0; PyDict_Next(given, &at, &name, &value) != 0;)
-    if (!feeds.Add(self, data->inputs, name, value)) return nullptr;
+  if (!AddAll(self, *data, given, &feeds)) return nullptr;
   std::vector<const char*> outputs;
   outputs.reserve(data->outputs.texts.size());
   if (!ReadOutputs(*data, names, &outputs)) return nullptr;

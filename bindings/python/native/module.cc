@@ -1,5 +1,5 @@
 // fettle._native: the C interface as Python types, which fettle/*.py make pleasant.
-#include "state.h"
+#include "session.h"
 
 namespace fettle::python {
 namespace {
@@ -54,6 +54,8 @@ PyMethodDef methods[] = {
     {"configure", Configure, METH_VARARGS, nullptr},
     {"set_log", SetLog, METH_VARARGS, nullptr},
     {"forked", Forked, METH_NOARGS, nullptr},
+    {"cancel_run", CancelRun, METH_O, nullptr},
+    {"wait_for_run", WaitForRun, METH_O, nullptr},
     {"version", Version, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

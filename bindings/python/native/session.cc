@@ -22,18 +22,19 @@ bool ReadNames(const fettle_model* model, bool of_outputs, Names* names) {
 }
 
 /// Session(model, threads, reference, extra_outputs, device, strict, precision, memory,
-/// queue_window, kernel_ms, programs, svm, when_busy, subnormals, max_memory)
+/// queue_window, kernel_ms, programs, svm, when_busy, subnormals, max_memory, max_runs)
 PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject *model = nullptr, *extra = nullptr;
   fettle_session_options options = FETTLE_SESSION_OPTIONS_INIT;
-  long long limit = 0;
-  if (PyArg_ParseTuple(args, "OipO!zpzzidzzzzL", &model, &options.threads, &options.reference_only,
+  long long limit = 0, runs = 0;
+  if (PyArg_ParseTuple(args, "OipO!zpzzidzzzzLL", &model, &options.threads, &options.reference_only,
                        &PyTuple_Type, &extra, &options.device, &options.strict_device,
                        &options.precision, &options.memory, &options.queue_window,
                        &options.kernel_ms, &options.programs, &options.svm, &options.when_busy,
-                       &options.subnormals, &limit) == 0)
+                       &options.subnormals, &limit, &runs) == 0)
     return nullptr;
   options.max_memory = limit;
+  options.max_runs = runs;
   const fettle_model* const handle = OpenModel(model);
   if (handle == nullptr) return nullptr;
   Ref self(reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc))(type, 0));
@@ -136,6 +137,7 @@ PyObject* Cancel(PyObject* self, PyObject*) {
 
 PyMethodDef methods[] = {
     {"_infer", Infer, METH_VARARGS, nullptr},
+    {"_start", Start, METH_VARARGS, nullptr},
     {"_set", Set, METH_VARARGS, nullptr},
     {"_tune", Tune, METH_VARARGS, nullptr},
     {"_steps", Steps, METH_NOARGS, nullptr},
@@ -147,7 +149,8 @@ PyMethodDef methods[] = {
     {"cancel", Cancel, METH_NOARGS,
      "Makes the run or tuning in progress raise Cancelled; from any thread, never waits."},
     {"close", Close, METH_NOARGS,
-     "Frees the session. Raises Busy while another thread's call uses it."},
+     "Frees the session: cancels the asynchronous runs that wait, waits for the one that works. "
+     "Raises Busy while another thread's call uses it."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef members[] = {

@@ -55,6 +55,12 @@ SessionData* Open(PyObject* self);
 
 /// infer.cc: Session._infer(feeds: dict, names: tuple or None, raw: bool) -> list.
 PyObject* Infer(PyObject* self, PyObject* args);
+/// infer.cc: Session._start(feeds: dict, names: tuple or None, raw: bool, deliver) -> a run, for
+/// which deliver(list or None, exception or None) is called on a thread of the session's.
+PyObject* Start(PyObject* self, PyObject* args);
+/// infer.cc: cancel_run(run), which never waits, and wait_for_run(run).
+PyObject* CancelRun(PyObject* module, PyObject* run);
+PyObject* WaitForRun(PyObject* module, PyObject* run);
 /// session_facts.cc
 PyObject* Tune(PyObject* self, PyObject* args);
 PyObject* Steps(PyObject* self, PyObject*);
