@@ -14,6 +14,8 @@ namespace fettle::kernels {
 namespace {
 
 constexpr int64_t kTaskBytes = 64 << 10;
+/// Elements of a line that are copied for one index after the other, before the next ones.
+constexpr int64_t kLinePart = 256;
 
 /// What is gathered, whatever the layouts.
 struct Facts {
@@ -196,7 +198,8 @@ class GatherLookups final : public NodeKernel {
       line_ = plan_.slice.back();
       plan_.slice.pop_back();
     }
-    rows_ = SliceElements(plan_);
+    parts_ = (line_.extent + kLinePart - 1) / kLinePart;
+    rows_ = SliceElements(plan_) * parts_;
   }
 
   Status Launch(const LaunchArgs& args) const override {
@@ -205,7 +208,7 @@ class GatherLookups final : public NodeKernel {
     RETURN_IF_ERROR(CheckIndices(indices, plan_.count, plan_.extent));
     const std::byte* src = operands().input(args, 0);
     std::byte* dst = operands().output(args, 0);
-    const int64_t row_bytes = plan_.element_bytes * plan_.count * line_.extent;
+    const int64_t row_bytes = plan_.element_bytes * plan_.count * std::min(line_.extent, kLinePart);
     const int64_t per_task = std::max<int64_t>(1, kTaskBytes / std::max<int64_t>(row_bytes, 1));
     const auto run = [&](int64_t task, int) {
       const int64_t begin = task * per_task, end = std::min(rows_, begin + per_task);
@@ -227,7 +230,7 @@ class GatherLookups final : public NodeKernel {
     return runs;
   }
 
-  /// Rows [begin, end) of the slice, in row-major order of its axes but that of a line. Wide
+  /// Rows [begin, end) of the slice, in row-major order of its axes and the parts of a line. Wide
   /// elements need not be aligned.
   template <typename U>
   void LookUp(const Indices& indices, int64_t begin, int64_t end, const std::byte* src,
@@ -235,10 +238,12 @@ class GatherLookups final : public NodeKernel {
     constexpr auto kSize = static_cast<int64_t>(sizeof(U));
     const GatherSteps steps = plan_;
     for (int64_t row = begin; row < end; ++row) {
-      const RowOffsets at(plan_.slice, row);
+      const RowOffsets at(plan_.slice, row / parts_);
       const int64_t from = at.from, to = at.to;
       if (line_.extent > 1) {
-        CopyLines<U>(indices, src, from, dst, to);
+        const int64_t first = row % parts_ * kLinePart;
+        CopyLines<U>(indices, src, from + first * line_.src_stride, dst,
+                     to + first * line_.dst_stride, std::min(kLinePart, line_.extent - first));
       } else if (!runs_.empty()) {
         for (const SliceRun& run : runs_)
           std::memcpy(dst + (to + run.tuple) * plan_.element_bytes,
@@ -258,15 +263,15 @@ class GatherLookups final : public NodeKernel {
     }
   }
 
-  /// For each index the elements of a line.
+  /// For each index `n` elements of a line.
   template <typename U>
   void CopyLines(const Indices& indices, const std::byte* src, int64_t from, std::byte* dst,
-                 int64_t to) const {
+                 int64_t to, int64_t n) const {
     constexpr auto kSize = static_cast<int64_t>(sizeof(U));
     const CopyAxis line = line_;
     for (int64_t i = 0; i < plan_.count; ++i, to += plan_.dst_step) {
       const int64_t first = from + indices.Normal(i, plan_.extent) * plan_.src_step;
-      for (int64_t j = 0; j < line.extent; ++j)
+      for (int64_t j = 0; j < n; ++j)
         std::memcpy(dst + (to + j * line.dst_stride) * kSize,
                     src + (first + j * line.src_stride) * kSize, sizeof(U));
     }
@@ -274,6 +279,7 @@ class GatherLookups final : public NodeKernel {
 
   GatherPlan plan_;             // its slice without the axis of a line
   CopyAxis line_{1, 0, 0};      // of one element: lines are along the indices
+  int64_t parts_ = 1;           // of a line
   std::vector<SliceRun> runs_;  // of constant indices
   DType index_type_;
   int64_t rows_ = 1;

@@ -47,7 +47,6 @@ class Cumulate final : public NodeKernel {
     const int64_t step = facts_.reverse ? -extents.inner : extents.inner;
     const int64_t first = facts_.reverse ? (extents.row - 1) * extents.inner : 0;
     const CumulateBlock block{.storage = DTypeOf<T>(),
-                              .product = facts_.product,
                               .exclusive = facts_.exclusive,
                               .x = nullptr,
                               .y = nullptr,
@@ -61,7 +60,8 @@ class Cumulate final : public NodeKernel {
       part.y = reinterpret_cast<std::byte*>(y + at + first);
       CumulateRows(part);
     };
-    if (extents.inner > kCumulateColumns) {
+    const bool is_by_lines = extents.inner == 1 || facts_.product;
+    if (extents.inner > kCumulateColumns && !is_by_lines) {
       ForColumns(stream, extents, kCumulateColumns, [&](int64_t at, int64_t columns) {
         CumulateBlock part = block;
         part.columns = columns;
@@ -72,19 +72,21 @@ class Cumulate final : public NodeKernel {
     const RowTasks tasks = TasksOfRows(extents.outer, block.unit_step);
     stream.ParallelFor(tasks.count, [&](int64_t task, int) {
       const int64_t begin = task * tasks.rows, end = std::min(begin + tasks.rows, extents.outer);
-      if (extents.inner == 1) return Lines<T, W>(begin, end, extents.row, x, y);
+      if (is_by_lines) return Lines<T, W>(begin, end, extents, x, y);
       CumulateBlock part = block;
       part.units = end - begin;
       run(part, begin * block.unit_step);
     });
   }
 
-  /// Rows [begin, end) of `n` neighbours.
+  /// The columns of units [begin, end), one after the other.
   template <typename T, typename W>
-  void Lines(int64_t begin, int64_t end, int64_t n, const T* x, T* y) const {
-    const int64_t step = facts_.reverse ? -1 : 1;
-    for (int64_t o = begin; o < end; ++o) {
-      const int64_t first = o * n + (facts_.reverse ? n - 1 : 0);
+  void Lines(int64_t begin, int64_t end, const RowExtents& extents, const T* x, T* y) const {
+    const int64_t n = extents.row, inner = extents.inner;
+    const int64_t step = facts_.reverse ? -inner : inner;
+    for (int64_t line = begin * inner; line < end * inner; ++line) {
+      const int64_t first =
+          (line / inner * n + (facts_.reverse ? n - 1 : 0)) * inner + line % inner;
       facts_.product ? Line<T, W, true>(x + first, n, step, y + first)
                      : Line<T, W, false>(x + first, n, step, y + first);
     }

@@ -15,45 +15,38 @@ namespace HWY_NAMESPACE {
 // Plain loops: the compiler makes vectors of this target of them.
 
 /// Few columns without gaps: each element continues the one of the row before.
-template <typename T, bool kProduct>
+template <typename T>
 void Continue(const CumulateBlock& block, const T* x, T* y) {
-  const int64_t columns = block.columns, rest = (block.rows - 1) * columns;
-  const int64_t step = block.step;
-  const T* from = block.exclusive ? x : x + step;
-  for (int64_t i = 0; i < columns; ++i) y[i] = block.exclusive ? T{kProduct ? 1 : 0} : x[i];
-  if (step > 0) {
-    for (int64_t i = 0; i < rest; ++i) y[i + step] = kProduct ? y[i] * from[i] : y[i] + from[i];
-  } else {
-    for (int64_t i = columns - 1; i >= columns - rest; --i)
-      y[i + step] = kProduct ? y[i] * from[i] : y[i] + from[i];
-  }
+  const int64_t columns = block.columns, step = block.step, next = step > 0 ? 1 : -1;
+  for (int64_t i = 0; i < columns; ++i) y[i] = block.exclusive ? T{0} : x[i];
+  if (!block.exclusive) x += step;
+  if (step < 0) x += columns - 1, y += columns - 1;
+  for (int64_t left = (block.rows - 1) * columns; left > 0; --left, x += next, y += next)
+    y[step] = *y + *x;
 }
 
 /// T is held as W.
-template <typename T, typename W, bool kProduct>
+template <typename T, typename W>
 void Cumulate(const CumulateBlock& block, const T* HWY_RESTRICT x, T* y) {
   const int64_t columns = block.columns, step = block.step;
   if constexpr (std::is_same_v<T, W>) {
     constexpr int64_t kFew = 8;
-    if (columns < kFew && (step == columns || step == -columns))
-      return Continue<T, kProduct>(block, x, y);
+    if (columns < kFew && (step == columns || step == -columns)) return Continue(block, x, y);
   }
-  constexpr W kNone{kProduct ? 1 : 0};
   W sums[kCumulateColumns];
   for (int64_t i = 0; i < columns; ++i) {
-    sums[i] = block.exclusive ? kNone : static_cast<W>(x[i]);
+    sums[i] = block.exclusive ? W{0} : static_cast<W>(x[i]);
     y[i] = static_cast<T>(sums[i]);
   }
   if (!block.exclusive) x += step;
   for (int64_t r = 1; r < block.rows; ++r, x += step) {
     T* HWY_RESTRICT to = y + step;
     if constexpr (std::is_same_v<T, W>) {
-      for (int64_t i = 0; i < columns; ++i) to[i] = kProduct ? y[i] * x[i] : y[i] + x[i];
+      for (int64_t i = 0; i < columns; ++i) to[i] = y[i] + x[i];
     } else {
       for (int64_t i = 0; i < columns; ++i) {
-        const W sum = kProduct ? sums[i] * static_cast<W>(x[i]) : sums[i] + static_cast<W>(x[i]);
-        sums[i] = sum;
-        to[i] = static_cast<T>(sum);
+        sums[i] += static_cast<W>(x[i]);
+        to[i] = static_cast<T>(sums[i]);
       }
     }
     y = to;
@@ -65,7 +58,7 @@ void OfType(const CumulateBlock& block) {
   const T* x = reinterpret_cast<const T*>(block.x);
   T* y = reinterpret_cast<T*>(block.y);
   for (int64_t u = 0; u < block.units; ++u, x += block.unit_step, y += block.unit_step)
-    block.product ? Cumulate<T, W, true>(block, x, y) : Cumulate<T, W, false>(block, x, y);
+    Cumulate<T, W>(block, x, y);
 }
 
 void CumulateOnTarget(const CumulateBlock& block) {

@@ -1,4 +1,4 @@
-// Running sums and products of rows.
+// Running sums of rows.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,14 @@ inline constexpr int64_t kCumulateColumns = 512;
 /// `unit_step` after the one before. x and y do not overlap.
 struct CumulateBlock {
   DType storage;
-  bool product, exclusive;
+  bool exclusive;
   const std::byte* x;
   std::byte* y;
   int64_t rows, columns, step;
   int64_t units = 1, unit_step = 0;
 };
 
-/// y = the sums (or products) of x from the first row on, with the row itself or, exclusive,
+/// y = the sums of x from the first row on, with the row itself or, exclusive,
 /// without.
 void CumulateRows(const CumulateBlock& block);
 
