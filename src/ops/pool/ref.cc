@@ -126,6 +126,14 @@ void MaxPoolRegion(const PoolAttributes& pool, const RefContext& context, const 
   });
 }
 
+double PowerOf(double magnitude, double p) {
+  return p == 1 ? magnitude : p == 2 ? magnitude * magnitude : std::pow(magnitude, p);
+}
+
+double RootOf(double sum, double p) {
+  return p == 1 || sum == 0 ? sum : p == 2 ? std::sqrt(sum) : std::pow(sum, 1 / p);
+}
+
 template <typename T>
 void SumPoolRegion(const PoolAttributes& pool, bool average, const HostView& x, const HostView& y,
                    const Region& region) {
@@ -135,12 +143,12 @@ void SumPoolRegion(const PoolAttributes& pool, bool average, const HostView& x, 
     double sum = 0;
     walk.Visit(out, [&](int64_t offset, int64_t) {
       const auto value = static_cast<double>(Widen(x.as<T>()[offset]));
-      sum += average ? value : std::pow(std::abs(value), p);
+      sum += average ? value : PowerOf(std::abs(value), p);
     });
     // A window without any element, padding alone, gives 0.
     const int64_t count = average ? AverageCount(pool, x.shape, out) : 1;
     const double result =
-        average ? sum / static_cast<double>(std::max<int64_t>(count, 1)) : std::pow(sum, 1 / p);
+        average ? sum / static_cast<double>(std::max<int64_t>(count, 1)) : RootOf(sum, p);
     y.as<T>()[y.Offset(out)] = Narrow<T>(result);
   });
 }
@@ -158,10 +166,10 @@ double GlobalPoolAt(ir::OpRef op, double p, const HostView& x, int64_t base) {
     for (size_t k = 0; k < at.size(); ++k) offset += at[k] * x.strides[k + 2];
     const auto value = static_cast<double>(Widen(x.as<T>()[offset]));
     if (value > best || i == 0) best = value;
-    sum += op == "GlobalLpPool"_op ? std::pow(std::abs(value), p) : value;
+    sum += op == "GlobalLpPool"_op ? PowerOf(std::abs(value), p) : value;
   }
   if (op == "GlobalMaxPool"_op) return best;
-  return op == "GlobalLpPool"_op ? std::pow(sum, 1 / p) : sum / static_cast<double>(elements);
+  return op == "GlobalLpPool"_op ? RootOf(sum, p) : sum / static_cast<double>(elements);
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ Status DynamicQuantizeReference(const RefContext& context, const Region&) {
   const HostView &x = context.inputs[0], &y = context.outputs[0];
   const int64_t count = x.shape.elements();
   const std::vector<int64_t> offsets = RowOffsets(x, AxisMask(x.shape.rank(), true));
-  // The range holds zero, so that padding is exact.
+  // The range holds zero, so that padding is exact, and no NaN.
   float low = 0, high = 0;
   for (int64_t offset : offsets) {
     low = std::min(low, static_cast<float>(x.GetDouble(offset)));
@@ -79,7 +79,9 @@ Status DynamicQuantizeReference(const RefContext& context, const Region&) {
   }
   // A tensor of zeros has no range; any scale represents it.
   const float scale = high == low ? 1.0f : (high - low) / 255.0f;
-  const int64_t zero = RoundClamped(-low / scale, 0, {0, 255});
+  const float steps = -low / scale;
+  // Infinite ranges have no quotient; 255 is ONNX Runtime's answer.
+  const int64_t zero = std::isnan(steps) ? 255 : RoundClamped(steps, 0, {0, 255});
   Walker walk(y.shape, {x.strides, y.strides}, 0);
   for (int64_t i = 0; i < count; ++i, walk.Next()) {
     const float quotient = static_cast<float>(x.GetDouble(walk[0])) / scale;

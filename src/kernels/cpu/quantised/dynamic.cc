@@ -2,6 +2,7 @@
 // parts, then every element.
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "device/cpu/cpu_device.h"
@@ -14,6 +15,16 @@ namespace fettle::kernels {
 namespace {
 
 constexpr int64_t kElementsPerTask = 32768;
+
+/// The least and the greatest number with zero among them; NaN is none. Folds pass it on.
+std::pair<float, float> RangeOfNumbers(const float* x, int64_t n) {
+  float low = 0, high = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    low = std::fmin(low, x[i]);
+    high = std::fmax(high, x[i]);
+  }
+  return {low, high};
+}
 
 struct Facts {
   int64_t elements;
@@ -33,7 +44,8 @@ class DynamicQuantise final : public PreparedKernel {
   Status Launch(const LaunchArgs& args) const override {
     const auto [low, high] = RangeOf(args);
     const float scale = high == low ? 1.0f : (high - low) / 255.0f;
-    const float zero = std::nearbyint(std::clamp(-low / scale, 0.0f, 255.0f));
+    // Of an infinite range the quotient is NaN, and the zero point 255.
+    const float zero = std::nearbyint(std::fmax(std::fmin(-low / scale, 255.0f), 0.0f));
     if (scale_output_ >= 0) *args.outputs[scale_output_].host<float>() = scale;
     if (zero_output_ >= 0) *args.outputs[zero_output_].host<uint8_t>() = static_cast<uint8_t>(zero);
     Quantise(args, scale, zero);
@@ -56,6 +68,9 @@ class DynamicQuantise final : public PreparedKernel {
       Fold(block, lows + task);
       block.kind = FoldKind::kMax;
       Fold(block, highs + task);
+      if (std::isnan(lows[task]) || std::isnan(highs[task]))
+        std::tie(lows[task], highs[task]) =
+            RangeOfNumbers(x + task * kElementsPerTask, Count(task));
     });
     float low = 0, high = 0;
     for (int64_t i = 0; i < tasks_; ++i) {

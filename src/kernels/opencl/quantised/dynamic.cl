@@ -57,7 +57,7 @@ __kernel void dynamic_quantise(INPUT, __global uchar* restrict y, const int y_of
   const float low = JOIN_MIN(part.x);
   const float high = JOIN_MAX(part.y);
   const float scale = high == low ? 1.0f : (high - low) / 255.0f;
-  const float zero = rint(clamp(-low / scale, 0.0f, 255.0f));
+  const float zero = rint(fmax(fmin(-low / scale, 255.0f), 0.0f));  // 255 of an infinite range
   if (get_global_id(0) == 0) {
     STORE(scale, scale_at, scale_offset);
     zero_at[zero_offset] = convert_uchar(zero);
