@@ -70,6 +70,8 @@ void CopyRow(const std::byte* from, int64_t stride, int64_t n, std::byte* to) {
   auto* y = reinterpret_cast<T*>(to);
   if (stride == 0) {
     std::fill_n(y, n, *x);
+  } else if (stride == 1) {
+    std::memcpy(y, x, static_cast<size_t>(n) * sizeof(T));
   } else {
     for (int64_t i = 0; i < n; ++i) y[i] = x[i * stride];
   }

@@ -110,6 +110,8 @@ void OfType(WideOp op, const Operands& x) {
 void Run(WideOp op, DType dtype, const Operands& x) {
   if (op == WideOp::kAbs)
     return Map<int8_t, int8_t>([](auto a, auto) HWY_ATTR { return hn::Abs(a); }, x);
+  if (op == WideOp::kNeg)
+    return Map<int8_t, int8_t>([](auto a, auto) HWY_ATTR { return hn::Neg(a); }, x);
   switch (dtype) {
     case DType::kBool: return Logic(op, x);
     case DType::kI8: return OfType<int8_t>(op, x);
@@ -126,7 +128,8 @@ void WideOnTarget(WideOp op, DType dtype, const std::byte* const* in, std::byte*
                   unsigned once) {
   constexpr int64_t kLanes = hn::MaxLanes(hn::ScalableTag<uint8_t>());
   const int64_t bytes = ByteSize(dtype), lanes = std::max<int64_t>(1, kLanes / bytes);
-  const bool same = op == WideOp::kAbs || op == WideOp::kMax || op == WideOp::kMin;
+  const bool same =
+      op == WideOp::kAbs || op == WideOp::kNeg || op == WideOp::kMax || op == WideOp::kMin;
   const int64_t out_bytes = same ? bytes : 1, left = n % lanes, whole = n - left;
   const int64_t masks[] = {(once & 1) != 0 ? 0 : ~int64_t{0}, (once & 2) != 0 ? 0 : ~int64_t{0}};
   const auto run = [&](int64_t at, int64_t count) {
@@ -206,6 +209,7 @@ TypedRow FindWideRow(DType dtype, std::string_view op) {
   switch (dtype) {
     case DType::kBool: return FindLogic(op);
     case DType::kI8:
+      if (op == "Neg") return Row<WideOp::kNeg, DType::kI8, false>;
       return op == "Abs" ? Row<WideOp::kAbs, DType::kI8, false> : FindOrdered<DType::kI8>(op);
     case DType::kU8: return FindOrdered<DType::kU8>(op);
     case DType::kI32: return FindOrdered<DType::kI32>(op);

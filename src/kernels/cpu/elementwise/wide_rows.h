@@ -11,6 +11,7 @@ namespace fettle::kernels::elementwise {
 /// kSame: both are true, or neither; kNotLess: of numbers that are in order, so no NaN.
 enum class WideOp {
   kAbs,
+  kNeg,
   kAnd,
   kOr,
   kXor,
@@ -24,7 +25,7 @@ enum class WideOp {
 };
 
 /// As FindNumericRow: comparisons, Max and Min of i8, u8, i32, i64 and f64, Equal of u32 and u64,
-/// too, logic of bool, and Abs of i8.
+/// too, logic of bool, and Abs and Neg of i8.
 TypedRow FindWideRow(DType dtype, std::string_view op);
 
 }  // namespace fettle::kernels::elementwise

@@ -13,6 +13,34 @@ HWY_BEFORE_NAMESPACE();
 namespace fettle::kernels {
 namespace HWY_NAMESPACE {
 
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// A vector of columns at a time, with their positions in another: the last one may overlap the one
+/// before. At least a vector of them, of elements that hold a position.
+template <typename T>
+void WideColumns(const ArgRule& rule, const T* x, int64_t n, int64_t stride, int64_t columns,
+                 int64_t* to) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  // Bits turned over reverse the order.
+  const auto turn = hn::Set(d, static_cast<T>(rule.max ? 0 : ~T{0}));
+  HWY_ALIGN T positions[hn::MaxLanes(hn::ScalableTag<T>())];
+  for (int64_t c = 0; c < columns; c += lanes) {
+    const int64_t first = c + lanes <= columns ? c : columns - lanes;
+    const T* row = x + first;
+    auto best = hn::Xor(hn::LoadU(d, row), turn), at = hn::Zero(d);
+    for (int64_t r = 1; r < n; ++r) {
+      row += stride;
+      const auto value = hn::Xor(hn::LoadU(d, row), turn);
+      const auto better = rule.last ? hn::Not(hn::Lt(value, best)) : hn::Lt(best, value);
+      best = hn::Max(best, value);
+      at = hn::IfThenElse(better, hn::Set(d, static_cast<T>(r)), at);
+    }
+    hn::Store(at, d, positions);
+    for (int64_t i = 0; i < lanes; ++i) to[first + i] = positions[i];
+  }
+}
+
 // Plain loops: the compiler makes vectors of this target of them.
 
 /// A few columns at a time.
@@ -83,9 +111,13 @@ void Find(const ArgRule& rule, const std::byte* x, int64_t n, int64_t stride, in
   const T* from = reinterpret_cast<const T*>(x);
   if (stride == 1) {
     *to = Row(rule, from, n);
-  } else {
-    Columns(rule, from, n, stride, columns, to);
+    return;
   }
+  if constexpr (sizeof(T) >= sizeof(int32_t)) {
+    if (columns >= static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>())))
+      return WideColumns(rule, from, n, stride, columns, to);
+  }
+  Columns(rule, from, n, stride, columns, to);
 }
 
 void ArgIntegersOnTarget(const ArgRule& rule, DType dtype, const std::byte* x, int64_t n,

@@ -39,8 +39,16 @@ float ExpSumOfPart(const float* x, float* y, int64_t n, float shift) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto s = hn::Set(d, shift);
-  auto sum = hn::Zero(d);
+  auto sum = hn::Zero(d), other = sum;
   int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    const auto e = Exp(d, hn::Sub(hn::LoadU(d, x + i), s));
+    const auto f = Exp(d, hn::Sub(hn::LoadU(d, x + i + lanes), s));
+    if constexpr (!log) hn::StoreU(e, d, y + i);
+    if constexpr (!log) hn::StoreU(f, d, y + i + lanes);
+    sum = hn::Add(sum, e);
+    other = hn::Add(other, f);
+  }
   for (; i + lanes <= n; i += lanes) {
     const auto e = Exp(d, hn::Sub(hn::LoadU(d, x + i), s));
     if constexpr (!log) hn::StoreU(e, d, y + i);
@@ -52,7 +60,7 @@ float ExpSumOfPart(const float* x, float* y, int64_t n, float shift) {
     if constexpr (!log) StoreSomeFloats(d, e, y + i, n - i);
     sum = hn::Add(sum, hn::IfThenElseZero(some, e));
   }
-  return hn::GetLane(hn::SumOfLanes(d, sum));
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, other)));
 }
 
 /// y = e^(x - shift), or nothing is written where `log`; returns the sum. Sums of parts keep their
