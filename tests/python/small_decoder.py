@@ -85,20 +85,22 @@ def tensors(name, kind, rng):
             yield floats(at + "attn_k_norm.weight", size, 1)
 
 
-def small_decoder(name="llama", kind="q4_1", changes=None):
-    """The bytes of the file; `changes` of the metadata, None takes a key away."""
-    rng = random.Random(7)
-    values = {**metadata(name), **(changes or {})}
+def gguf_file(values, parts):
+    """The bytes of a file of these values, without those that are None, and tensors as `tensors` gives them."""
     values = {key: value for key, value in values.items() if value is not None}
-    infos, data = b"", b""
-    count = 0
-    for tensor, number, extents, content in tensors(name, kind, rng):
+    infos, data, count = b"", b"", 0
+    for tensor, number, extents, content in parts:
         infos += text(tensor) + struct.pack(f"<I{len(extents)}QIQ", len(extents), *extents, number, len(data))
         data += content + bytes(-len(content) % 32)
         count += 1
     head = b"GGUF" + struct.pack("<IQQ", 3, count, len(values))
     head += b"".join(text(key) + typed(value) for key, value in values.items()) + infos
     return head + bytes(-len(head) % 32) + data
+
+
+def small_decoder(name="llama", kind="q4_1", changes=None):
+    """The bytes of the file; `changes` of the metadata, None takes a key away."""
+    return gguf_file({**metadata(name), **(changes or {})}, tensors(name, kind, random.Random(7)))
 
 
 if __name__ == "__main__":
