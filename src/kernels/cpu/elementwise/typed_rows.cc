@@ -50,6 +50,16 @@ T Quotient(T a, T b) {
   return As<T>(a / b);
 }
 
+// NaN as the first operand wins.
+template <typename T>
+T Larger(T a, T b) {
+  return a != a || a > b ? a : b;
+}
+template <typename T>
+T Smaller(T a, T b) {
+  return a != a || a < b ? a : b;
+}
+
 /// y = F(x...), element by element; operands of the types T, results of type R.
 template <typename F, typename R, typename... T>
 void Map(const std::byte* const in[kMaxTypedOperands], std::byte* out, int64_t n, unsigned) {
@@ -133,6 +143,8 @@ TypedRow FindSigned(std::string_view op) {
       {"Abs", Of1<T>([](T a) { return a < 0 ? As<T>(T{0} - a) : As<T>(a + 0); })},
       {"Clip", Of3<T>([](T a, T low, T high) { return std::min(std::max(a, low), high); })},
       {"Div", Of2<T>([](T a, T b) { return Quotient(a, b); })},
+      {"Max", Of2<T>([](T a, T b) { return Larger(a, b); })},
+      {"Min", Of2<T>([](T a, T b) { return Smaller(a, b); })},
       {"Neg", Of1<T>([](T a) { return std::integral<T> ? As<T>(T{0} - a) : As<T>(-a); })},
       {"Relu", Of1<T>([](T a) { return a < 0 ? T{0} : a; })},
       {"Sign", Of1<T>([](T a) { return a != a ? a : As<T>((a > 0) - (a < 0)); })},
@@ -149,8 +161,6 @@ TypedRow FindOrdered(std::string_view op) {
       {"GreaterOrEqual", Test<T>([](T a, T b) { return a >= b; })},
       {"Less", Test<T>([](T a, T b) { return a < b; })},
       {"LessOrEqual", Test<T>([](T a, T b) { return a <= b; })},
-      {"Max", Of2<T>([](T a, T b) { return std::max(a, b); })},
-      {"Min", Of2<T>([](T a, T b) { return std::min(a, b); })},
   };
   return Find(kRows, op);
 }
@@ -231,9 +241,13 @@ bool IsPlain(DType dtype) {
 }  // namespace
 
 TypedRow FindNumericRow(DType dtype, std::string_view op) {
+  const TypedRow wide = FindWideRow(dtype, op);
+  return wide != nullptr ? wide : FindShortRow(dtype, op);
+}
+
+TypedRow FindShortRow(DType dtype, std::string_view op) {
   TypedRow found = nullptr;
   if (dtype == DType::kF32 || !IsPlain(dtype)) return nullptr;
-  if (const TypedRow wide = FindWideRow(dtype, op); wide != nullptr) return wide;
   DispatchDType(dtype, [&]<typename T>() { found = FindNumeric<T>(op); });
   return found;
 }

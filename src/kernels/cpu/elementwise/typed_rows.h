@@ -23,6 +23,8 @@ using TypedRow = void (*)(const std::byte* const in[kMaxTypedOperands], std::byt
 /// `op` of operands of `dtype`, integers, bool or double, by its canonical name; "FMod" is Mod with
 /// fmod = 1, "ShiftLeft" and "ShiftRight" are BitShift of unsigned integers.
 TypedRow FindNumericRow(DType dtype, std::string_view op);
+/// The same for a few elements at a call, without comparisons.
+TypedRow FindShortRow(DType dtype, std::string_view op);
 /// Where, of operands of `dtype`.
 TypedRow FindWhereRow(DType dtype);
 /// Cast between integers, bool, float and double: the low bits of an integer stay; a float is cut

@@ -163,10 +163,25 @@ HWY_EXPORT(WideOnTarget);
 
 namespace {
 
+/// Whether one of two bools alone says what all results are, which are written then.
+bool IsDecided(WideOp op, const std::byte* const* in, std::byte* out, int64_t n, unsigned once) {
+  for (unsigned k = 0; k < 2; ++k) {
+    if ((once >> k & 1) == 0) continue;
+    const bool value = in[k][0] != std::byte{0};
+    if (value != (op == WideOp::kOr)) continue;
+    std::memset(out, value ? 1 : 0, static_cast<size_t>(n));
+    return true;
+  }
+  return false;
+}
+
 template <WideOp kOp, DType kType, bool kSwaps>
 void Row(const std::byte* const in[kMaxTypedOperands], std::byte* out, int64_t n, unsigned once) {
   const std::byte* second = in[1] == nullptr ? in[0] : in[1];
   const std::byte* const operands[] = {kSwaps ? second : in[0], kSwaps ? in[0] : second};
+  if constexpr (kOp == WideOp::kAnd || kOp == WideOp::kOr) {
+    if (IsDecided(kOp, operands, out, n, once)) return;
+  }
   const unsigned swapped = (once & 1) << 1 | (once >> 1 & 1);
   HWY_DYNAMIC_DISPATCH(WideOnTarget)(kOp, kType, operands, out, n, kSwaps ? swapped : once);
 }

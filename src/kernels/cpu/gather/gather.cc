@@ -5,9 +5,9 @@
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/gather/indices.h"
+#include "kernels/cpu/gather/runs.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
-#include "kernels/move/copy_axis.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {
@@ -115,17 +115,6 @@ Result<GatherPlan> MakePlan(const Facts& facts, const ir::Graph& group,
   return plan;
 }
 
-/// Where rows of the slice begin, counted in row-major order of `axes`; in elements.
-struct RowOffsets {
-  int64_t from = 0, to = 0;
-  RowOffsets(const std::vector<CopyAxis>& axes, int64_t row) {
-    for (size_t i = axes.size(); i-- > 0; row /= axes[i].extent) {
-      from += row % axes[i].extent * axes[i].src_stride;
-      to += row % axes[i].extent * axes[i].dst_stride;
-    }
-  }
-};
-
 /// Slices of contiguous runs, each copied as a whole, long ones in parts.
 class GatherRuns final : public NodeKernel {
  public:
@@ -162,10 +151,10 @@ class GatherRuns final : public NodeKernel {
   /// `bytes` of each of the runs [begin, end), those of a row by index.
   void Copy(const Indices& indices, int64_t begin, int64_t end, const std::byte* src,
             std::byte* dst, int64_t bytes) const {
-    while (begin < end) {
-      const int64_t row = begin / plan_.count, first = begin % plan_.count;
+    int64_t row = begin / plan_.count;
+    RowOffsets at(plan_.slice, row);
+    for (int64_t first = begin % plan_.count; begin < end; first = 0) {
       const int64_t count = std::min(plan_.count - first, end - begin);
-      const RowOffsets at(plan_.slice, row);
       const std::byte* from = src + at.from * size_;
       std::byte* to = dst + at.to * size_;
       const int64_t step = plan_.src_step * size_, extent = plan_.extent;
@@ -173,10 +162,11 @@ class GatherRuns final : public NodeKernel {
       WithTypedIndices(indices, [&](const auto* typed) {
         for (int64_t i = first; i < first + count; ++i) {
           const int64_t index = typed[i] + (typed[i] < 0 ? extent : 0);
-          std::memcpy(to + i * to_step, from + index * step, static_cast<size_t>(bytes));
+          CopyRun(to + i * to_step, from + index * step, bytes);
         }
       });
       begin += count;
+      at.Next(plan_.slice, ++row);
     }
   }
 

@@ -129,8 +129,7 @@ class ScatterTuples final : public Scatter {
       : Scatter(problem, facts),
         tuples_(facts.tuples),
         runs_(FindSliceRuns(facts.tuples, facts.constant.get())),
-        row_(IsInteger(dtype_) ? elementwise::FindNumericRow(dtype_, NameOf(reduction_))
-                               : nullptr) {}
+        row_(IsInteger(dtype_) ? elementwise::FindShortRow(dtype_, NameOf(reduction_)) : nullptr) {}
 
  protected:
   Status Update(const Indices& indices, const std::byte* updates, std::byte* dst) const override {
