@@ -17,7 +17,7 @@ struct Group {
   /// The values that are read from outside, where there are several nodes.
   std::vector<ir::ValueId> outputs;
   /// The row of the pattern table that listed it: "node", "epilogue", "chain", "quantised",
-  /// "residual", "joined", "separable", "bits", "normed", "attention", "moves".
+  /// "residual", "joined", "separable", "bits", "normed", "attention", "moves", "views".
   std::string_view pattern = "node";
 };
 
@@ -45,6 +45,8 @@ inline constexpr size_t kMaxGroupOperands = 16;
 ///   attention  Softmax between two products, alone and with what moves the elements of their
 ///              operands and result (attention_groups.h); these may have more than kMaxGroupNodes
 ///   moves      operators that only move elements, from one value to one (move_groups.h)
+///   views      element-wise operators among operators that move elements, to one value
+///              (view_groups.h)
 /// BatchNormalization with constant statistics counts as element-wise. A chain goes on while the
 /// value at its end has one reader, or while all its readers join again (Mul(x, Sigmoid(x))). Its
 /// other operands come from constants or from outside (residual add).

@@ -36,6 +36,7 @@ extern const KernelDesc kOpenClDistancePairs;
 extern const KernelDesc kOpenClElementwiseChain;
 extern const KernelDesc kOpenClElementwiseChainF16;
 extern const KernelDesc kOpenClElementwiseTyped;
+extern const KernelDesc kOpenClElementwiseViews;
 extern const KernelDesc kOpenClFft;
 extern const KernelDesc kOpenClGatherElements;
 extern const KernelDesc kOpenClGatherSlices;
@@ -114,6 +115,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClDistancePairs,
       &kOpenClElementwiseChain,
       &kOpenClElementwiseTyped,
+      &kOpenClElementwiseViews,
       &kOpenClFft,
       &kOpenClGatherElements,
       &kOpenClGatherSlices,

@@ -1,6 +1,7 @@
 // From an expression to its text.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -52,5 +53,8 @@ class ExpressionCompiler {
 
 /// "1.5f"
 std::string Literal(float value);
+
+/// The expression of an instruction of these operands, as many as its function has: REAL4 of REAL4.
+std::string PrintInst(const expr::Inst& inst, const std::array<std::string, 3>& operands);
 
 }  // namespace fettle::kernels

@@ -96,18 +96,21 @@ constexpr bool IsPrinted(Fn fn) {
 
 }  // namespace
 
-std::string ExpressionCompiler::Print(const expr::Inst& inst) const {
+std::string PrintInst(const expr::Inst& inst, const std::array<std::string, 3>& operands) {
   const Printed& row = *std::find_if(std::begin(kPrinted), std::end(kPrinted),
                                      [&](const Printed& known) { return known.fn == inst.fn; });
-  std::string operands[3];
-  for (int i = 0; i < expr::OperandsOf(inst.fn); ++i) {
-    const std::string& value = ValueOf(inst.args[i]);
-    operands[i] = row.is_simple ? value : fmt::format("WIDE({}, 4)", value);
-  }
-  const std::string text =
-      fmt::format(fmt::runtime(row.text), operands[0], operands[1], operands[2], Literal(inst.p0),
-                  Literal(inst.p1), Literal(inst.p2));
+  std::array<std::string, 3> wide;
+  for (int i = 0; i < expr::OperandsOf(inst.fn); ++i)
+    wide[i] = row.is_simple ? operands[i] : fmt::format("WIDE({}, 4)", operands[i]);
+  const std::string text = fmt::format(fmt::runtime(row.text), wide[0], wide[1], wide[2],
+                                       Literal(inst.p0), Literal(inst.p1), Literal(inst.p2));
   return fmt::format(fmt::runtime(row.is_simple ? "ROUNDED({}, 4)" : "NARROW({}, 4)"), text);
+}
+
+std::string ExpressionCompiler::Print(const expr::Inst& inst) const {
+  std::array<std::string, 3> operands;
+  for (int i = 0; i < expr::OperandsOf(inst.fn); ++i) operands[i] = ValueOf(inst.args[i]);
+  return PrintInst(inst, operands);
 }
 
 }  // namespace fettle::kernels

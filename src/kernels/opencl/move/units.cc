@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "kernels/family.h"
+#include "kernels/match/alone.h"
 #include "kernels/move/move_plan.h"
 #include "kernels/opencl/move/join_axes.h"
 #include "kernels/opencl/recorded.h"
@@ -33,25 +34,9 @@ struct MemberCopies {
   std::vector<Piece> pieces;
 };
 
-/// A node as a group of its own.
-ir::Graph GraphOf(const ir::Graph& group, const ir::Node& node) {
-  ir::Graph alone;
-  ir::Node copy = node;
-  for (ir::ValueId& id : copy.inputs) {
-    if (id == ir::kAbsent) continue;
-    const bool is_operand = !group.value(id).is_constant();
-    id = alone.AddValue(group.value(id));
-    if (is_operand) alone.inputs.push_back(id);
-  }
-  copy.outputs[0] = alone.AddValue(group.value(node.outputs[0]));
-  alone.outputs = {copy.outputs[0]};
-  alone.AddNode(std::move(copy));
-  return alone;
-}
-
 Result<MemberCopies> CopiesOf(const ir::Graph& group, const ir::Node& node) {
   if (node.outputs.size() != 1) return Unsupported("{} has several outputs", node.op);
-  const ir::Graph alone = GraphOf(group, node);
+  const ir::Graph alone = Alone(group, node).graph;
   ASSIGN_OR_RETURN(std::vector<Piece> pieces, PlanMoves(MoveContext(alone, RowMajorStates(alone))));
   for (Piece& piece : pieces) {
     if (piece.source != kZeroSource && group.value(node.inputs[piece.source]).is_constant())

@@ -1,0 +1,86 @@
+// opencl.elementwise.views against the oracle: rotary embeddings, repeated heads, joined parts,
+// numbers, tables that shapes do not change; and refusals.
+#include <gtest/gtest.h>
+
+#include "kernels/opencl/elementwise/view_text.h"
+#include "tests/kernels/kernel_check.h"
+#include "tests/opencl_device.h"
+
+namespace fettle::kernels {
+
+extern const KernelDesc kOpenClElementwiseViews;
+
+namespace {
+
+/// Heads of queries, turned by their positions as exporters write it, `repeats` times each.
+std::string Rotary(int64_t length, int64_t repeats) {
+  return fmt::format(
+      "input %x: f32[1x{0}x16]\ninput %cos: f32[1x1x{0}x8]\ninput %sin: f32[1x1x{0}x8]\n"
+      "const %s: i64[4] = 1 {0} 2 8\nconst %z: i64[1] = 0\nconst %h: i64[1] = 4\n"
+      "const %e: i64[1] = 8\nconst %a: i64[1] = -1\nconst %o: i64[1] = 1\nconst %k: f32[] = 0.35\n"
+      "const %w: i64[5] = 1 2 {1} {0} 8\nconst %t: i64[4] = 1 {2} {0} 8\nconst %two: i64[1] = 2\n"
+      "%r = Reshape(%x, %s)\n%q = Transpose(%r) {{perm=[0,2,1,3]}}\n"
+      "%f = Slice(%q, %z, %h, %a, %o)\n%b = Slice(%q, %h, %e, %a, %o)\n%n = Neg(%b)\n"
+      "%c = Concat(%n, %f) {{axis=-1}}\n%p = Mul(%q, %cos)\n%m = Mul(%c, %sin)\n%u = Add(%p, %m)\n"
+      "%v = Mul(%u, %k)\n%five = Unsqueeze(%v, %two)\n%g = Expand(%five, %w)\n"
+      "%y = Reshape(%g, %t)\noutput %y\n",
+      length, repeats, 2 * repeats);
+}
+
+/// Quarters of a picture change places and are scaled by column.
+constexpr std::string_view kShuffled =
+    "input %x: f32[3x6x4]\nconst %z: i64[1] = 0\nconst %two: i64[1] = 2\nconst %e: i64[1] = 9\n"
+    "const %a: i64[1] = 1\nconst %b: f32[4] = 1 -2 3 0.5\n%n = Sigmoid(%x)\n"
+    "%f = Slice(%n, %z, %two, %a)\n%g = Slice(%n, %two, %e, %a)\n"
+    "%c = Concat(%g, %x, %f) {axis=1}\n%t = Transpose(%c) {perm=[1,0,2]}\n%d = Add(%t, %b)\n"
+    "%y = Relu(%d)\noutput %y\n";
+
+constexpr std::string_view kChosen =
+    "input %m: bool[4x1x6]\ninput %x: f16[6x4x3]\ninput %z: f16[]\n"
+    "%t = Transpose(%x) {perm=[1,2,0]}\n%y = Where(%m, %t, %z)\noutput %y\n";
+
+class OpenClViews : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto& device = TestOpenClDevice();
+    if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
+    device_ = device->get();
+  }
+
+  void Check(std::string_view text) {
+    const CaseGroup group = ParseGroup(text);
+    const auto candidates = CandidatesOf(kOpenClElementwiseViews, *group.graph, *device_);
+    ASSERT_TRUE(candidates.ok()) << candidates.status().message();
+    ASSERT_EQ(candidates->size(), 2U);
+    for (const StateAssignment& states : *candidates)
+      EXPECT_TRUE(
+          CheckRun({kOpenClElementwiseViews, group, {group.graph, states, 1}, {}, ""}, *device_));
+  }
+
+  const OpenClDevice* device_ = nullptr;
+};
+
+TEST_F(OpenClViews, TurnByPositions) {
+  Check(Rotary(5, 1));
+  Check(Rotary(1, 3));
+}
+
+TEST_F(OpenClViews, JoinWhatIsComputedInParts) { Check(kShuffled); }
+
+TEST_F(OpenClViews, ChooseByConditions) { Check(kChosen); }
+
+TEST(OpenClViewText, IsOneForAllShapesAndNumbers) {
+  const auto text = [](const std::string& graph) {
+    return WriteViews(*ParseGroup(graph).graph).value().body;
+  };
+  EXPECT_EQ(text(Rotary(5, 2)), text(Rotary(7, 3)));
+}
+
+TEST(OpenClViewText, RefusesWhatIsNeitherMovedNorElementWise) {
+  const auto written = WriteViews(
+      *ParseGroup("input %x: f32[2x3]\n%s = Softmax(%x)\n%y = Neg(%s)\noutput %y\n").graph);
+  EXPECT_EQ(written.status().code(), StatusCode::kUnsupported);
+}
+
+}  // namespace
+}  // namespace fettle::kernels
