@@ -56,6 +56,14 @@ HWY_INLINE void LoadHalves(const uint16_t* from, int64_t stride, int64_t n, floa
   const hn::Rebind<hwy::float16_t, decltype(d)> dh;
   const hn::Rebind<uint16_t, decltype(d)> du;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (hn::MaxLanes(d) == 1) {  // Highway's scalar form knows neither infinity nor NaN
+    for (int64_t i = 0; i < n; ++i) {
+      Half half;
+      half.bits = from[i * stride];
+      to[i] = static_cast<float>(half);
+    }
+    return;
+  }
   HWY_ALIGN uint16_t bits[hn::MaxLanes(d)] = {};
   HWY_ALIGN float values[hn::MaxLanes(d)];
   for (int64_t i = 0; i < n; i += lanes) {
