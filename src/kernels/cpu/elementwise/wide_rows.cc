@@ -42,7 +42,7 @@ HWY_INLINE void Map(const F& f, const Operands& operands) {
 
 /// 1 where the mask is set, as bytes, turned over by `invert`.
 template <class D, class M>
-HWY_INLINE auto Bytes(D d, M mask, uint8_t invert) {
+HWY_INLINE auto Bytes(D, M mask, uint8_t invert) {
   using T = hn::TFromD<D>;
   const hn::Rebind<uint8_t, D> db;
   const hn::Rebind<hwy::MakeUnsigned<T>, D> du;
