@@ -41,10 +41,10 @@ class Cumulate final : public NodeKernel {
   void Run(const LaunchArgs& args, int axis) const {
     const T* x = reinterpret_cast<const T*>(operands().input(args, 0));
     T* y = reinterpret_cast<T*>(operands().output(args, 0));
-    const RowExtents extents{facts_.x.Count(0, axis), facts_.x[axis],
-                             facts_.x.Count(axis + 1, facts_.x.rank())};
+    RowExtents extents{facts_.x.Count(0, axis), facts_.x[axis],
+                       facts_.x.Count(axis + 1, facts_.x.rank())};
+    if (extents.row == 1) extents = {1, 1, extents.elements()};
     if (extents.elements() == 0) return;
-    const int64_t step = facts_.reverse ? -extents.inner : extents.inner;
     const int64_t first = facts_.reverse ? (extents.row - 1) * extents.inner : 0;
     const CumulateBlock block{.storage = DTypeOf<T>(),
                               .exclusive = facts_.exclusive,
@@ -52,7 +52,7 @@ class Cumulate final : public NodeKernel {
                               .y = nullptr,
                               .rows = extents.row,
                               .columns = extents.inner,
-                              .step = step,
+                              .step = facts_.reverse ? -extents.inner : extents.inner,
                               .unit_step = extents.row * extents.inner};
     auto& stream = static_cast<CpuStream&>(args.stream);
     const auto run = [&](CumulateBlock part, int64_t at) {
