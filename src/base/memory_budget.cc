@@ -63,6 +63,12 @@ MemoryBudget& MemoryBudget::Process() {
 
 const std::shared_ptr<MemoryBudget>& MemoryBudget::Current() { return InForce(); }
 
+const std::shared_ptr<MemoryBudget>& MemoryBudget::Unbounded() {
+  static const auto* const budget = new std::shared_ptr<MemoryBudget>(
+      std::make_shared<MemoryBudget>(std::numeric_limits<int64_t>::max()));
+  return *budget;
+}
+
 const std::shared_ptr<MemoryBudget>& MemoryBudget::OutsideLoops() {
   const std::shared_ptr<MemoryBudget>& budget = InForce();
   return budget->outer_ != nullptr ? budget->outer_ : budget;

@@ -44,6 +44,8 @@ class MemoryBudget {
   /// since a loop of a few bytes may double its values until a limit is passed. Null where somebody
   /// set a limit, which holds for loops, too, or a loop's is in force.
   static std::shared_ptr<MemoryBudget> ForLoop();
+  /// Refuses nothing: for the few numbers that importers write into graphs beside a file's weights.
+  static const std::shared_ptr<MemoryBudget>& Unbounded();
   /// The one in force on the calling thread but for loops: of weights, which no iteration adds to.
   static const std::shared_ptr<MemoryBudget>& OutsideLoops();
 

@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include "base/memory_budget.h"
+
 namespace fettle::ops {
 namespace {
 

@@ -65,6 +65,10 @@ class Generate(unittest.TestCase):
         self.refused(3, "pass the context of 4", "generate", "small.gguf", "Hello", "--context", "4")
         self.refused(3, "pass the context of 128", "generate", "small.gguf", "x" * 129)
 
+    def test_any_limit_of_memory_is_refused_in_a_line(self):
+        for limit in ("1", "16", "0x10", "100", "5000", "20000"):
+            self.refused(1, "out of memory", "generate", "small.gguf", "ab", "--tokens", "3", "--max-memory", limit)
+
     def test_prompts_of_any_bytes(self):
         for prompt in (b"\xff\xfe", b"a\xc3", b"\xf0\x9f\x98", "Gr\u00fc\u00dfe \u4f60\u597d".encode(), b"\xed\xa0\x80", b"\n\t "):
             done = subprocess.run([FETTLE, "generate", "small.gguf", b"a" + prompt, "--tokens", "2", "--json"],

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/memory_budget.h"
 #include "ops/op.h"
 
 namespace fettle::gguf {
@@ -56,6 +57,7 @@ class Builder {
   }
 
   ir::ValueId Ints(const std::string& name, const std::vector<int64_t>& values) {
+    const MemoryScope scope(MemoryBudget::Unbounded());
     return graph_.AddConstant(name, Constant::FromTensor(*Tensor::FromVector(
                                         Shape{static_cast<int64_t>(values.size())}, values)));
   }

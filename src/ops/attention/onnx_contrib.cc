@@ -158,9 +158,8 @@ ir::ValueId NewPositions(ImportContext& context) {
   const ir::ValueId first = context.Emit1("Where", {all_new, none, later});
   const ir::ValueId scalar = context.ConstInts({});
   const ir::ValueId steps = context.Emit1(
-      "Range", {context.Const(Constant::FromTensor(*Tensor::FromVector<int64_t>(Shape{}, {0}))),
-                context.Emit1("Reshape", {length, scalar}),
-                context.Const(Constant::FromTensor(*Tensor::FromVector<int64_t>(Shape{}, {1})))});
+      "Range", {context.ConstScalar(DType::kI64, 0), context.Emit1("Reshape", {length, scalar}),
+                context.ConstScalar(DType::kI64, 1)});
   return context.Emit1("Add", {first, steps});
 }
 

@@ -3,6 +3,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "base/memory_budget.h"
 #include "ops/import.h"
 
 namespace fettle::ops {
@@ -111,6 +112,7 @@ Status ImportMultiThreshold(ImportContext& context) {
   std::vector<int64_t> extents(1 + behind, 1);
   extents[0] = channels;
   ir::ValueId sum = ir::kAbsent;
+  const MemoryScope scope(MemoryBudget::Unbounded());
   for (int64_t i = 0; i < count; ++i) {
     std::vector<float> column(channels);
     for (int64_t c = 0; c < channels; ++c)
