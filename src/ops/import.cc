@@ -2,8 +2,6 @@
 
 #include <unordered_map>
 
-#include "base/memory_budget.h"
-
 namespace fettle::ops {
 namespace {
 

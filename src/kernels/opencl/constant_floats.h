@@ -18,7 +18,7 @@ class ConstantFloats {
   explicit ConstantFloats(const Constant& constant);
   float operator[](int64_t i) const {
     float value;
-    std::memcpy(&value, data_ + static_cast<size_t>(i) * sizeof(value), sizeof(value));
+    std::memcpy(&value, data_ + i * sizeof(value), sizeof(value));
     return value;
   }
 

@@ -44,7 +44,8 @@ TEST(TiledAttention, AddsMasksAndConstantsToScores) {
   for (const auto& [queries, keys, size, values] : {std::tuple(1, 1, 1, 1),
                                                     {5, 37, 6, 3},
                                                     {66, 300, 7, 16},
-                                                    {130, 700, 20, 33},
+                                                    {130, 150, 20, 33},
+                                                    {40, 560, 20, 33},
                                                     {3, 513, 64, 64}}) {
     CheckOnAllTargets(fmt::format(
         "input %q: f32[2x3x{0}x{2}]\ninput %kt: f32[2x3x{2}x{1}]\ninput %v: f32[2x3x{1}x{3}]\n"

@@ -71,7 +71,7 @@ void CopyRow(const std::byte* from, int64_t stride, int64_t n, std::byte* to) {
   if (stride == 0) {
     std::fill_n(y, n, *x);
   } else if (stride == 1) {
-    std::memcpy(y, x, static_cast<size_t>(n) * sizeof(T));
+    std::memcpy(y, x, n * sizeof(T));
   } else {
     for (int64_t i = 0; i < n; ++i) y[i] = x[i * stride];
   }
@@ -120,8 +120,7 @@ class TaskRows {
     } else if (stride == 0) {
       CopyTile(k, 0, from, row);
       for (int64_t done = 1; done < count; done *= 2)
-        std::memcpy(row + done * tile_bytes, row,
-                    static_cast<size_t>(std::min(done, count - done) * tile_bytes));
+        std::memcpy(row + done * tile_bytes, row, std::min(done, count - done) * tile_bytes);
     } else {
       for (int64_t t = 0; t < count; ++t)
         CopyTile(k, 0, from + t * stride * operand.bytes, row + t * tile_bytes);

@@ -146,10 +146,10 @@ void WideOnTarget(WideOp op, DType dtype, const std::byte* const* in, std::byte*
   }
   HWY_ALIGN std::byte rests[3][kOnceElements * sizeof(double)];
   for (int k = 0; k < 2; ++k)
-    std::memcpy(rests[k], in[k] + (whole & masks[k]) * bytes, static_cast<size_t>(left * bytes));
+    std::memcpy(rests[k], in[k] + (whole & masks[k]) * bytes, left * bytes);
   Run(op, dtype, {{rests[0], rests[1]}, rests[2], lanes, {~0, ~0}});
   if (whole > 0) run(0, whole);
-  std::memcpy(out + whole * out_bytes, rests[2], static_cast<size_t>(left * out_bytes));
+  std::memcpy(out + whole * out_bytes, rests[2], left * out_bytes);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -169,7 +169,7 @@ bool IsDecided(WideOp op, const std::byte* const* in, std::byte* out, int64_t n,
     if ((once >> k & 1) == 0) continue;
     const bool value = in[k][0] != std::byte{0};
     if (value != (op == WideOp::kOr)) continue;
-    std::memset(out, value ? 1 : 0, static_cast<size_t>(n));
+    std::memset(out, value ? 1 : 0, n);
     return true;
   }
   return false;

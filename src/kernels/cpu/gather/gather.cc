@@ -237,8 +237,7 @@ class GatherLookups final : public NodeKernel {
       } else if (!runs_.empty()) {
         for (const SliceRun& run : runs_)
           std::memcpy(dst + (to + run.tuple) * plan_.element_bytes,
-                      src + (from + run.slice) * plan_.element_bytes,
-                      static_cast<size_t>(run.count) * sizeof(U));
+                      src + (from + run.slice) * plan_.element_bytes, run.count * sizeof(U));
       } else {
         WithTypedIndices(indices, [&](const auto* typed) {
           // Values of the loop: stores of bytes might change those of the plan.

@@ -95,7 +95,7 @@ inline void CopySlice(std::byte* to, const std::byte* from, int64_t bytes) {
     case 2: std::memcpy(to, from, 2); return;
     case 4: std::memcpy(to, from, 4); return;
     case 8: std::memcpy(to, from, 8); return;
-    default: std::memcpy(to, from, static_cast<size_t>(bytes));
+    default: std::memcpy(to, from, bytes);
   }
 }
 

@@ -33,7 +33,7 @@ struct RowOffsets {
 /// Short runs in two moves that overlap: a call takes longer than they do.
 inline void CopyRun(std::byte* to, const std::byte* from, int64_t bytes) {
   if (bytes < 8 || bytes > 16) {
-    std::memcpy(to, from, static_cast<size_t>(bytes));
+    std::memcpy(to, from, bytes);
     return;
   }
   uint64_t first, last;

@@ -103,10 +103,10 @@ class Arg final : public PreparedKernel {
         const std::byte* row = turned + i * n * size_;
         int64_t at = 0, which = 1;
         Find(row, n, 1, 1, &at);
-        std::memcpy(best[i] + size_, row + at * size_, static_cast<size_t>(size_));
+        std::memcpy(best[i] + size_, row + at * size_, size_);
         if (begin > 0) Find(best[i], 2, 1, 1, &which);
         if (which == 0) continue;
-        std::memcpy(best[i], best[i] + size_, static_cast<size_t>(size_));
+        std::memcpy(best[i], best[i] + size_, size_);
         to[i] = begin + at;
       }
     }

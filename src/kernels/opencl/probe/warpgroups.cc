@@ -29,7 +29,7 @@ std::vector<std::byte> MakeTileRows(int subtracted) {
   const int columns = kTileRowBytes / static_cast<int>(sizeof(T));
   for (int i = 0; i < kTileEdge * columns; ++i) {
     const auto element = T(static_cast<float>(TileElement(i / columns, i % columns) - subtracted));
-    std::memcpy(rows.data() + static_cast<size_t>(i) * sizeof(T), &element, sizeof(T));
+    std::memcpy(rows.data() + i * sizeof(T), &element, sizeof(T));
   }
   return rows;
 }
