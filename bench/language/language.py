@@ -4,8 +4,9 @@
   speed       a prompt of --prompt tokens, then --answer one by one, the engines by turns; and the share of `fettle peak`'s DRAM
   values      greedy tokens behind 20 prompts of 16 to 700 tokens
   perplexity  of a fixed text, with the model's matrices in each type that can be written
+  costs       of Fettle alone: allocations and resident set over 1,000 tokens, and from the program's start to its first token
 
-Without a word all three. Without --model the file of scripts/language-model. Exit status 1 where values differ: greedy tokens
+Without a word all four. Without --model the file of scripts/language-model. Exit status 1 where values differ: greedy tokens
 that do not nearly tie, or a perplexity further off than 0.5 %.
 """
 
@@ -18,11 +19,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
-from engines import ROOT, Engine
+from engines import LIBRARY, ROOT, Engine
 
 FETTLE = ROOT / "build/release/bin/fettle"
-PARTS = ("speed", "values", "perplexity")
+PARTS = ("speed", "values", "perplexity", "costs")
 ENGINES = ("fettle", "llama.cpp")
 # Products round their rows to bytes, each engine in blocks of its own: logits nearer than this share of their range tie.
 TIE = 0.02
@@ -106,6 +108,34 @@ def perplexity(options):
             passed, failed = (passed + 1, failed) if abs(off) <= MOST_OFF else (passed, failed + 1)
             print(f"| {kind} | {ours:.3f} | {theirs:.3f} | {off:+.2%} |", flush=True)
     return passed, failed
+
+
+def first_token(model, threads):
+    """Seconds from the start of `fettle generate` to its first text."""
+    begin = time.perf_counter()
+    words = [FETTLE, "generate", model, "The capital of France is", "--tokens", "1", "--threads", str(threads)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        process.stdout.read(1)
+        seconds = time.perf_counter() - begin
+        process.stdout.read()
+    if process.returncode != 0:
+        raise RuntimeError(f"fettle generate: exit status {process.returncode}")
+    return seconds
+
+
+def costs(options):
+    print("| threads | allocations a token | bytes of them | resident set grows by, KiB | first token, ms |\n|---:|---:|---:|---:|---:|")
+    with tempfile.TemporaryDirectory() as folder:
+        program = pathlib.Path(folder, "costs")
+        subprocess.run(["cc", "-O1", "-rdynamic", "-I", ROOT / "include", pathlib.Path(__file__).with_name("costs.c"), LIBRARY,
+                        f"-Wl,-rpath,{LIBRARY.parent}", "-o", program], check=True)  # fmt: skip
+        for threads in options.threads:
+            done = subprocess.run([program, options.model, str(threads)], capture_output=True, text=True, check=True)
+            of = json.loads(done.stdout)
+            each, size = of["allocations"] / of["tokens"], of["bytes"] / of["tokens"]
+            first = statistics.median(first_token(options.model, threads) for _ in range(5))
+            print(f"| {threads} | {each:.0f} | {size:.0f} | {of['resident_growth'] // 1024} | {first * 1000:.0f} |", flush=True)
+    return 0, 0
 
 
 def main():
