@@ -70,9 +70,10 @@ cl_program CreateFromBinary(cl_context, cl_uint, const cl_device_id*, const size
   return *code == CL_SUCCESS ? NewObject<cl_program>(text) : nullptr;
 }
 
-cl_int Build(cl_program program, cl_uint, const cl_device_id*, const char*,
+cl_int Build(cl_program program, cl_uint, const cl_device_id*, const char* options,
              void (*)(cl_program, void*), void*) {
   if (TextOf(program).starts_with(kBinaryMark)) return CL_SUCCESS;
+  g_fake->build_options = options;
   ++g_fake->builds;
   if (g_fake->dies_in_build) ::raise(SIGKILL);
   while (g_fake->hangs_in_build) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -198,6 +199,13 @@ cl_int ReadBuffer(cl_command_queue queue, cl_mem from, cl_bool waits, size_t off
                   [=] { std::memcpy(to, TextOf(from).data() + offset, size); });
 }
 
+/// No command of its own: builds that mark memory fill what others would not.
+cl_int FillBuffer(cl_command_queue, cl_mem to, const void* pattern, size_t, size_t offset,
+                  size_t size, cl_uint, const cl_event*, cl_event*) {
+  std::memset(TextOf(to).data() + offset, *static_cast<const unsigned char*>(pattern), size);
+  return CL_SUCCESS;
+}
+
 cl_int Flush(cl_command_queue) { return CL_SUCCESS; }
 
 void* MapBuffer(cl_command_queue queue, cl_mem memory, cl_bool, cl_map_flags, size_t offset, size_t,
@@ -233,6 +241,7 @@ FakeOpenCl::FakeOpenCl() {
   api_.EnqueueNDRangeKernel = Enqueue;
   api_.EnqueueWriteBuffer = WriteBuffer;
   api_.EnqueueReadBuffer = ReadBuffer;
+  api_.EnqueueFillBuffer = FillBuffer;
   api_.EnqueueMapBuffer = MapBuffer;
   api_.EnqueueUnmapMemObject = Unmap;
   api_.WaitForEvents = WaitForEvents;

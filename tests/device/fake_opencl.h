@@ -50,6 +50,7 @@ class FakeOpenCl {
   std::deque<Command> commands;  // in order
   int builds = 0, finishes = 0, refusals = 0, live_objects = 0;
   size_t most_unfinished = 0;
+  std::string build_options;  // of the last build of a source
 
   void FinishUpTo(const Command* last);
 

@@ -84,6 +84,11 @@ TEST_F(Programs, AreBuiltOncePerDeviceAndOncePerCache) {
   EXPECT_EQ(fake_.builds, 1);
 }
 
+TEST_F(Programs, AreBuiltWithoutWarnings) {
+  ASSERT_TRUE(BuildOn(*fake_.Open()).ok());
+  EXPECT_EQ(fake_.build_options, "-DTILE=4 -w");
+}
+
 TEST_F(Programs, WithoutACacheAreBuiltByEachDevice) {
   EXPECT_TRUE(BuildOn(*fake_.Open()).ok() && BuildOn(*fake_.Open()).ok());
   EXPECT_EQ(fake_.builds, 2);

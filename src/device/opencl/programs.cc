@@ -219,7 +219,9 @@ Result<std::shared_ptr<OpenClProgram>> OpenClPrograms::BuildHere(const ProgramSo
                                                  &length, &code);
   RETURN_IF_ERROR(OpenClStatus(code, "OpenCL: program '" + source.name + "'"));
   auto program = std::make_shared<OpenClProgram>(api_, made, key, cache_);
-  code = api_.BuildProgram(made, 1, &device_, source.options.c_str(), nullptr, nullptr);
+  // Some drivers print how many warnings there were to standard error.
+  const std::string options = source.options + (source.options.empty() ? "-w" : " -w");
+  code = api_.BuildProgram(made, 1, &device_, options.c_str(), nullptr, nullptr);
   if (code == CL_SUCCESS) return program;
   const std::string log = BuildLog(api_, made, device_);
   // Other failures, as of memory, may pass.
