@@ -127,6 +127,10 @@ Status CheckSymbols(const ir::Graph& graph, std::span<const Shape> shapes) {
       if (symbol.empty()) continue;
       const Use& use = first.try_emplace(symbol, Use{&input, axis, shapes[i][axis]}).first->second;
       if (use.extent == shapes[i][axis]) continue;
+      if (use.input == &input)
+        return InvalidArgument(
+            "input '{}': '{}' is one extent, but {} in axis {} and {} in axis {}", input.name,
+            symbol, use.extent, use.axis, shapes[i][axis], axis);
       return InvalidArgument(
           "inputs '{}' and '{}': '{}' is one extent, but {} in axis {} of the first and {} in axis "
           "{} of the second",

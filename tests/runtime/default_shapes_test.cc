@@ -101,6 +101,15 @@ TEST(DefaultShapesTest, InputsThatGiveASymbolTwoExtentsAreBothNamed) {
   disagree(session->Prepare({{"past", {2, 1, 4}}, {"new", {3, 2, 4}}}));
 }
 
+TEST(DefaultShapesTest, AnInputThatGivesASymbolTwoExtentsIsNamedOnce) {
+  ir::Graph graph = ops::Parse("input %x: f32[?x3x?]\n%y = Relu(%x)\noutput %y\n").value();
+  graph.value(graph.inputs[0]).symbols = {"n", "", "n"};
+  const auto model = Model::FromGraph(std::move(graph), "model").value();
+  std::vector<std::string> warnings;
+  EXPECT_EQ(DefaultShapes(*model, {{"x", {1, 3, 48}}}, &warnings).status().message(),
+            "model: input 'x': 'n' is one extent, but 1 in axis 0 and 48 in axis 2");
+}
+
 TEST(DefaultShapesTest, ShapesThatAreAllGivenAreBlamedThemselves) {
   const auto model =
       LoadText("input %a: f32[?x4]\ninput %b: f32[?x4]\n%y = MatMul(%a, %b)\noutput %y\n");
