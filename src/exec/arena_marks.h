@@ -5,12 +5,22 @@
 #include <cstdint>
 #include <vector>
 
+#include "tensor/dtype.h"
+
 namespace fettle::exec {
 
 /// A block of an arena that holds something during steps [first, last].
 struct ArenaBlock {
   int64_t offset = 0, bytes = 0;
   int first = 0, last = 0;
+};
+
+/// The image of `index` among those of its storage type is first written for a tensor by step
+/// `first`.
+struct ImageLife {
+  DType storage = DType::kF32;
+  int index = 0;
+  int first = 0;
 };
 
 /// For one run after the other. Does nothing where memory is not marked (base/memory_marks.h).

@@ -134,6 +134,9 @@ class Placer {
           images.begin(), images.begin() + static_cast<ptrdiff_t>(image),
           [&](const MemoryRequest& other) { return other.storage == tensor.state.storage; });
       place_of_[t] = {Placement::Kind::kImage, static_cast<int>(same), 0, index};
+      if (marks::On())
+        memory_.devices[index].image_lives.push_back(
+            {tensor.state.storage, static_cast<int>(same), LifeOf(t).first});
     }
   }
 
@@ -154,9 +157,9 @@ class Placer {
       place_of_[tensors[i]] = {Placement::Kind::kBytes, 0, arena.offsets[i], index};
     for (size_t i = 0; i < steps.size(); ++i)
       memory_.workspaces[steps[i]] = arena.offsets[tensors.size() + i];
-    for (size_t i = 0; marks::On() && device == DeviceKind::kCpu && i < intervals.size(); ++i)
+    for (size_t i = 0; marks::On() && i < intervals.size(); ++i)
       if (intervals[i].bytes > 0)
-        memory_.blocks.push_back(
+        memory_.devices[index].blocks.push_back(
             {arena.offsets[i], intervals[i].bytes, intervals[i].first, intervals[i].last});
   }
 

@@ -48,6 +48,9 @@ struct DeviceNeeds {
   std::vector<MemoryRequest> images;
   /// The most that tensors and workspaces there hold at any step: what no plan can do without.
   int64_t live_bytes = 0;
+  /// What lies in the bytes, and when which image holds a tensor: where memory is marked.
+  std::vector<ArenaBlock> blocks;
+  std::vector<ImageLife> image_lives;
 };
 
 struct MemoryPlan {
@@ -57,8 +60,6 @@ struct MemoryPlan {
   /// output).
   std::vector<int> copied_outputs;
   std::vector<DeviceNeeds> devices;  // as DeviceSet::all()
-  /// What lies in the CPU's arena, where memory is marked.
-  std::vector<ArenaBlock> blocks;
 };
 
 /// `devices`: the kinds of DeviceSet::all(), the CPU first, and of all tensors.

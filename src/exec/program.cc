@@ -286,11 +286,14 @@ std::shared_ptr<const LaunchForm> Program::FormOf(size_t index, const RunArgs& a
 }
 
 Status Program::RunSteps(const RunArgs& args) const {
-  ArenaMarks marks(memory_.blocks, args.memory.bytes(0, 0).host<std::byte>(),
+  ArenaMarks marks(memory_.devices[0].blocks, args.memory.bytes(0, 0).host<std::byte>(),
                    memory_.devices[0].bytes);
+  const DeviceMarks device_marks(memory_, args.memory, args.accelerators);
+  RETURN_IF_ERROR(device_marks.BeginRun());
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (IsSet(&args.cancelled) || IsSet(args.cancelled_by_caller)) return Cancelled();
     marks.Begin(i);
+    RETURN_IF_ERROR(device_marks.Begin(i));
     if (args.chains != nullptr && !plan_.chains.empty()) {
       ASSIGN_OR_RETURN(const size_t end, RunChain(i, args));
       if (end > i) {

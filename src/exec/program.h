@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "device/cpu/cpu_device.h"
+#include "exec/device_marks.h"
 #include "exec/memory_plan.h"
 #include "exec/packed_store.h"
 #include "exec/plan.h"

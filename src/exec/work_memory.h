@@ -29,8 +29,13 @@ class WorkMemory {
     if (device == 0) return {arena_.get(), offset};
     return Of(device).buffer->location(offset);
   }
+  /// What bytes() are in, of a device beside the CPU.
+  const DeviceMemory& buffer(int device) const { return *Of(device).buffer; }
+  const DeviceMemory& image_memory(int device, DType storage, int index) const {
+    return *Of(device).images[Of(storage)][index];
+  }
   Location image(int device, DType storage, int index) const {
-    return Of(device).images[Of(storage)][index]->location();
+    return image_memory(device, storage, index).location();
   }
 
  private:

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Random operators and graphs: Fettle's kernels twice, over two fillings of fresh memory, its scalar reference, and ONNX Runtime.
 
-usage: tests/attack/graphs.py FETTLE [--seed N] [--seconds S] [--count N] [--out FOLDER] [--only N]
+usage: tests/attack/graphs.py FETTLE [--seed N] [--seconds S] [--count N] [--out FOLDER] [--only N] [--device NAME]
 
-The library beside the program is attacked (lib/libfettle.so). A crash, a hang, "CHECK failed", an output of another type, shape or
-value, and bytes that differ between the fillings are failures; a case that fails is kept below --out with the command that shows it
-again. What ONNX Runtime refuses is compared with the reference alone; what both refuse, what Fettle refuses, and results
-that a rounding of the inputs changes as much are counted as skips, with the reasons. The same seed makes the same cases.
+The library of the program's build is attacked: the one that fills memory before each use (tests/libfettle_marked.so), else
+lib/libfettle.so. A crash, a hang, "CHECK failed", an output of another type, shape or value, and bytes that differ between the
+fillings are failures; a case that fails is kept below --out with the command that shows it again. What ONNX Runtime refuses is
+compared with the reference alone; what both refuse, what Fettle refuses, and results that a rounding of the inputs changes as much
+are counted as skips, with the reasons. The same seed makes the same cases. --device runs the kernels of another device
+("opencl:portable"), of which buffers and images are filled, too.
 """
 
 import argparse
@@ -87,7 +89,8 @@ def quirk(model, inside):
 class Lane:
     """One process's servers, and the cases that it makes."""
 
-    def __init__(self, library):
+    def __init__(self, library, device):
+        self.device = {"device": device} if device else {}
         self.peer = Server("onnxruntime", library)
         self.first, self.second = (Server("fettle", library, fill) for fill in (1, 2))
 
@@ -108,7 +111,7 @@ class Lane:
         request = {"model": model, "feed": feed, "outputs": [value.name for value in onnx.load_from_string(model).graph.output]}
         ours = {**request, "threads": 1 + zlib.crc32(seed.encode()) % 3, "runs": 1 + zlib.crc32(seed.encode()) % 2}
         results, refusals = {}, {}
-        for who, server, more in (("kernels", self.first, {}), ("kernels again", self.second, {}), ("reference", self.first, {"reference": True})):
+        for who, server, more in (("kernels", self.first, self.device), ("kernels again", self.second, self.device), ("reference", self.first, {"reference": True})):
             try:
                 results[who] = server.ask({**ours, **more}, MOST_SECONDS)
             except Died as died:
@@ -212,9 +215,9 @@ class Lane:
         return False
 
 
-def lane(library, seed, first, step, most, ends, verdicts):
+def lane(library, device, seed, first, step, most, ends, verdicts):
     """Every `step`-th case from `first` on."""
-    made, number = Lane(library), first
+    made, number = Lane(library, device), first
     try:
         while number < most and time.monotonic() < ends:
             try:
@@ -243,19 +246,22 @@ def arguments():
     parser.add_argument("--count", type=int)
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--only", type=int)
+    parser.add_argument("--device")
     parser.add_argument("--lanes", type=int, default=os.cpu_count())
     return parser.parse_args()
 
 
 def main():
     options = arguments()
-    library = options.fettle.resolve().parent.parent / "lib/libfettle.so"
+    build = options.fettle.resolve().parent.parent
+    marked = build / "tests/libfettle_marked.so"
+    library = marked if marked.exists() else build / "lib/libfettle.so"
     ends, most = time.monotonic() + options.seconds, options.count or 1 << 30
     lanes = options.lanes
     if options.only is not None:
         lanes, most, options.count = 1, options.only + 1, None
     verdicts, counts, reasons = multiprocessing.Queue(), collections.Counter(), collections.Counter()
-    processes = [multiprocessing.Process(target=lane, args=(library, options.seed, options.only or i, lanes, most, ends, verdicts))
+    processes = [multiprocessing.Process(target=lane, args=(library, options.device, options.seed, options.only or i, lanes, most, ends, verdicts))
                  for i in range(lanes)]
     for process in processes:
         process.start()
@@ -268,7 +274,7 @@ def main():
         number, judged, what, model, feed = verdict
         counts[judged] += 1
         if judged == "failed":
-            command = f"{shlex.join([sys.executable, *sys.argv[:2]])} --seed {options.seed} --only {number}"
+            command = f"{shlex.join([sys.executable, *sys.argv[:2]])} --seed {options.seed} --only {number}" + (f" --device {options.device}" if options.device else "")
             print(f"{number}: {what}\n  again: {command}", flush=True)
             if options.out:
                 keep(options.out, number, what, model, feed, command)

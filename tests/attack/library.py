@@ -41,12 +41,12 @@ class Library:
             said = self.lib.fettle_last_error().decode("utf-8", "replace")
             raise Refused(f"{self.lib.fettle_status_name(status).decode()}: {said}")
 
-    def run(self, model, feed, outputs, reference=False, threads=1, runs=1):
-        """The named outputs of the last of `runs` inferences of a session of its own. Refused."""
+    def run(self, model, feed, outputs, reference=False, threads=1, runs=1, device=None):
+        """The named outputs of the last of `runs` inferences of a session of its own. `device`: as --device; None: the CPU. Refused."""
         handle, session, wrapped = ctypes.c_void_p(), ctypes.c_void_p(), []
         try:
             self.check(self.lib.fettle_model_load_bytes(model, ctypes.c_size_t(len(model)), None, ctypes.byref(handle)))
-            options = Options(struct_size=ctypes.sizeof(Options), threads=threads, reference_only=int(reference))
+            options = Options(struct_size=ctypes.sizeof(Options), threads=threads, reference_only=int(reference), device=device and device.encode())
             self.check(self.lib.fettle_session_create(handle, ctypes.byref(options), ctypes.byref(session)))
             for name, value in feed.items():
                 wrapped.append(self.wrap(value))

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "device/gated_launches.h"
 #include "device/mapped_tensor.h"
+#include "device/marks_memory.h"
 #include "device/opencl/opencl_device.h"
 #include "device/opencl/spin_gate.h"
 #include "device/opencl/staging.h"
@@ -48,7 +49,7 @@ using OpenClEvent = std::shared_ptr<std::remove_pointer_t<cl_event>>;
 double DurationMs(const OpenClApi& api, cl_event event);
 
 /// Belongs to one thread at a time.
-class OpenClStream final : public HoldingStream {
+class OpenClStream final : public HoldingStream, public MarksMemory {
  public:
   static Result<std::unique_ptr<OpenClStream>> Create(std::shared_ptr<const OpenClDevice> device,
                                                       const StreamOptions& wanted = {});
@@ -70,6 +71,7 @@ class OpenClStream final : public HoldingStream {
 
   Status Write(const DeviceMemory& to, int64_t offset, const void* from, int64_t bytes) override;
   Status Read(void* to, const DeviceMemory& from, int64_t offset, int64_t bytes) override;
+  Status MarkFresh(const DeviceMemory& memory, int64_t offset, int64_t bytes) override;
   /// The same for a buffer that only its location is known of.
   Status WriteBuffer(const Location& to, const void* from, int64_t bytes);
   Status ReadBuffer(void* to, const Location& from, int64_t bytes);

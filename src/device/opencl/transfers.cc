@@ -2,6 +2,7 @@
 // host's own, by copies elsewhere.
 #include <cstring>
 
+#include "base/memory_marks.h"
 #include "device/opencl/opencl_stream.h"
 
 namespace fettle {
@@ -152,6 +153,27 @@ Status OpenClStream::Read(void* to, const DeviceMemory& from, int64_t offset, in
                                            to, 0, nullptr, EventOfTransfer(event));
   });
   return FinishTransfer(code, event, "OpenCL: reading an image");
+}
+
+Status OpenClStream::MarkFresh(const DeviceMemory& memory, int64_t offset, int64_t bytes) {
+  constexpr std::string_view kWhat = "OpenCL: marking memory";
+  const OpenClApi& api = device_->api();
+  auto* const object = static_cast<cl_mem>(memory.base());
+  if (!IsImage(memory)) {
+    if (bytes == 0) return OkStatus();
+    alignas(8) std::byte fill{};
+    marks::Fresh(&fill, 1);
+    return OpenClStatus(
+        api.EnqueueFillBuffer(queue_, object, &fill, 1, offset, bytes, 0, nullptr, nullptr), kWhat);
+  }
+  const MemoryRequest& image = memory.request();
+  const int64_t whole = StorageBytes(image.storage, image.width * image.height * 4);
+  std::vector<std::byte> fresh(whole);
+  marks::Fresh(fresh.data(), whole);
+  return OpenClStatus(
+      api.EnqueueWriteImage(queue_, object, CL_TRUE, kOrigin, RegionOf(image, whole).data(), 0, 0,
+                            fresh.data(), 0, nullptr, nullptr),
+      kWhat);
 }
 
 }  // namespace fettle
