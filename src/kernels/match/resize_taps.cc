@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/memory_budget.h"
+#include "ops/op.h"
 
 namespace fettle::kernels {
 namespace {
