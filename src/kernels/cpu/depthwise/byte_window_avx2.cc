@@ -119,14 +119,20 @@ struct Window {
   static constexpr bool kMeets = kAt >= kTap && (kAt - kTap) % kStride == 0 &&
                                  (kAt - kTap) / kStride < kOutputs&& kTap < kTaps;
 
-  Dwords sums[kOutputs];
+  /// Two arrays of vectors: g++ keeps those in registers, where pairs go through memory.
+  __m256i low[kOutputs], high[kOutputs];
 
+  template <int... kOutput>
+  [[gnu::always_inline]] void Start(const Dwords& start, std::integer_sequence<int, kOutput...>) {
+    ((low[kOutput] = start.low), ...);
+    ((high[kOutput] = start.high), ...);
+  }
   template <int kAt, int kTap>
   [[gnu::always_inline]] void AddTap(const Dwords& x, const Dwords& w) {
     if constexpr (kMeets<kAt, kTap>) {
-      Dwords& sum = sums[(kAt - kTap) / kStride];
-      sum.low = _mm256_add_epi32(sum.low, _mm256_madd_epi16(x.low, w.low));
-      sum.high = _mm256_add_epi32(sum.high, _mm256_madd_epi16(x.high, w.high));
+      constexpr int kOutput = (kAt - kTap) / kStride;
+      low[kOutput] = _mm256_add_epi32(low[kOutput], _mm256_madd_epi16(x.low, w.low));
+      high[kOutput] = _mm256_add_epi32(high[kOutput], _mm256_madd_epi16(x.high, w.high));
     }
   }
   /// Words `a` and `b` of column kAt, which weights of the taps 0, kEach, 2 * kEach ... meet.
@@ -186,26 +192,46 @@ struct Window {
       step = kChannels;
     }
     Window window;
-    for (Dwords& sum : window.sums) sum = strip.start;
+    window.Start(strip.start, std::make_integer_sequence<int, kOutputs>());
     window.Sum(strip, lines, step, Columns());
     auto* out = reinterpret_cast<uint8_t*>(row.out) + ow * row.out_pixel + strip.c;
-    for (int o = 0; o < kOutputs; o += 2, out += 2 * row.out_pixel) {
-      const int second = std::min(o + 1, kOutputs - 1);
-      results.Store(window.sums[o], window.sums[second], out, out + (second - o) * row.out_pixel);
-    }
+    window.StorePairs(results, out, row.out_pixel,
+                      std::make_integer_sequence<int, (kOutputs + 1) / 2>());
+  }
+
+  template <int... kPair>
+  [[gnu::always_inline]] void StorePairs(const Results& results, uint8_t* out, int64_t step,
+                                         std::integer_sequence<int, kPair...>) const {
+    const auto store = [&]<int kFirst>(std::integral_constant<int, kFirst>)
+        __attribute__((always_inline)) {
+      constexpr int kSecond = std::min(kFirst + 1, kOutputs - 1);
+      results.Store({low[kFirst], high[kFirst]}, {low[kSecond], high[kSecond]}, out + kFirst * step,
+                    out + kSecond * step);
+    };
+    (store(std::integral_constant<int, 2 * kPair>()), ...);
   }
 
   /// The columns from `first` on, those beside the lines too.
   static void CopyColumns(const Strip& strip, int64_t first, uint8_t* columns,
                           const uint8_t** lines) {
     const DepthwiseRow& row = strip.row;
+    const auto load = [](const std::byte* from) __attribute__((always_inline)) {
+      return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    };
+    const __m128i outside = load(row.zeros + strip.c);
+    // Those within the lines.
+    const int64_t begin = std::clamp<int64_t>(-first, 0, kColumns);
+    const int64_t end = std::clamp<int64_t>(row.in_width - first, begin, kColumns);
     for (int64_t line = 0; line < row.num_lines; ++line) {
       lines[line] = columns;
-      for (int64_t iw = first; iw < first + kColumns; ++iw, columns += kChannels) {
-        const std::byte* from =
-            iw >= 0 && iw < row.in_width ? row.lines[line] + iw * row.in_pixel : row.zeros;
-        std::memcpy(columns, from + strip.c, kChannels);
-      }
+      const std::byte* const from = row.lines[line] + strip.c;
+      const auto put = [&](__m128i bytes) __attribute__((always_inline)) {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(columns), bytes);
+        columns += kChannels;
+      };
+      for (int64_t i = 0; i < begin; ++i) put(outside);
+      for (int64_t i = begin; i < end; ++i) put(load(from + (first + i) * row.in_pixel));
+      for (int64_t i = end; i < kColumns; ++i) put(outside);
     }
   }
 };
