@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <random>
 #include <vector>
 
@@ -92,6 +94,47 @@ void CheckTiles(const QuantKernels& kernels) {
       for (const int64_t count : {columns, columns - 1, columns - 15})
         CheckTile(kernels, rows, count, range);
     }
+  }
+}
+
+/// Tiles below each other are those of one after the other.
+void CheckRepeated(const QuantKernels& kernels, int rows, bool bytes) {
+  SCOPED_TRACE(fmt::format("{} rows of {}, {}", rows, kernels.name, bytes ? "bytes" : "sums"));
+  constexpr int64_t kRepeat = 3;
+  const RandomTile tile(rows * kRepeat, kernels.nr);
+  const int64_t tile_sums = int64_t{rows} * kernels.nr;
+  alignas(64) int32_t expected[kRepeat * kMaxQuantSums] = {}, sums[kRepeat * kMaxQuantSums] = {};
+  std::vector<uint8_t> expected_bytes(rows * kRepeat * 19, 77), all_bytes = expected_bytes;
+  RequantiseArgs results;
+  results.columns = 16;
+  results.scale = tile.scale.data();
+  results.add = tile.add.data();
+  results.out_stride = 19;
+  QuantTileArgs args = tile.Args(expected);
+  if (bytes) args.results = &results;
+  results.bytes = expected_bytes.data();
+  for (int64_t i = 0; i < kRepeat; ++i) {
+    kernels.tile[rows](args);
+    args.a += rows;
+    args.c += tile_sums;
+    results.bytes += rows * results.out_stride;
+  }
+  args.a = tile.rows.data();
+  args.c = sums;
+  args.repeat = kRepeat;
+  args.a_step = RandomTile::kSteps * 4;
+  results.bytes = all_bytes.data();
+  kernels.tile[rows](args);
+  EXPECT_TRUE(std::equal(sums, std::end(sums), expected));
+  EXPECT_EQ(all_bytes, expected_bytes);
+}
+
+TEST(QuantisedTiles, RepeatInVectorsOf256Bits) {
+  if (!RunsAvx2() || QuantKernelsAvx2() == nullptr) GTEST_SKIP() << "no AVX2";
+  const QuantKernels& kernels = *QuantKernelsAvx2();
+  ASSERT_TRUE(kernels.repeats);
+  for (int rows = 1; rows <= kernels.mr; ++rows) {
+    for (const bool bytes : {false, true}) CheckRepeated(kernels, rows, bytes);
   }
 }
 

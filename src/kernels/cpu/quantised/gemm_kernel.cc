@@ -214,6 +214,23 @@ class QuantGemm final : public PreparedKernel {
     return tile;
   }
 
+  const std::byte* WideRow(const int16_t* wide, int64_t row) const {
+    return reinterpret_cast<const std::byte*>(wide) + row * WideRowBytes();
+  }
+
+  /// All tiles of full height of a panel; the number of their rows.
+  int64_t RunFullTiles(const Task& task, const int16_t* wide, QuantTileArgs tile,
+                       RequantiseArgs& finish) const {
+    const std::byte* first = WideRow(wide, 0);
+    tile.a = &first;
+    tile.repeat = task.range.rows / task.tile_rows;
+    tile.a_step = WideRowBytes();
+    kernels_.tile[task.tile_rows](tile);
+    const int64_t rows = tile.repeat * task.tile_rows;
+    finish.bytes += rows * finish.out_stride;
+    return rows;
+  }
+
   void RunPanel(const Task& task, const uint8_t* const* pointers, const int16_t* wide,
                 const int32_t* row_sums, int64_t group, int64_t panel) const {
     alignas(64) int32_t sums[kMaxQuantSums];
@@ -223,13 +240,15 @@ class QuantGemm final : public PreparedKernel {
     std::byte* scratch = task.scratch + results_at_;
     const int64_t fetchers =
         kernels_.wide ? 0 : std::min(CeilDiv(task.range.rows, task.tile_rows), kFetchers);
-    for (int64_t row = 0; row < task.range.rows; row += task.tile_rows) {
+    int64_t row = 0;
+    if (kernels_.repeats && kernels_.wide && steps_ > 0 && tile.results != nullptr)
+      row = RunFullTiles(task, wide, tile, finish);
+    for (; row < task.range.rows; row += task.tile_rows) {
       const int64_t rows = std::min<int64_t>(task.tile_rows, task.range.rows - row);
       if (fetchers > 0) FetchNext(panel_bytes_, fetchers, row / task.tile_rows, tile);
       const std::byte* wide_rows[kMaxQuantRows];
       if (kernels_.wide) {
-        for (int64_t r = 0; r < rows; ++r)
-          wide_rows[r] = reinterpret_cast<const std::byte*>(wide) + (row + r) * WideRowBytes();
+        for (int64_t r = 0; r < rows; ++r) wide_rows[r] = WideRow(wide, row + r);
         tile.a = wide_rows;
       } else {
         tile.a = reinterpret_cast<const std::byte* const*>(pointers + row * RowPointers());

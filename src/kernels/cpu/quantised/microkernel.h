@@ -34,6 +34,10 @@ struct QuantTileArgs {
   /// Null: sums are stored. Otherwise the bytes of the tile's rows are, in registers, as
   /// RequantiseBytesAvx512 makes them; sums, rows and init are not read.
   const RequantiseArgs* results = nullptr;
+
+  /// Where a_step is not 0: so many tiles below each other, of one tap, whose rows lie a_step bytes
+  /// apart from the first of `a` on. Their sums follow each other. Only where the kernels repeat.
+  int64_t repeat = 1, a_step = 0;
 };
 
 inline constexpr int kMaxQuantRows = 28;
@@ -46,6 +50,7 @@ struct QuantKernels {
   /// True: both operands are i16 with their zero points taken off. False: u8 times i8 as they are.
   bool wide = true;
   bool finishes = false;  // see QuantTileArgs::results
+  bool repeats = false;   // see QuantTileArgs::repeat
   /// B has two bytes for each column, each four times, and bits that choose between them.
   bool bits = false;
   using Run = void (*)(const QuantTileArgs&);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/quantised/microkernel.h"
+#include "kernels/cpu/quantised_avx2/wide_row.h"
+
 namespace fettle::kernels {
 namespace {
 
@@ -17,6 +20,12 @@ void ForEachTap(const TapRows& all, const F& f) {
   }
 }
 
+/// As WidenRowAvx2.
+void WidenRow(const uint8_t* x, int64_t count, uint8_t flip, int16_t zero, int16_t* out) {
+  for (int64_t i = 0; i < count; ++i)
+    out[i] = static_cast<int16_t>(static_cast<int16_t>(x[i] ^ flip) - zero);
+}
+
 }  // namespace
 
 void FlipBytes(const uint8_t* from, int64_t bytes, uint8_t* to) {
@@ -24,14 +33,13 @@ void FlipBytes(const uint8_t* from, int64_t bytes, uint8_t* to) {
 }
 
 void WidenRows(const TapRows& rows, int64_t depth, int16_t zero, int64_t stride, int16_t* out) {
+  // i8 plus 128, less that of the zero point.
+  const uint8_t flip = rows.is_signed ? 0x80 : 0;
+  const auto from = static_cast<int16_t>(rows.is_signed ? zero + 128 : zero);
+  const auto widen = RunsAvx2() ? WidenRowAvx2 : WidenRow;
   ForEachTap(rows, [&](int64_t row, int64_t tap, const uint8_t* x) {
     int16_t* wide = out + row * stride + tap * depth;
-    if (rows.is_signed) {
-      for (int64_t i = 0; i < depth; ++i)
-        wide[i] = static_cast<int16_t>(static_cast<int8_t>(x[i]) - zero);
-    } else {
-      for (int64_t i = 0; i < depth; ++i) wide[i] = static_cast<int16_t>(x[i] - zero);
-    }
+    widen(x, depth, flip, from, wide);
     if (tap + 1 == rows.taps && rows.taps * depth % 2 != 0) wide[depth] = 0;
   });
 }

@@ -30,6 +30,9 @@ class Columns16Bytes {
     flip_ = _mm256_set1_epi8(static_cast<char>(excess));
   }
 
+  /// Goes to the tile that lies `rows` rows below.
+  [[gnu::always_inline]] void GoDown(int64_t rows) { out_ += rows * stride_; }
+
   /// Eight sums of vector `v` of a row.
   [[gnu::always_inline]] __m256i Steps(__m256i sums, int v) const {
     return _mm256_cvtps_epi32(_mm256_fmadd_ps(
@@ -105,13 +108,45 @@ struct Columns16<Products, kRows, std::index_sequence<kRow...>> {
     bytes.Store(x, static_cast<int64_t>(r), second != r);
   }
   template <size_t... kPair>
-  [[gnu::always_inline]] void FinishBytes(const RequantiseArgs& args,
+  [[gnu::always_inline]] void FinishBytes(const Columns16Bytes& bytes,
                                           std::index_sequence<kPair...>) {
-    const Columns16Bytes bytes(args);
     (FinishPair(bytes, 2 * kPair), ...);
+  }
+  using Pairs = std::make_index_sequence<(kRows + 1) / 2>;
+
+  /// Calls finish(tile) for each of several tiles.
+  template <typename Finish>
+  [[gnu::always_inline]] static void RunEach(const QuantTileArgs& args, const Finish& finish) {
+    const std::byte* a = *args.a + args.a_offset;
+    for (int64_t i = 0; i < args.repeat; ++i) {
+      Columns16 tile;
+      tile.Start(args.init);
+      const std::byte* rows[kRows];
+      for (int r = 0; r < kRows; ++r, a += args.a_step) rows[r] = a;
+      const std::byte* b = args.b;
+      for (int64_t s = 0; s < args.steps; ++s, b += 64) tile.Step(rows, s * 4, b);
+      finish(tile);
+    }
+  }
+  static void RunMany(const QuantTileArgs& args) {
+    if (args.results == nullptr) {
+      int32_t* c = args.c;
+      return RunEach(
+          args, [&](Columns16 & tile) __attribute__((always_inline)) {
+            tile.Finish(c);
+            c += kRows * 16;
+          });
+    }
+    Columns16Bytes bytes(*args.results);
+    RunEach(
+        args, [&](Columns16 & tile) __attribute__((always_inline)) {
+          tile.FinishBytes(bytes, Pairs());
+          bytes.GoDown(kRows);
+        });
   }
 
   static void Run(const QuantTileArgs& args) {
+    if (args.a_step != 0) return RunMany(args);
     Columns16 tile;
     tile.Start(args.init);
     const std::byte* b = args.b;
@@ -124,7 +159,7 @@ struct Columns16<Products, kRows, std::index_sequence<kRow...>> {
       for (int64_t s = 0; s < args.steps; ++s, b += 64) tile.Step(rows, s * 4, b);
     }
     if (args.results == nullptr) return tile.Finish(args.c);
-    tile.FinishBytes(*args.results, std::make_index_sequence<(kRows + 1) / 2>());
+    tile.FinishBytes(Columns16Bytes(*args.results), Pairs());
   }
 };
 
@@ -134,7 +169,7 @@ QuantKernels MakeColumns16(const char* name, std::index_sequence<kRow...>) {
   table.name = name;
   table.mr = sizeof...(kRow);
   table.nr = 16;
-  table.finishes = true;
+  table.finishes = table.repeats = true;
   ((table.tile[kRow + 1] = Columns16<Products, kRow + 1, std::make_index_sequence<kRow + 1>>::Run),
    ...);
   return table;

@@ -70,7 +70,7 @@ QuantLayout LayoutOf(const ir::Graph& group, const QuantBytes& bytes) {
 Result<QuantBytes> Read(const ir::Graph& group, const Device&) {
   if (!RunsAvx2()) return Unsupported("no vectors of 256 bits (AVX2)");
   const QuantKernels& kernels = GetQuantKernels(kWinogradColumns);
-  if (!kernels.wide || kernels.nr != kWinogradColumns)
+  if (!kernels.wide || !kernels.repeats || kernels.nr != kWinogradColumns)
     return Unsupported("dot products of bytes are quicker");
   ASSIGN_OR_RETURN(QuantBytes bytes, ReadQuantBytes(group));
   const ConvGeometry& g = bytes.shapes.g;
@@ -204,16 +204,18 @@ class WinogradConv final : public PreparedKernel {
     QuantTileArgs tile;
     tile.steps = steps;
     tile.b = block.launch.args.packed[0].host<std::byte>() + panel * layout.panel_bytes();
-    const std::byte* rows[kMaxQuantRows];
-    tile.a = rows;
+    tile.a_step = RowElements() * 2;
     for (int64_t p = 0; p < kWinogradPoints; ++p, tile.b += steps * kWinogradColumns * 4) {
       const int16_t* points = Points(block) + p * PointStep();
-      for (int64_t t = 0; t < block.tiles.rows; t += height) {
+      // Tiles of full height, then the rest.
+      for (int64_t t = 0; t < block.tiles.rows;) {
         const int64_t count = std::min(height, block.tiles.rows - t);
-        for (int64_t r = 0; r < count; ++r)
-          rows[r] = reinterpret_cast<const std::byte*>(points + (t + r) * RowElements());
+        tile.repeat = (block.tiles.rows - t) / count;
+        const auto* row = reinterpret_cast<const std::byte*>(points + t * RowElements());
+        tile.a = &row;
         tile.c = sums + p * SumStep() + t * kWinogradColumns;
         kernels_.tile[count](tile);
+        t += tile.repeat * count;
       }
     }
     StoreBlock(block, panel, sums);

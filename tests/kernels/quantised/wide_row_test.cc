@@ -1,0 +1,36 @@
+// Bytes widened by vectors of AVX2.
+#include "kernels/cpu/quantised_avx2/wide_row.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "kernels/cpu/quantised/microkernel.h"
+
+namespace fettle::kernels {
+namespace {
+
+TEST(WideRow, HoldsEachByteLessItsZeroPointAndWritesNothingElse) {
+  if (!RunsAvx2()) GTEST_SKIP() << "no AVX2";
+  constexpr int16_t kUntouched = 31000;
+  std::mt19937 random(5);
+  for (int64_t count = 0; count < 70; ++count) {
+    for (const bool is_signed : {false, true}) {
+      std::vector<uint8_t> x(count);  // of its own size, so that sanitizers see what is read
+      for (uint8_t& byte : x) byte = static_cast<uint8_t>(random());
+      const auto zero = static_cast<int16_t>(random() % 256 - (is_signed ? 128 : 0));
+      std::vector<int16_t> wide(count + 20, kUntouched);
+      WidenRowAvx2(x.data(), count, is_signed ? 0x80 : 0,
+                   static_cast<int16_t>(is_signed ? zero + 128 : zero), wide.data());
+      for (int64_t i = 0; i < count; ++i) {
+        const int value = is_signed ? static_cast<int8_t>(x[i]) : x[i];
+        ASSERT_EQ(wide[i], value - zero) << i << " of " << count;
+      }
+      for (int64_t i = count; i < count + 20; ++i) ASSERT_EQ(wide[i], kUntouched) << count;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fettle::kernels
