@@ -64,21 +64,22 @@ def packets_of(path, stream):
     return [(float(p["pts_time"]) if "pts_time" in p else None, int(p["size"]), p.get("data_hash"), "D" in p["flags"]) for p in packets]
 
 
-def said_change(losses):
-    """The largest change of times that was said, in seconds."""
-    for loss in losses:
-        found = re.search(r"times of frames change by up to ([\d.]+) (ms|s)", loss)
-        if found:
-            return float(found[1]) * (0.001 if found[2] == "ms" else 1)
-    return 0.0
+def seconds_of(number, unit):
+    return float(number) * (0.001 if unit == "ms" else 1)
 
 
-def said_shift(losses):
-    """By how much all times were said to be others, in seconds; None: not at all."""
+def said_change(losses, what="frames"):
+    """The largest change of times that was said of frames or of "stream 1", in seconds."""
+    found = [re.search(rf"times of {what} change by up to ([\d.e-]+) (ms|s)", loss) for loss in losses]
+    return max((seconds_of(*one.groups()) for one in found if one), default=0.0)
+
+
+def said_shift(losses, what="times are"):
+    """By how much all times, or those of "stream 1 is" beside the video, were said to be others, in seconds; None: not at all."""
     for loss in losses:
-        found = re.match(r"times are (later|earlier) by ([\d.]+) (ms|s)", loss)
+        found = re.match(rf"{what} (later|earlier) by ([\d.e-]+) (ms|s)", loss)
         if found:
-            return float(found[2]) * (0.001 if found[3] == "ms" else 1) * (1 if found[1] == "later" else -1)
+            return seconds_of(found[2], found[3]) * (1 if found[1] == "later" else -1)
     return None
 
 
@@ -149,19 +150,32 @@ def problems_of_packets(stream, before, after, paths, losses):
         return
     headers = name == "aac" and (paths[0].suffix in ADTS) != (paths[1].suffix in ADTS)
     before, after = one_hides_the_first(before, after, headers)
-    if len(before) != len(after):
-        yield f"stream {index}: {len(before)} packets of {name} became {len(after)}"
+    lost = [int(number) for loss in losses for number in re.findall(rf"^(\d+) of \d+ packets of stream {index} are lost", loss)]
+    if len(before) != len(after) + sum(lost):
+        yield f"stream {index}: {len(before)} packets of {name} became {len(after)}, {lost} were said to be lost"
+    if lost or len(before) != len(after):
         return
     if not all(is_same(a, b, headers) for a, b in zip(before, after)):
         yield f"stream {index}: packets of {name} are others"
-    if any(re.search(rf"stream {index} is|holds no times", loss) for loss in losses):
-        return
-    shift = said_shift(losses) or 0
-    tick = (0.0011 if {path.suffix for path in paths} & {".mkv", ".webm", ".flv", ".asf", ".wmv"} else 0.00005) + abs(shift) * 0.006
+    if not any("holds no times" in loss for loss in losses):
+        yield from problems_of_stream_times(stream, before, after, paths, losses)
+
+
+def problems_of_stream_times(stream, before, after, paths, losses):
+    """Each change is within a tick of the container, or was said with the largest one."""
+    index = stream["index"]
+    shifts = [said_shift(losses) or 0, said_shift(losses, f"stream {index} is") or 0]
+    shift, said = sum(shifts), said_change(losses, f"stream {index}")
+    tick = (0.0011 if {path.suffix for path in paths} & {".mkv", ".webm", ".flv", ".asf", ".wmv"} else 0.00005) + said * 0.006
+    # Three digits are said, and a shift of a tick or two of another stream is none.
+    tick += sum(map(abs, shifts)) * 0.006 + (0.0011 if shift else 0)
     times = [(a[0], b[0]) for a, b in zip(before, after) if a[0] is not None and b[0] is not None]
-    far = [(a, b) for a, b in times if abs(b - a - shift) > tick]
+    far = [(a, b) for a, b in times if abs(b - a - shift) > said + tick]
+    name = stream["codec_name"]
     if far:
-        yield f"stream {index} ({name}): times {far[0][0]} became {far[0][1]}, in {len(far)} packets of {len(before)}"
+        yield f"stream {index} ({name}): times {far[0][0]} became {far[0][1]}, in {len(far)} packets of {len(before)}, said was {said} s"
+    if times and said > max(abs(b - a - shift) for a, b in times) + tick:
+        yield f"stream {index} ({name}): times change by less than the {said} s that were said: {times[:4]} ... {times[-4:]}"
 
 
 def problems_of_result(source, result, document, words):

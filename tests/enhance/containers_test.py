@@ -138,6 +138,19 @@ def check_shifts(program, folder):
         list(pool.map(lambda pair: shifted(*pair), SHIFTED))
 
 
+def check_moved(program, folder):
+    """Sound whose packets the container moves one by one, behind the first of them: said with the largest change, and refused."""
+    sound = ["-f", "lavfi", "-i", "sine=frequency=440:duration=1:r=48000"]
+    media.ffmpeg(*media.picture("48x32", 25, 0.4), *sound, "-c:v", "mpeg4", "-c:a", "flac", folder / "flac.nut")
+    done = run(program, folder / "flac.nut", "-o", folder / "flac.wmv")
+    wrong = list(clips.problems_of_result(folder / "flac.nut", folder / "flac.wmv", json.loads(done.stdout), [])) or done.stderr
+    check("flac in wmv: said", "times of stream 1 change by up to" in done.stderr and isinstance(wrong, str), wrong)
+    for words in ([], ["--plan-only"]):
+        strict = run(program, folder / "flac.nut", "-o", folder / "moved.wmv", "--strict", *words)
+        check(f"flac in wmv, strict {words}", strict.returncode == 4 and "asf moves them (--strict)" in strict.stderr, strict.stderr)
+    check("flac in wmv: leaves nothing", not list(folder.glob("moved.wmv*")))
+
+
 def check_last_packet(program, folder):
     """Sound whose last packet tells no length, as that of a late MP4: it is there again."""
     sound = ["-f", "lavfi", "-i", "sine=frequency=440:duration=0.5:r=48000"]
@@ -154,6 +167,11 @@ def check_words(program, folder):
     """What is said of streams, presets and times."""
     two = run(program, folder / "two.mp4", "-o", folder / "two.flv")
     check("two sounds in flv", two.returncode == 0 and "stream 2 (audio aac) is left out: flv does not hold it" in two.stderr, two.stderr)
+    media.texts(folder)
+    media.ffmpeg(*media.picture("96x64", 25, 0.4), "-i", folder / "words.srt", "-map", "0", "-map", "1", "-c:v", "libx264", "-c:s", "srt",
+                 folder / "subs.mkv")
+    subs = run(program, folder / "subs.mkv", "-o", folder / "subs.m4v", "--plan-only")
+    check("subtitles in m4v", "left out: .m4v cannot hold SubRip subtitles" in subs.stdout, subs.stdout)
     strict = run(program, folder / "two.mp4", "-o", folder / "strict.flv", "--strict")
     check("two sounds in flv, strict", strict.returncode == 4 and not list(folder.glob("strict.flv*")), strict.stderr)
     rounded = run(program, folder / "two.mp4", "-o", folder / "two.mkv")
@@ -172,4 +190,4 @@ def check_words(program, folder):
 
 
 if __name__ == "__main__":
-    run_parts(check_encoders, check_begins, check_reordered, check_shifts, check_last_packet, check_words, make=make)
+    run_parts(check_encoders, check_begins, check_reordered, check_shifts, check_moved, check_last_packet, check_words, make=make)

@@ -48,23 +48,35 @@ double RotationOf(const AVStream& stream) {
 }
 
 /// "" where Matroska takes the attachment: it needs a type, one that FFmpeg knows or any other.
-std::string WhyNoAttachment(const AVStream& stream, std::string_view container) {
-  if (container != "matroska") return fmt::format("{} has no attachments", container);
+std::string WhyNoAttachment(const AVStream& stream, std::string_view container,
+                            const std::string& ending) {
+  if (container != "matroska") return fmt::format("{} has no attachments", ending);
   if (stream.codecpar->codec_id == AV_CODEC_ID_NONE &&
       av_dict_get(stream.metadata, "mimetype", nullptr, 0) == nullptr)
     return "nothing says of what type it is";
   return "";
 }
 
-std::string WhyNot(const AVStream& stream, const AVOutputFormat& container) {
+/// "SubRip subtitles", "FLAC (Free Lossless Audio Codec)".
+std::string CodecText(AVCodecID codec) {
+  const AVCodecDescriptor* known = avcodec_descriptor_get(codec);
+  std::string text =
+      known != nullptr && known->long_name != nullptr ? known->long_name : avcodec_get_name(codec);
+  if (text.ends_with(" subtitle")) text += 's';
+  return text;
+}
+
+/// `ending` is what the user calls the container.
+std::string WhyNot(const AVStream& stream, const AVOutputFormat& container,
+                   const std::string& ending) {
   const AVCodecParameters& codec = *stream.codecpar;
-  const std::string_view name = container.name;
-  if (codec.codec_type == AVMEDIA_TYPE_ATTACHMENT) return WhyNoAttachment(stream, name);
+  if (codec.codec_type == AVMEDIA_TYPE_ATTACHMENT)
+    return WhyNoAttachment(stream, container.name, ending);
   if (codec.codec_type == AVMEDIA_TYPE_DATA || codec.codec_type == AVMEDIA_TYPE_UNKNOWN ||
       codec.codec_id == AV_CODEC_ID_NONE)
-    return fmt::format("{} has no place for unknown data", name);
+    return fmt::format("{} has no place for unknown data", ending);
   if (avformat_query_codec(&container, codec.codec_id, FF_COMPLIANCE_NORMAL) == 0)
-    return fmt::format("{} does not carry {}", name, avcodec_get_name(codec.codec_id));
+    return fmt::format("{} cannot hold {}", ending, CodecText(codec.codec_id));
   return "";
 }
 
@@ -131,7 +143,8 @@ const AVOutputFormat& ContainerOf(const std::filesystem::path& path) {
   return *format;
 }
 
-std::vector<StreamFate> FatesOf(const Input& input, const AVOutputFormat& container) {
+std::vector<StreamFate> FatesOf(const Input& input, const std::filesystem::path& output) {
+  const AVOutputFormat& container = ContainerOf(output);
   std::vector<StreamFate> fates;
   for (unsigned i = 0; i < input.format().nb_streams; ++i) {
     const AVStream& stream = *input.format().streams[i];
@@ -139,7 +152,8 @@ std::vector<StreamFate> FatesOf(const Input& input, const AVOutputFormat& contai
     StreamFate fate{.index = static_cast<int>(i),
                     .type = type == nullptr ? "unknown" : type,
                     .codec = avcodec_get_name(stream.codecpar->codec_id)};
-    if (fate.index != input.video_index()) fate.reason = WhyNot(stream, container);
+    if (fate.index != input.video_index())
+      fate.reason = WhyNot(stream, container, output.extension().string());
     fate.carried = fate.reason.empty();
     // MP4 keeps the titles of chapters as a stream, which its muxer writes by itself.
     fate.made_anew = !fate.carried && input.format().nb_chapters > 0 &&

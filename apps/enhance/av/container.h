@@ -25,8 +25,8 @@ struct StreamFate {
 /// Throws Failure (kExitUsage) where no container has such a name.
 const AVOutputFormat& ContainerOf(const std::filesystem::path& path);
 
-/// Of every stream of the input.
-std::vector<StreamFate> FatesOf(const Input& input, const AVOutputFormat& container);
+/// Of every stream of the input, where `output` is its file's name.
+std::vector<StreamFate> FatesOf(const Input& input, const std::filesystem::path& output);
 /// One sentence for each thing beside streams that the container has no place for: chapters and
 /// rotation.
 std::vector<std::string> LossesOf(const Input& input, const AVOutputFormat& container);

@@ -85,6 +85,13 @@ std::vector<std::optional<Outcome>> Outcomes(const std::vector<JobOptions>& jobs
   return outcomes;
 }
 
+/// What the whole output shows takes the place of what was foreseen; what is new is said.
+void TakeLosses(const JobResult& result, Plan& plan) {
+  for (const std::string& loss : result.losses)
+    if (std::ranges::find(plan.losses, loss) == plan.losses.end()) Warn(loss);
+  plan.losses = result.losses;
+}
+
 }  // namespace
 
 Outcome EnhanceOne(JobOptions options, const Arguments& arguments, std::stop_token stop) {
@@ -110,6 +117,7 @@ Outcome EnhanceOne(JobOptions options, const Arguments& arguments, std::stop_tok
   if (options.preview) plan.previews = MakePreviewFolder(plan.output);
   plan.pictures = !options.report.empty();
   const JobResult result = RunJob(plan, options.restart, alone, stop);
+  if (result.frames_out > 0 && !plan.picture) TakeLosses(result, plan);
   for (const std::string& sentence : result.warnings) Warn(sentence);
   if (!arguments.json) outcome.text += ResultText(plan, result);
   if (!options.report.empty()) WriteWhole(options.report, ReportPage(plan, result));

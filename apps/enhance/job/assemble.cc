@@ -8,7 +8,6 @@
 
 #include "av/alpha_packets.h"
 #include "av/decode_order.h"
-#include "job/output.h"
 
 namespace fettle::enhance {
 namespace {
@@ -135,24 +134,16 @@ class OtherPackets {
         return packet;
     return nullptr;
   }
-  AVRational BaseOf(const AVPacket& packet) const {
-    return input_.format().streams[packet.stream_index]->time_base;
-  }
 
  private:
   Input& input_;
   const OutputWriter& output_;
 };
 
-int64_t TimeOf(const AVPacket& packet, AVRational base) {
-  const int64_t time = packet.dts != AV_NOPTS_VALUE ? packet.dts : packet.pts;
-  return time == AV_NOPTS_VALUE ? INT64_MIN : av_rescale_q(time, base, {1, AV_TIME_BASE});
-}
-
 }  // namespace
 
-int64_t Assemble(const Plan& plan, const JobFolder& folder, const std::filesystem::path& file,
-                 std::stop_token stop) {
+Assembled Assemble(const Plan& plan, const JobFolder& folder, const std::filesystem::path& file,
+                   std::stop_token stop) {
   Input input(plan.input);
   OutputPtr format = NewOutput(plan, file);
   CheckAv(avio_open(&format->pb, ("file:" + file.string()).c_str(), AVIO_FLAG_WRITE),
@@ -162,22 +153,10 @@ int64_t Assemble(const Plan& plan, const JobFolder& folder, const std::filesyste
   OutputWriter output(plan, input, *parameters, delay, std::move(format));
   VideoPackets video(plan, folder, delay);
   OtherPackets others(input, output);
-  const AVRational video_base = plan.encoder.time_base;
-  PacketPtr frame = video.Next(), other = others.Next();
-  while ((frame != nullptr || other != nullptr) && !stop.stop_requested()) {
-    const AVRational base = other == nullptr ? AVRational{} : others.BaseOf(*other);
-    if (frame == nullptr ||
-        (other != nullptr && TimeOf(*other, base) <= TimeOf(*frame, video_base))) {
-      const int stream = other->stream_index;
-      output.Write(std::move(other), stream, base);
-      other = others.Next();
-    } else {
-      output.Write(std::move(frame), input.video_index(), video_base);
-      frame = video.Next();
-    }
-  }
+  WriteInterleaved(
+      input, plan, [&] { return video.Next(); }, [&] { return others.Next(); }, output, stop);
   output.Finish();
-  return video.count();
+  return {video.count(), output.written()};
 }
 
 }  // namespace fettle::enhance

@@ -4,12 +4,18 @@
 #include <stop_token>
 
 #include "job/job_folder.h"
+#include "job/output.h"
 
 namespace fettle::enhance {
 
+struct Assembled {
+  int64_t frames = 0;  // of video
+  Written written;
+};
+
 /// Writes `file` in the plan's container. Times are exactly those of the frames, decoding times
-/// follow from them. Returns the frames of video written. Throws Failure.
-int64_t Assemble(const Plan& plan, const JobFolder& folder, const std::filesystem::path& file,
-                 std::stop_token stop);
+/// follow from them. Throws Failure.
+Assembled Assemble(const Plan& plan, const JobFolder& folder, const std::filesystem::path& file,
+                   std::stop_token stop);
 
 }  // namespace fettle::enhance

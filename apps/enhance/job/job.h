@@ -27,6 +27,7 @@ struct JobResult {
   std::vector<StepTime> times;
   std::vector<SceneRecord> scenes;
   std::vector<std::string> warnings;
+  std::vector<std::string> losses;  // all that is not kept, as the whole output shows
 };
 
 /// Told now and then how many frames are done, how many of them earlier runs did, and what the

@@ -66,7 +66,7 @@ OutputWriter::OutputWriter(const Plan& plan, const Input& input, const AVCodecPa
       plan_(plan),
       name_(plan.output),
       format_(std::move(format)),
-      places_(CopyStructure(input, plan.streams, video, plan.light, *format_)),
+      written_{.places = CopyStructure(input, plan.streams, video, plan.light, *format_)},
       in_band_(*format_->oformat, video, plan.encoder.time_base),
       hides_(HasName(kHide, format_->oformat->name)),
       from_begin_((format_->oformat->flags & (AVFMT_TS_NEGATIVE | AVFMT_NOTIMESTAMPS |
@@ -77,7 +77,7 @@ OutputWriter::OutputWriter(const Plan& plan, const Input& input, const AVCodecPa
   format_->strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL;
   if (HasName(kHoldNegative, format_->oformat->name))
     format_->avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED;
-  AVStream& stream = *format_->streams[places_[static_cast<size_t>(input.video_index())]];
+  AVStream& stream = *format_->streams[written_.places[static_cast<size_t>(input.video_index())]];
   stream.codecpar->video_delay = delay;
   if (MakesBetween(plan.chain)) {
     stream.time_base = plan.encoder.time_base;
@@ -89,27 +89,30 @@ OutputWriter::OutputWriter(const Plan& plan, const Input& input, const AVCodecPa
         from.codecpar->codec_type == AVMEDIA_TYPE_AUDIO)
       lengths_.try_emplace(static_cast<int>(i), from);
   std::map<std::string, std::string> values = plan.muxer_options;
-  if (hides_) SetMovieClock(input, places_, *format_, values);
+  if (hides_) SetMovieClock(input, written_.places, *format_, values);
   Options options(values);
   CheckAv(avformat_write_header(format_.get(), options.get()), name_.string());
+  for (const int place : written_.places)
+    written_.clocks.push_back(place < 0 ? AVRational{} : format_->streams[place]->time_base);
 }
 
 bool OutputWriter::Carries(int stream) const {
-  return stream >= 0 && static_cast<size_t>(stream) < places_.size() &&
-         places_[static_cast<size_t>(stream)] >= 0;
+  return stream >= 0 && static_cast<size_t>(stream) < written_.places.size() &&
+         written_.places[static_cast<size_t>(stream)] >= 0;
 }
 
 AVRational OutputWriter::ClockOf(int stream) const {
-  return format_->streams[places_[static_cast<size_t>(stream)]]->time_base;
+  return written_.clocks[static_cast<size_t>(stream)];
 }
 
 void OutputWriter::Write(PacketPtr packet, int stream, AVRational base) {
+  written_.packets.Add(*packet, stream, base);
   if (stream == input_.video_index()) packet = in_band_.Apply(std::move(packet));
   if (const auto length = lengths_.find(stream); length != lengths_.end())
     packet->duration = length->second.Of(*packet);
   if (!hides_ && packet->flags & AV_PKT_FLAG_DISCARD) {
     // Sound is decoded from the packet before its first on.
-    if (format_->streams[places_[static_cast<size_t>(stream)]]->codecpar->codec_type ==
+    if (format_->streams[written_.places[static_cast<size_t>(stream)]]->codecpar->codec_type ==
         AVMEDIA_TYPE_AUDIO)
       hidden_[stream] = std::move(packet);
     return;
@@ -124,7 +127,7 @@ void OutputWriter::WriteNow(PacketPtr packet, int stream, AVRational base) {
   av_packet_rescale_ts(packet.get(), base, ClockOf(stream));
   if (plan_.one_tick_each && stream == input_.video_index()) packet->pts = packet->dts = frames_++;
   if (from_begin_ && stream == input_.video_index()) DecodeFromBegin(*packet);
-  packet->stream_index = places_[static_cast<size_t>(stream)];
+  packet->stream_index = written_.places[static_cast<size_t>(stream)];
   packet->pos = -1;
   CheckAv(av_interleaved_write_frame(format_.get(), packet.get()), name_.string());
 }
@@ -149,6 +152,34 @@ void OutputWriter::DecodeFromBegin(AVPacket& packet) {
 void OutputWriter::Finish() {
   CheckAv(av_write_trailer(format_.get()), name_.string());
   if (!(format_->flags & AVFMT_FLAG_CUSTOM_IO)) CheckAv(avio_closep(&format_->pb), name_.string());
+}
+
+namespace {
+
+int64_t TimeOf(const AVPacket& packet, AVRational base) {
+  const int64_t time = packet.dts != AV_NOPTS_VALUE ? packet.dts : packet.pts;
+  return time == AV_NOPTS_VALUE ? INT64_MIN : av_rescale_q(time, base, {1, AV_TIME_BASE});
+}
+
+}  // namespace
+
+void WriteInterleaved(const Input& input, const Plan& plan, const NextPacket& next_frame,
+                      const NextPacket& next_other, OutputWriter& output, std::stop_token stop) {
+  const AVRational video_base = plan.encoder.time_base;
+  PacketPtr frame = next_frame(), other = next_other();
+  while ((frame != nullptr || other != nullptr) && !stop.stop_requested()) {
+    const AVRational base =
+        other == nullptr ? AVRational{} : input.format().streams[other->stream_index]->time_base;
+    if (frame == nullptr ||
+        (other != nullptr && TimeOf(*other, base) <= TimeOf(*frame, video_base))) {
+      const int stream = other->stream_index;
+      output.Write(std::move(other), stream, base);
+      other = next_other();
+    } else {
+      output.Write(std::move(frame), input.video_index(), video_base);
+      frame = next_frame();
+    }
+  }
 }
 
 }  // namespace fettle::enhance

@@ -1,14 +1,24 @@
 // The output on its way into its container, for the job and for the trial before it.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <stop_token>
 #include <vector>
 
 #include "av/in_band.h"
+#include "av/packet_log.h"
 #include "av/sound_length.h"
 #include "job/plan.h"
 
 namespace fettle::enhance {
+
+/// What went into an output.
+struct Written {
+  PacketLog packets;               // by streams of the input; those of the video are the new ones
+  std::vector<int> places;         // the output's index of each input stream, -1: not carried
+  std::vector<AVRational> clocks;  // what times are counted in, by input streams that are carried
+};
 
 /// Writes the streams that a plan carries. Times of presentation stay what they are wherever the
 /// container can hold them.
@@ -22,16 +32,14 @@ class OutputWriter {
 
   /// Whether packets of a stream of the input are wanted.
   bool Carries(int stream) const;
-  /// What times of the stream are counted in; it must be carried.
-  AVRational ClockOf(int stream) const;
   /// A packet of a stream of the input, with times in `base`, or of the video instead of its own.
   void Write(PacketPtr packet, int stream, AVRational base);
   /// The end of the file, which is closed.
   void Finish();
-  /// The output's index of each input stream, -1 where it is not carried.
-  const std::vector<int>& places() const { return places_; }
+  const Written& written() const { return written_; }
 
  private:
+  AVRational ClockOf(int stream) const;
   void WriteNow(PacketPtr packet, int stream, AVRational base);
   void DecodeFromBegin(AVPacket& packet);
   void CountFrom(AVPacket& packet, int stream, AVRational base);
@@ -40,7 +48,7 @@ class OutputWriter {
   const Plan& plan_;
   const std::filesystem::path name_;
   OutputPtr format_;
-  std::vector<int> places_;
+  Written written_;
   InBand in_band_;
   // Of streams of sound: the last packet that the input hides before what it shows.
   std::map<int, PacketPtr> hidden_;
@@ -51,6 +59,15 @@ class OutputWriter {
   int64_t frames_ = 0;  // of the video
   int64_t begin_ = AV_NOPTS_VALUE;
 };
+
+/// The next packet in the order of decoding; null at the end.
+using NextPacket = std::function<PacketPtr()>;
+
+/// Writes packets of the video, with times in the plan's base, and of the other streams of the
+/// input, in the order of their times of decoding, until both end or until a stop.
+void WriteInterleaved(const Input& input, const Plan& plan, const NextPacket& next_frame,
+                      const NextPacket& next_other, OutputWriter& output,
+                      std::stop_token stop = {});
 
 /// Whether the container takes times before 0 as they are; others move all by them.
 bool HoldsEarlyTimes(const AVOutputFormat& container);

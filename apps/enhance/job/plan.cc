@@ -160,7 +160,7 @@ void PlanEncoder(const JobOptions& options, const Input& input, const AVFrame& f
 /// What the result does not have of the input, before anything is done.
 void NameLosses(const Input& input, const AVFrame& frame, Plan& plan) {
   const AVOutputFormat& container = ContainerOf(plan.output);
-  plan.streams = FatesOf(input, container);
+  plan.streams = FatesOf(input, plan.output);
   const SamplePackets sample = TryOutput(input, plan);
   const std::vector<std::string> of_trial = TrialLosses(input, sample, plan);
   plan.losses = LossesOf(input, container);
@@ -172,6 +172,7 @@ void NameLosses(const Input& input, const AVFrame& frame, Plan& plan) {
   if (!pixels.empty()) plan.losses.push_back(pixels);
   for (const std::string& loss : FrameDataLosses(plan)) plan.losses.push_back(loss);
   plan.losses.insert(plan.losses.end(), of_trial.begin(), of_trial.end());
+  plan.losses.insert(plan.losses.end(), plan.moved_streams.begin(), plan.moved_streams.end());
   if (AlphaIsUnread(input.video()))
     plan.losses.emplace_back("transparency is lost: this FFmpeg has no decoder for it");
   if (frame.interlaced_frame)
@@ -243,6 +244,7 @@ Plan MakePlan(const JobOptions& options) {
   const FramePtr frame = FirstFrame(options.input);
   Plan plan{.input = options.input, .output = options.output, .picture = input.is_picture()};
   plan.record = options.record;
+  plan.strict = options.strict;
   plan.threads = options.threads > 0
                      ? options.threads
                      : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));

@@ -71,6 +71,11 @@ struct Plan {
   std::filesystem::path alert_file;  // that is written then
   bool alerts_only = false;          // and nothing else: the output's name ends in .json
   std::vector<std::string> losses;
+  // Of these: what a small output tells of packets beside the video, until the whole one is read.
+  std::vector<std::string> moved_streams;
+  bool frames_have_times = true;  // in the output
+  double shift = 0;               // of all frames there, in seconds
+  bool strict = false;            // a loss is a failure
   std::vector<Choice> choices;
   std::map<std::string_view, std::string> gains;  // of steps, as measured on samples
   std::filesystem::path previews;                 // folder of split pictures; empty: none

@@ -1,7 +1,6 @@
 #include "job/sample_output.h"
 
 #include <algorithm>
-#include <map>
 
 #include "av/decode_order.h"
 #include "av/memory_file.h"
@@ -9,8 +8,8 @@
 namespace fettle::enhance {
 namespace {
 
-constexpr int kMostSamplePackets = 400, kPacketsOfStream = 3;
 constexpr size_t kSampleFrames = 4;
+constexpr int64_t kMostBytes = int64_t{32} << 20, kMostBytesRead = int64_t{512} << 20;
 
 PacketPtr CopyOf(const AVPacket& packet) {
   PacketPtr copy(av_packet_clone(&packet));
@@ -18,25 +17,24 @@ PacketPtr CopyOf(const AVPacket& packet) {
   return copy;
 }
 
-/// The input's first packets: those of the video give times, as its frames are decoded, of the
-/// others some are kept.
-std::vector<int64_t> FirstPackets(const Plan& plan, std::vector<PacketPtr>& others) {
+/// Those of the video give times, as its frames are decoded, the others are kept.
+std::vector<int64_t> ReadPackets(const Plan& plan, std::vector<PacketPtr>& others) {
   Input input(plan.input);
   Decoder decoder(input, 1);
   std::vector<int64_t> times;
-  std::map<int, int> kept;
   const auto take = [&](const FramePtr& frame) {
     if (times.size() < kSampleFrames) times.push_back(frame->pts);
   };
+  int64_t kept = 0, read = 0;
   bool ended = false;
-  for (int i = 0; i < kMostSamplePackets && !ended; ++i) {
+  while (!ended && kept < kMostBytes && read < kMostBytesRead) {
     PacketPtr packet = input.Read();
     ended = packet == nullptr;
+    read += ended ? 0 : packet->size;
     if (ended || packet->stream_index == input.video_index()) {
       if (times.size() < kSampleFrames) decoder.Decode(packet.get(), take);
-    } else if (kept[packet->stream_index] < kPacketsOfStream) {
-      const bool hidden = (packet->flags & AV_PKT_FLAG_DISCARD) != 0;
-      kept[packet->stream_index] += hidden ? 0 : 1;
+    } else {
+      kept += packet->size;
       others.push_back(std::move(packet));
     }
   }
@@ -79,35 +77,39 @@ bool IsCover(const AVStream& stream) {
 
 SamplePackets SampleFor(const Plan& plan) {
   SamplePackets sample;
-  std::vector<int64_t> times = FirstPackets(plan, sample.others);
+  std::vector<int64_t> times = ReadPackets(plan, sample.others);
   if (times.empty()) times = {0};
   EncodeAt(times, plan.encoder, sample);
   return sample;
 }
 
 void ReadBack(const Input& input, const Plan& plan, const SamplePackets& sample,
-              const std::function<void(AVFormatContext&, const OutputWriter&)>& look) {
+              const std::function<void(AVFormatContext&, const Written&)>& look) {
   MemoryFile file;
   OutputWriter output(plan, input, *sample.parameters, sample.delay,
                       file.Output(ContainerOf(plan.output), plan.output.filename()));
-  for (const PacketPtr& packet : sample.video)
-    output.Write(CopyOf(*packet), input.video_index(), plan.encoder.time_base);
-  for (const PacketPtr& packet : sample.others)
-    if (output.Carries(packet->stream_index))
-      output.Write(CopyOf(*packet), packet->stream_index,
-                   input.format().streams[packet->stream_index]->time_base);
+  size_t frames = 0, others = 0;
+  const auto next_frame = [&] {
+    return frames < sample.video.size() ? CopyOf(*sample.video[frames++]) : nullptr;
+  };
+  const auto next_other = [&] {
+    while (others < sample.others.size() && !output.Carries(sample.others[others]->stream_index))
+      ++others;
+    return others < sample.others.size() ? CopyOf(*sample.others[others++]) : nullptr;
+  };
+  WriteInterleaved(input, plan, next_frame, next_other, output);
   output.Finish();
   const InputPtr back = file.Input();
-  look(*back, output);
+  look(*back, output.written());
 }
 
-std::vector<int> FoundAgain(const Input& input, const OutputWriter& output,
+std::vector<int> FoundAgain(const Input& input, const Written& written,
                             const AVFormatContext& back) {
   std::vector<int> found;
   std::vector<bool> taken(back.nb_streams);
-  for (size_t i = 0; i < output.places().size(); ++i) {
+  for (size_t i = 0; i < written.places.size(); ++i) {
     found.push_back(-1);
-    if (output.places()[i] < 0) continue;
+    if (written.places[i] < 0) continue;
     const AVStream& from = *input.format().streams[i];
     for (unsigned j = 0; j < back.nb_streams && found.back() < 0; ++j) {
       const AVStream& to = *back.streams[j];

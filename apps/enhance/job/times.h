@@ -1,11 +1,10 @@
-// What becomes of times: those of the result's frames, how a container counts them, and what it
-// makes of them by a small output that was read again.
+// What becomes of times of frames: those of the result, and how a container counts them.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "job/sample_output.h"
+#include "job/plan.h"
 
 namespace fettle::enhance {
 
@@ -24,17 +23,5 @@ std::string RoundingLoss(const Plan& plan, AVRational clock);
 
 /// "0.33 ms", "1.5 s".
 std::string DurationText(double seconds);
-
-struct TimesFound {
-  std::vector<std::string> sentences;  // of what changes beyond the container's ticks
-  bool of_frames = true;               // the container has such
-};
-
-/// Reads all of `back`, which is at its begin. `found`: its stream of each stream of the input, as
-/// FoundAgain gives it. Frames have the times that a player finds, so that it does not matter which
-/// packets tell them.
-TimesFound FindTimes(const Input& input, const Plan& plan, const SamplePackets& sample,
-                     const std::vector<int>& found, const OutputWriter& output,
-                     AVFormatContext& back);
 
 }  // namespace fettle::enhance

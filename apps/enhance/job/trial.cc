@@ -6,7 +6,8 @@
 #include <map>
 
 #include "av/carrying.h"
-#include "job/tag_losses.h"
+#include "av/tag_losses.h"
+#include "job/found_times.h"
 #include "job/times.h"
 
 namespace fettle::enhance {
@@ -34,10 +35,10 @@ bool CanBeDecoded(const AVStream& before, const AVStream& after) {
 
 Findings Inspect(const Input& input, const Plan& plan, const SamplePackets& sample) {
   Findings findings;
-  const auto look = [&](AVFormatContext& back, const OutputWriter& output) {
-    const std::vector<int> found = FoundAgain(input, output, back);
+  const auto look = [&](AVFormatContext& back, const Written& written) {
+    const std::vector<int> found = FoundAgain(input, written, back);
     for (size_t i = 0; i < found.size(); ++i) {
-      if (!output.Carries(static_cast<int>(i))) continue;
+      if (written.places[i] < 0) continue;
       const bool video = static_cast<int>(i) == input.video_index();
       const AVCodecID wanted =
           video ? sample.parameters->codec_id : input.format().streams[i]->codecpar->codec_id;
@@ -105,24 +106,24 @@ void NoteTimecode(const Input& input, const AVFormatContext& back, Plan& plan) {
 
 struct TrialLoss {
   TagLoss tags;
-  std::vector<std::string> times;
+  TimesFound times;
 };
 
 TrialLoss LossOf(const Input& input, const SamplePackets& sample, Plan& plan) {
   TrialLoss loss;
   AVRational clock = {};
-  const auto look = [&](AVFormatContext& back, const OutputWriter& output) {
-    const std::vector<int> found = FoundAgain(input, output, back);
+  const auto look = [&](AVFormatContext& back, const Written& written) {
+    const std::vector<int> found = FoundAgain(input, written, back);
     loss.tags = TagLossOf(input, found, plan.encoder, back);
     NoteTimecode(input, back, plan);
-    const TimesFound times = FindTimes(input, plan, sample, found, output, back);
-    loss.times = times.sentences;
-    if (times.of_frames) clock = output.ClockOf(input.video_index());
+    const auto video = static_cast<size_t>(input.video_index());
+    loss.times = FindTimes(input, plan, written, found, ReadAndDecode(back, found[video]));
+    if (loss.times.frames_have_times) clock = written.clocks[video];
   };
   ReadBack(input, plan, sample, look);
   if (clock.num == 0) return loss;
   const std::string rounding = RoundingLoss(plan, clock);
-  if (!rounding.empty()) loss.times.push_back(rounding);
+  if (!rounding.empty()) loss.times.of_frames.push_back(rounding);
   return loss;
 }
 
@@ -150,7 +151,10 @@ std::vector<std::string> TrialLosses(const Input& input, const SamplePackets& sa
       plan.muxer_options.clear();
   }
   std::vector<std::string> losses = std::move(usual.tags.sentences);
-  losses.insert(losses.end(), usual.times.begin(), usual.times.end());
+  losses.insert(losses.end(), usual.times.of_frames.begin(), usual.times.of_frames.end());
+  plan.moved_streams = std::move(usual.times.of_streams);
+  plan.frames_have_times = usual.times.frames_have_times;
+  plan.shift = usual.times.shift;
   return losses;
 }
 

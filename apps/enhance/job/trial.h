@@ -10,7 +10,7 @@
 
 namespace fettle::enhance {
 
-/// A few frames and the first packets of the other streams, written as the output will be and read
+/// A few frames and the packets of the other streams, written as the output will be and read
 /// again. Streams that the container does not hold beside the others, or that are not found again,
 /// are left out of the plan's `streams`, with the reason. Throws Failure (kExitUnsupported) where
 /// the video is not found again.
@@ -18,7 +18,8 @@ SamplePackets TryOutput(const Input& input, Plan& plan);
 
 /// What such an output tells less than the input: a sentence for tags, for the colours'
 /// description, for what else its streams do not have, and for times that are others. Streams that
-/// the container makes anew by itself are noted in the plan's `streams`. Chooses the plan's options
+/// the container makes anew by itself are noted in the plan's `streams`, what becomes of the others
+/// beside the video in its `moved_streams`. Chooses the plan's options
 /// of the muxer, so that the fewest tags are lost.
 std::vector<std::string> TrialLosses(const Input& input, const SamplePackets& sample, Plan& plan);
 

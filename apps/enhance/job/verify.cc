@@ -5,6 +5,9 @@
 #include <functional>
 #include <optional>
 
+#include "job/found_times.h"
+#include "job/sample_output.h"
+
 namespace fettle::enhance {
 namespace {
 
@@ -19,15 +22,21 @@ void ForVideoPackets(Input& input, const std::function<void(const AVPacket&, int
     if (packet->stream_index == input.video_index() && packet->size > 0) take(*packet, number++);
 }
 
-KeyPackets FindKeys(const std::filesystem::path& file, int64_t frames) {
-  Input input(file);
+/// Reads all of the file.
+KeyPackets FindKeys(Input& input, int64_t frames, ReadAgain& read) {
   KeyPackets keys;
-  ForVideoPackets(input, [&](const AVPacket& packet, int64_t number) {
-    keys.packets = number + 1;
-    if (!(packet.flags & AV_PKT_FLAG_KEY)) return;
+  while (const PacketPtr packet = input.Read()) {
+    const AVRational base = input.format().streams[packet->stream_index]->time_base;
+    read.packets.Add(*packet, packet->stream_index, base);
+    if (packet->stream_index != input.video_index() || packet->size <= 0) continue;
+    read.frames.push_back(packet->pts == AV_NOPTS_VALUE
+                              ? PacketSeen::kNoTime
+                              : static_cast<double>(packet->pts) * av_q2d(base));
+    const int64_t number = keys.packets++;
+    if (!(packet->flags & AV_PKT_FLAG_KEY)) continue;
     keys.last = number;
     if (number <= frames / 2) keys.middle = number;
-  });
+  }
   return keys;
 }
 
@@ -57,16 +66,19 @@ std::string WhyNotTheRest(const Plan& plan, const std::filesystem::path& file,
   return right ? "" : "its frames have another size";
 }
 
-std::string WhyNot(const Plan& plan, const std::filesystem::path& file, int64_t frames) {
+/// "" where it is right; `read` gets its packets.
+std::string WhyNot(const Plan& plan, const std::filesystem::path& file, int64_t frames,
+                   ReadAgain& read) {
   try {
     Input input(file);
-    if (avcodec_find_decoder(input.video().codecpar->codec_id) != nullptr &&
+    const bool decodes = avcodec_find_decoder(input.video().codecpar->codec_id) != nullptr;
+    if (decodes &&
         !DecodesFrame(input.format(), input.video(), plan.encoder.width, plan.encoder.height))
       return "its first frame cannot be decoded";
-    const KeyPackets keys = FindKeys(file, frames);
+    Input whole(file);
+    const KeyPackets keys = FindKeys(whole, frames, read);
     if (keys.packets != frames) return fmt::format("it has {} frames of {}", keys.packets, frames);
-    if (avcodec_find_decoder(input.video().codecpar->codec_id) == nullptr) return "";
-    return WhyNotTheRest(plan, file, keys);
+    return decodes ? WhyNotTheRest(plan, file, keys) : "";
   } catch (const Failure& failure) {
     return failure.what();
   }
@@ -74,12 +86,22 @@ std::string WhyNot(const Plan& plan, const std::filesystem::path& file, int64_t 
 
 }  // namespace
 
-void VerifyOutput(const Plan& plan, const std::filesystem::path& file, int64_t frames) {
-  const std::string reason = WhyNot(plan, file, frames);
+Verified VerifyOutput(const Plan& plan, const std::filesystem::path& file,
+                      const Assembled& assembled) {
+  ReadAgain read;
+  const std::string reason = WhyNot(plan, file, assembled.frames, read);
   if (!reason.empty())
     throw Failure(kExitFailed, FETTLE_INTERNAL,
                   fmt::format("{}: what was written is not right: {}; the job's folder is kept",
                               plan.output.string(), reason));
+  const Input input(plan.input), output(file);
+  const std::vector<int> found = FoundAgain(input, assembled.written, output.format());
+  Verified verified;
+  if (plan.frames_have_times)
+    verified.of_streams =
+        FindChangesOfStreams(input, plan, assembled.written, found, read, plan.shift);
+  verified.of_frames = FindMovedFrames(input, plan, assembled.written, read);
+  return verified;
 }
 
 }  // namespace fettle::enhance

@@ -2,14 +2,23 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
-#include "job/plan.h"
+#include "job/assemble.h"
 
 namespace fettle::enhance {
 
-/// Opens a file that the plan's output is to become, counts the packets of its video and decodes
-/// its first frame, one of its middle and its last one. Throws Failure (kExitFailed) where one of
-/// them is not what was written.
-void VerifyOutput(const Plan& plan, const std::filesystem::path& file, int64_t frames);
+/// What was not kept, as the whole output shows.
+struct Verified {
+  std::vector<std::string> of_streams;  // instead of the plan's `moved_streams`
+  std::string of_frames;                // beyond what the plan says; empty: nothing
+};
+
+/// Opens a file that the plan's output is to become, counts the packets of its video, decodes its
+/// first frame, one of its middle and its last one, and compares all packets with those that were
+/// written. Throws Failure (kExitFailed) where frames are not what was written.
+Verified VerifyOutput(const Plan& plan, const std::filesystem::path& file,
+                      const Assembled& assembled);
 
 }  // namespace fettle::enhance

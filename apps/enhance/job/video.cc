@@ -1,11 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <thread>
 
 #include "basics/files.h"
 #include "job/alerts.h"
-#include "job/assemble.h"
 #include "job/folder_record.h"
 #include "job/job.h"
 #include "job/verify.h"
@@ -103,17 +104,36 @@ void AddCounts(const Plan& plan, const Counters& counters, JobResult& result) {
         fmt::format("from frame {} on by {}: {}", change.frame, change.network, change.reason));
 }
 
+/// Those of the plan with what the whole output shows. Throws Failure where one is new and none is
+/// wanted.
+std::vector<std::string> LossesAfter(const Plan& plan, const Verified& verified) {
+  std::vector<std::string> losses;
+  const auto is_measured = [&](const std::string& loss) {
+    return std::ranges::find(plan.moved_streams, loss) != plan.moved_streams.end();
+  };
+  std::ranges::remove_copy_if(plan.losses, std::back_inserter(losses), is_measured);
+  losses.insert(losses.end(), verified.of_streams.begin(), verified.of_streams.end());
+  if (!verified.of_frames.empty()) losses.push_back(verified.of_frames);
+  if (plan.strict && !losses.empty())
+    throw Failure(kExitUnsupported,
+                  fmt::format("{}: {} (--strict); the same command without it ends with what is "
+                              "done",
+                              plan.output.string(), losses.back()));
+  return losses;
+}
+
 /// The output in its place, of all segments; the folder goes.
 void Finish(const Plan& plan, JobFolder& folder, std::stop_token stop, JobResult& result) {
   const auto file = folder.path("output" + plan.output.extension().string());
-  result.frames_out = Assemble(plan, folder, file, stop);
+  const Assembled assembled = Assemble(plan, folder, file, stop);
+  result.frames_out = assembled.frames;
   if (stop.stop_requested()) FailStopped(folder.frames());
   const int64_t wanted = MakesBetween(plan.chain) ? 2 * result.frames_in - 1 : result.frames_in;
   if (result.frames_out != wanted)
     throw Failure(kExitFailed, FETTLE_INTERNAL,
                   fmt::format("{} frames became {}; the job's folder is kept", result.frames_in,
                               result.frames_out));
-  VerifyOutput(plan, file, result.frames_out);
+  result.losses = LossesAfter(plan, VerifyOutput(plan, file, assembled));
   WriteAlerts(plan, folder, result);
   if (plan.record) plan.record->Note(plan.input, plan.output, file, result.damaged);
   MoveInPlace(file, plan.output);

@@ -1,4 +1,4 @@
-#include "job/tag_losses.h"
+#include "av/tag_losses.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
