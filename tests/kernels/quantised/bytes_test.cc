@@ -105,6 +105,17 @@ TEST(QuantisedBytes, PairsOfPixelsAndFewChannels) {
   }
 }
 
+TEST(QuantisedBytes, PairsOfOnePixelForMany) {
+  for (const int channels : {16, 24, 130, 512, 513}) {
+    const std::string full = fmt::format("2x{}x9x11", channels);
+    for (const std::string_view one : {"2x{}x1x1", "1x{}x1x1", "1x{}x9x1"}) {
+      const std::string gate = fmt::format(fmt::runtime(one), channels);
+      CheckOnEveryTarget(kCpuQuantisedPair, Pair("Mul", gate, false, 0.05F, full));
+      CheckOnEveryTarget(kCpuQuantisedPair, Pair("Sub", full, true, 0.05F, gate));
+    }
+  }
+}
+
 TEST(QuantisedBytes, PairsAreTheGraphsOwnArithmetic) {
   for (const std::string_view op : {"Add", "Sub", "Mul"}) {
     for (const float scale : {0.05F, 0.0173F, 0.03125F}) {

@@ -11,7 +11,8 @@ constexpr int64_t kElementsPerTask = 16384;
 
 }  // namespace
 
-BroadcastLoop::BroadcastLoop(std::vector<int64_t> dims, std::vector<std::vector<int64_t>> strides)
+BroadcastLoop::BroadcastLoop(std::vector<int64_t> dims, std::vector<std::vector<int64_t>> strides,
+                             int64_t weight)
     : dims_(std::move(dims)), strides_(std::move(strides)) {
   for (int64_t extent : dims_) elements_ *= extent;
   if (dims_.empty()) {
@@ -22,7 +23,7 @@ BroadcastLoop::BroadcastLoop(std::vector<int64_t> dims, std::vector<std::vector<
   for (std::vector<int64_t>& operand : strides_) all.push_back(&operand);
   JoinDimensions(dims_, all, 0);
   columns_ = std::max<int64_t>(dims_.back(), 1);
-  per_task_ = kElementsPerTask;
+  per_task_ = std::max<int64_t>(1, kElementsPerTask / weight);
   tasks_ = (elements_ + per_task_ - 1) / per_task_;
 }
 

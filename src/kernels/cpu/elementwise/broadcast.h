@@ -16,7 +16,9 @@ inline constexpr size_t kMaxTypedOperands = 3;
 class BroadcastLoop {
  public:
   /// `dims`: the output's physical extents, outermost first; `strides`: of each operand along them.
-  BroadcastLoop(std::vector<int64_t> dims, std::vector<std::vector<int64_t>> strides);
+  /// Each element stands for `weight`: heavier ones make shorter tasks.
+  BroadcastLoop(std::vector<int64_t> dims, std::vector<std::vector<int64_t>> strides,
+                int64_t weight = 1);
 
   /// Makes tiles of the innermost dimensions, as many as hold `most` elements, but one at least is
   /// left: rows begin and end between two tiles, and stride(i) leads from one to the next.

@@ -2,6 +2,7 @@
 // QuantizeLinear, in any layout, one operand broadcast where it is: bytes in, bytes out.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <optional>
 
 #include "device/cpu/cpu_device.h"
@@ -104,21 +105,24 @@ Result<elementwise::BroadcastLoop> MakeLoop(const ir::Graph& group, const Facts&
   return loop;
 }
 
-/// Where one operand has one byte for each pixel of `channels` bytes of the other, which lies as
-/// the output does: a nest over pixels instead of rows as short as that.
+/// Where one operand lies as the output does, pixels of `channels` bytes, and the other has one
+/// byte for each pixel, or one pixel for many: a nest over pixels instead of rows as short as that.
 struct PixelLoop {
-  size_t repeated = 0;  // the operand
+  size_t repeated = 0;    // the operand
+  bool by_pixel = false;  // it has a pixel for a row of pixels
   int64_t channels = 0;
   elementwise::BroadcastLoop loop;  // of the repeated operand alone
 };
 
+/// Channels above which a row is worth a call, by what is repeated: a byte, or a pixel.
+int64_t MostChannels(bool by_pixel) { return by_pixel ? 512 : 16; }
+
 std::optional<PixelLoop> FindPixelLoop(const ir::Graph& group, const Facts& facts,
                                        const StateAssignment& states) {
-  constexpr int64_t kMostChannels = 16;  // more of them are rows worth a call
   const Shape& full = *group.value(group.outputs[0]).shape;
   const Layout& layout = states.outputs[0].layout;
   const std::vector<int64_t> extents = ToPhysical(full, layout).extent;
-  if (extents.size() < 2 || extents.back() < 2 || extents.back() > kMostChannels) return {};
+  if (extents.size() < 2 || extents.back() < 2) return {};
   for (size_t i = 0; i < 2; ++i) {
     const auto at = static_cast<size_t>(facts.inputs[i]);
     const auto other = static_cast<size_t>(facts.inputs[1 - i]);
@@ -126,10 +130,13 @@ std::optional<PixelLoop> FindPixelLoop(const ir::Graph& group, const Facts& fact
         *group.value(group.inputs[other]).shape == full && states.inputs[other].layout == layout;
     auto along = BroadcastStrides(full, layout, *group.value(group.inputs[at]).shape,
                                   states.inputs[at].layout);
-    if (!beside || !along.ok() || along->back() != 0) continue;
+    if (!beside || !along.ok()) continue;
+    const int64_t last = along->back();
+    if (last > 1 || extents.back() > MostChannels(last == 1)) continue;
     std::vector<int64_t> strides(along->begin(), along->end() - 1);
-    elementwise::BroadcastLoop loop({extents.begin(), extents.end() - 1}, {std::move(strides)});
-    if (loop.stride(0) == 1) return PixelLoop{i, extents.back(), std::move(loop)};
+    elementwise::BroadcastLoop loop({extents.begin(), extents.end() - 1}, {std::move(strides)},
+                                    extents.back());
+    if (loop.stride(0) == 1 - last) return PixelLoop{i, last == 1, extents.back(), std::move(loop)};
   }
   return {};
 }
@@ -182,8 +189,13 @@ class Pair final : public PreparedKernel {
       PairRowArgs row = facts_.row;
       for (int64_t done = 0; done < count;) {
         const int64_t n = std::min(count - done, kBytes / channels);
-        for (int64_t c = 0; c < channels; ++c)
-          for (int64_t i = 0; i < n; ++i) bytes[i * channels + c] = one[offsets[0] + done + i];
+        if (!pixels_->by_pixel) {
+          for (int64_t c = 0; c < channels; ++c)
+            for (int64_t i = 0; i < n; ++i) bytes[i * channels + c] = one[offsets[0] + done + i];
+        } else if (done == 0) {
+          for (int64_t i = 0; i < n; ++i)
+            std::memcpy(bytes.data() + i * channels, one + offsets[0], channels);
+        }
         const uint8_t* beside = many + (at + done) * channels;
         row.a = pixels_->repeated == 0 ? bytes.data() : beside;
         row.b = pixels_->repeated == 0 ? beside : bytes.data();
