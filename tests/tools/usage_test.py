@@ -86,14 +86,14 @@ class Usage(unittest.TestCase):
         self.says(3, "expected 1x3x(height)x(width), got 1x4x8x8", "run", self.model, "--shape", "picture=1x4x8x8")
         self.says(3, "layout 'NHWX': no tensor of this model can have it; there are 'NHWC'", "plan", self.model, *SMALL,
                   "--solver", "single:NHWX")
-        self.says(2, "pictures are written as .png or .jpg", "run", self.model, *SMALL, "-o", "a.gif")
+        for name, text in (("a.gif", "pictures are written as .png or .jpg"), ("a.npz", "arrays are written as .npy, each in a")):
+            self.says(2, f"-o {name}: {text}", "run", self.model, *SMALL, "-o", name)
         self.says(2, "got 'a\\nb\\x1b'", "plan", self.model, "--sort", "a\nb\x1b")
         self.says(2, "run: there is no option '--preciison'; did you mean '--precision'?", "run", self.model,
                   "--preciison", "low")
         # The option is to blame, not what is missing or too much besides.
         for arguments in (("run", "--itres", "3"), ("run", "--itres", "3", self.model), ("run", self.model, "--itres=3")):
-            result = self.says(2, "there is no option '--itres'; did you mean '--iters'?", *arguments)
-            self.assertNotIn("MODEL", result.stderr)
+            self.assertNotIn("MODEL", self.says(2, "there is no option '--itres'; did you mean '--iters'?", *arguments).stderr)
         self.says(2, "MODEL", "run")
         # Values that look like options belong to the options before them.
         self.says(3, "--no-such.npy", "run", self.model, "-i", "--no-such.npy")

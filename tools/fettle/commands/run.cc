@@ -11,6 +11,7 @@
 #include "commands/command.h"
 #include "io/gzip.h"
 #include "io/outputs.h"
+#include "io/tensor_io.h"
 #include "jobs/interrupt.h"
 #include "jobs/plans.h"
 #include "options/checks.h"
@@ -217,9 +218,12 @@ std::vector<std::string> NamesIn(const std::vector<std::string>& arguments) {
 
 /// What no model could make right, or "".
 std::string WrongUsage(const RunOptions& options) {
-  for (const std::string& output : options.outputs)
+  for (const std::string& output : options.outputs) {
     if (IsForeignPictureName(output))
       return fmt::format("-o {}: pictures are written as .png or .jpg", output);
+    if (IsArchiveName(output))
+      return fmt::format("-o {}: arrays are written as .npy, each in a file of its own", output);
+  }
   return "";
 }
 

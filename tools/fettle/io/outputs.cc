@@ -63,7 +63,8 @@ Status TakeUnnamed(const ir::Graph& graph, const std::string& argument, OutputPl
                                         ir::NamesOfValues(graph, graph.outputs)));
   if (!is_folder && graph.outputs.size() == 1)
     return TakeFile(graph.value(graph.outputs[0]).name, argument, plan);
-  if (!is_folder && (argument == "-" || FileKindOf(argument) != FileKind::kRaw))
+  if (!is_folder &&
+      (argument == "-" || FileKindOf(argument) != FileKind::kRaw || FileExists(argument)))
     return InvalidArgument("-o {}: the model has {} outputs, give NAME=FILE or a folder", argument,
                            graph.outputs.size());
   if (!plan.directory.empty())

@@ -18,6 +18,8 @@ FileKind FileKindOf(const std::string& path) {
   return IsPictureName(path) || IsForeignPictureName(path) ? FileKind::kPicture : FileKind::kRaw;
 }
 
+bool IsArchiveName(const std::string& path) { return path.ends_with(".npz"); }
+
 bool FileExists(const std::string& path) {
   struct stat info;
   return stat(path.c_str(), &info) == 0;
@@ -42,6 +44,8 @@ Result<Tensor> ReadTensor(const std::string& path) {
 
 Result<Tensor> ReadRaw(const std::string& path, DType dtype, const Shape& shape) {
   ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
+  if (IsArchiveName(path))
+    return InvalidArgument("{}: an archive of arrays; give each array as a .npy file", path);
   if (!shape.IsConcrete())
     return InvalidArgument("{}: raw bytes need a known shape, give --shape", path);
   ASSIGN_OR_RETURN(Tensor tensor, Tensor::Create(dtype, shape));

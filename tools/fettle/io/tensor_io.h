@@ -10,6 +10,8 @@ namespace fettle::tools {
 
 enum class FileKind { kNpy, kPb, kPicture, kRaw };
 FileKind FileKindOf(const std::string& path);
+/// Whether a name is that of an archive of arrays, which is neither read nor written.
+bool IsArchiveName(const std::string& path);
 bool FileExists(const std::string& path);
 bool IsDirectory(const std::string& path);
 /// Whether a file of that name can be begun, of which nothing is left: what is asked before long
