@@ -16,6 +16,16 @@ bool Bindings::on_device() const {
          std::any_of(outputs.begin(), outputs.end(), is_there);
 }
 
+bool Bindings::has_all_outputs() const {
+  return !outputs.empty() && std::ranges::find(outputs, nullptr) == outputs.end();
+}
+
+std::map<std::string, Tensor> HostTensorsOf(const BufferMap& buffers) {
+  std::map<std::string, Tensor> tensors;
+  for (const auto& [name, buffer] : buffers) tensors.emplace(name, buffer->host());
+  return tensors;
+}
+
 Result<Bindings> BindingsOf(const ir::Graph& graph, const BufferMap& inputs,
                             const BufferMap& outputs) {
   Bindings bindings;
@@ -39,8 +49,32 @@ Result<Bindings> BindingsOf(const ir::Graph& graph, const BufferMap& inputs,
   return bindings;
 }
 
-RunHolds::~RunHolds() {
+bool LastTensors::AreOf(const BufferMap& inputs, const BufferMap& outputs) const {
+  if (inputs.size() != input_count_ || inputs.size() + outputs.size() != ids_.size()) return false;
+  auto at = ids_.begin();
+  for (const BufferMap* map : {&inputs, &outputs}) {
+    for (const auto& [name, buffer] : *map) {
+      if (at->second != buffer->id() || at->first != name) return false;
+      ++at;
+    }
+  }
+  return true;
+}
+
+void LastTensors::Set(const ir::Graph& graph, const BufferMap& inputs, const BufferMap& outputs,
+                      Bindings bindings) {
+  ids_.clear();
+  for (const BufferMap* map : {&inputs, &outputs})
+    for (const auto& [name, buffer] : *map) ids_.emplace_back(name, buffer->id());
+  input_count_ = inputs.size();
+  bindings_ = std::move(bindings);
+  inputs_.clear();
+  for (ir::ValueId id : graph.inputs) inputs_.push_back(inputs.at(graph.value(id).name).get());
+}
+
+void RunHolds::Release() {
   for (const auto& [buffer, writes] : held_) buffer->Release(writes);
+  held_.clear();
 }
 
 Status RunHolds::Take(const BufferMap& inputs, const BufferMap& outputs) {

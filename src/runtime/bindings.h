@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,24 +17,50 @@ namespace fettle::runtime {
 struct Bindings {
   std::vector<const TensorBuffer*> inputs, outputs;
   bool on_device() const;
+  bool has_all_outputs() const;
 };
 
 using BufferMap = std::map<std::string, std::shared_ptr<TensorBuffer>>;
+
+/// The tensors by name; those on a device without bytes.
+std::map<std::string, Tensor> HostTensorsOf(const BufferMap& buffers);
 
 /// What a run of `graph` is given in memory of devices, by the names of its inputs and outputs;
 /// refers to the buffers. kNotFound where `outputs` names none of the graph's.
 Result<Bindings> BindingsOf(const ir::Graph& graph, const BufferMap& inputs,
                             const BufferMap& outputs);
 
+/// The tensors that a session was given last. Runs that are given the same look up no names and
+/// allocate nothing; tensors are known by their ids, and not kept. Belongs to one thread at a time.
+class LastTensors {
+ public:
+  bool AreOf(const BufferMap& inputs, const BufferMap& outputs) const;
+  /// After BindingsOf, whose result this keeps, and once all of the graph's inputs are known to be
+  /// among `inputs`.
+  void Set(const ir::Graph& graph, const BufferMap& inputs, const BufferMap& outputs,
+           Bindings bindings);
+  /// Good as long as the tensors of the call that AreOf said yes to, or that Set was given.
+  const Bindings& bindings() const { return bindings_; }
+  /// In the graph's order.
+  std::span<const TensorBuffer* const> inputs() const { return inputs_; }
+
+ private:
+  std::vector<std::pair<std::string, uint64_t>> ids_;  // inputs by name, then outputs
+  size_t input_count_ = 0;
+  Bindings bindings_;
+  std::vector<const TensorBuffer*> inputs_;
+};
+
 /// Keeps maps and other runs away from the tensors of one run.
 class RunHolds {
  public:
   RunHolds() = default;
-  ~RunHolds();
+  ~RunHolds() { Release(); }
   RunHolds(const RunHolds&) = delete;
   RunHolds& operator=(const RunHolds&) = delete;
   /// kBusy, naming the input or output, where one is mapped or in use.
   Status Take(const BufferMap& inputs, const BufferMap& outputs);
+  void Release();
 
  private:
   Status TakeAll(const BufferMap& buffers, std::string_view what, bool writes);

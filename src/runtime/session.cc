@@ -61,32 +61,21 @@ class Session::Impl {
     for (const auto& [name, buffer] : inputs) shapes.emplace(name, buffer->shape());
     RETURN_IF_ERROR(Prepare(shapes));
     ASSIGN_OR_RETURN(const Bindings bindings, BindingsOf(*graph_, inputs, outputs));
-    return CanBind(TensorsOf(inputs), bindings).status();
+    ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, inputs_.InOrder(HostTensorsOf(inputs)));
+    return CanBind(ordered, bindings).status();
   }
 
   Status RunOn(const BufferMap& inputs, const BufferMap& outputs, TensorMap* results) {
     context_.outputs_are_bound = !outputs.empty();
-    RunHolds holds;
-    RETURN_IF_ERROR(holds.Take(inputs, outputs));
-    ASSIGN_OR_RETURN(const Bindings bindings, BindingsOf(*graph_, inputs, outputs));
-    const TensorMap tensors = TensorsOf(inputs);
-    // What a first run is judged by are tensors of the host.
-    ASSIGN_OR_RETURN(const bool in_place, CanBind(tensors, bindings));
-    if (in_place) {
-      const Status status = RunPlans(tensors, bindings, results);
-      if (status.ok()) {
-        for (const auto& output : outputs) results->erase(output.first);
-        return OkStatus();
-      }
-      ASSIGN_OR_RETURN(const bool still, CanBind(tensors, bindings));
-      if (still) return status;  // else the CPU computes from now on
-    }
-    return RunThroughMaps(inputs, outputs, results);
+    const Status status = RunHeld(inputs, outputs, results);
+    ordered_.clear();
+    holds_.Release();
+    return status;
   }
 
   Status Run(const TensorMap& inputs, TensorMap* outputs) {
     context_.outputs_are_bound = false;
-    RETURN_IF_ERROR(RunPlans(inputs, {}, outputs));
+    RETURN_IF_ERROR(RunPlans(inputs, outputs));
     if (!std::exchange(judges_next_run_, false) || !RoundedUnmeasured()) return OkStatus();
     const planner::AccuracyLimits limits = LimitsFor(model_->graph(), context_.limits.precision);
     ASSIGN_OR_RETURN(const TensorMap want, RunExactly(inputs));
@@ -97,7 +86,7 @@ class Session::Impl {
         model_->name(), accuracy.reason);
     context_.limits.precision = planner::Precision::kHigh;
     runner_ = std::make_unique<GraphRunner>(graph_, context_);
-    RETURN_IF_ERROR(RunPlans(inputs, {}, outputs));
+    RETURN_IF_ERROR(RunPlans(inputs, outputs));
     accuracy = CompareOutputs(*outputs, want, limits);
     return accuracy.ok ? OkStatus() : LeaveWrongDevices(accuracy.reason, inputs, outputs);
   }
@@ -122,16 +111,42 @@ class Session::Impl {
   const std::shared_ptr<MemoryBudget>& budget() const { return budget_; }
 
  private:
-  /// Those on a device without bytes.
-  static TensorMap TensorsOf(const BufferMap& buffers) {
-    TensorMap tensors;
-    for (const auto& [name, buffer] : buffers) tensors.emplace(name, buffer->host());
-    return tensors;
+  /// RunOn, of tensors that are held from then on.
+  Status RunHeld(const BufferMap& inputs, const BufferMap& outputs, TensorMap* results) {
+    RETURN_IF_ERROR(holds_.Take(inputs, outputs));
+    RETURN_IF_ERROR(Order(inputs, outputs));
+    const Bindings& bindings = last_.bindings();
+    const std::span<const Tensor> ordered = bindings.has_all_outputs() ? views_ : ordered_;
+    // What a first run is judged by are tensors of the host.
+    ASSIGN_OR_RETURN(const bool in_place, CanBind(ordered, bindings));
+    if (in_place) {
+      const Status status = RunPlans(ordered, bindings, results);
+      if (status.ok()) return OkStatus();
+      ASSIGN_OR_RETURN(const bool still, CanBind(ordered, bindings));
+      if (still) return status;  // else the CPU computes from now on
+    }
+    return RunThroughMaps(inputs, outputs, results);
   }
 
-  /// Whether a run of `inputs` may work on `bindings` in place.
-  Result<bool> CanBind(const TensorMap& inputs, const Bindings& bindings) {
-    ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, inputs_.InOrder(inputs));
+  /// Sets last_, and the inputs in order.
+  Status Order(const BufferMap& inputs, const BufferMap& outputs) {
+    if (!last_.AreOf(inputs, outputs)) {
+      ASSIGN_OR_RETURN(Bindings bindings, BindingsOf(*graph_, inputs, outputs));
+      RETURN_IF_ERROR(inputs_.InOrder(HostTensorsOf(inputs)).status());
+      last_.Set(*graph_, inputs, outputs, std::move(bindings));
+      views_.clear();
+      for (const TensorBuffer* buffer : last_.inputs()) {
+        const Tensor& host = buffer->host();
+        views_.push_back(Tensor::Borrow(host.dtype(), host.shape(), host.data()));
+      }
+    }
+    if (last_.bindings().has_all_outputs()) return OkStatus();
+    for (const TensorBuffer* buffer : last_.inputs()) ordered_.push_back(buffer->host());
+    return OkStatus();
+  }
+
+  /// Whether a run of `ordered` may work on `bindings` in place.
+  Result<bool> CanBind(std::span<const Tensor> ordered, const Bindings& bindings) {
     const bool usable =
         std::all_of(bindings.outputs.begin(), bindings.outputs.end(), [](const auto* buffer) {
           return buffer == nullptr || buffer->device() != nullptr || buffer->recyclable();
@@ -156,13 +171,18 @@ class Session::Impl {
     return OkStatus();
   }
 
-  Status RunPlans(const TensorMap& inputs, const Bindings& bindings, TensorMap* outputs) {
+  Status RunPlans(const TensorMap& inputs, TensorMap* outputs) {
+    ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, inputs_.InOrder(inputs));
+    return RunPlans(ordered, {}, outputs);
+  }
+
+  /// `outputs`: those that are not bound.
+  Status RunPlans(std::span<const Tensor> ordered, const Bindings& bindings, TensorMap* outputs) {
     outputs->clear();
     profile_.clear();
     context_.times.clear();
     context_.cancelled = false;
     const int64_t begin = NowNs(), waited = WaitedNs();
-    ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, inputs_.InOrder(inputs));
     context_.stream.set_threads(cpu_alone_ ? lanes_.Begin(ordered) : context_.limits.threads);
     Result<std::vector<Tensor>> results = runner_->Run(ordered, bindings);
     own_ns_ = NowNs() - begin - (WaitedNs() - waited);
@@ -170,6 +190,7 @@ class Session::Impl {
     if (cpu_alone_) lanes_.End(NowNs() - begin, StepsRun(context_.times));
     if (!accelerators_.empty()) cpu_alone_ = RanOnCpuAlone();
     for (size_t i = 0; i < results->size(); ++i) {
+      if (i < bindings.outputs.size() && bindings.outputs[i] != nullptr) continue;
       outputs->emplace(graph_->value(graph_->outputs[i]).name, std::move((*results)[i]));
     }
     return OkStatus();
@@ -201,7 +222,7 @@ class Session::Impl {
         model_->name(), names, reason);
     context_.devices = DeviceSet(cpu_);
     runner_ = std::make_unique<GraphRunner>(graph_, context_);
-    return RunPlans(inputs, {}, outputs);
+    return RunPlans(inputs, outputs);
   }
 
   /// What the CPU computes in f32.
@@ -231,6 +252,10 @@ class Session::Impl {
   std::shared_ptr<planner::PlanSource> plans_;
   Context context_;
   std::unique_ptr<GraphRunner> runner_;
+  LastTensors last_;
+  std::vector<Tensor> ordered_;  // the inputs of a RunOn in progress, whose outputs may share bytes
+  std::vector<Tensor> views_;    // the inputs of last_, where no output is the session's: not kept
+  RunHolds holds_;               // its tensors
   RunLanes lanes_;
   bool cpu_alone_;  // as far as runs have shown
   std::vector<std::string> extra_outputs_;

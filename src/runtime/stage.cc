@@ -86,12 +86,21 @@ Result<Tensor> NewOutput(DType dtype, const Shape& shape, const DeviceSet& devic
 
 }  // namespace
 
-Result<std::vector<Tensor>> Stage::ProgramOutputs(const Bindings& bindings) {
-  const std::vector<const TensorBuffer*> bound = BoundOutputs(bindings);
-  std::vector<Tensor> outputs;
+Status Stage::SetOperands(std::span<const Tensor> inputs, const Bindings& bindings) {
+  auto& [bound, outputs, in, out] = operands_;
+  BoundOutputs(bindings, bound);
+  outputs.clear();
+  in.clear();
+  out.clear();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TensorBuffer* const buffer = bindings.inputs.empty() ? nullptr : bindings.inputs[i];
+    in.push_back(buffer == nullptr ? inputs[i].data() : buffer->base());
+  }
   for (size_t i = 0; i < program_outputs_.size(); ++i) {
+    // Nobody asks for the tensors where all outputs are the caller's.
     if (bound[i] != nullptr) {
-      outputs.push_back(bound[i]->host());
+      if (!bindings.has_all_outputs()) outputs.push_back(bound[i]->host());
+      out.push_back(bound[i]->base());
       continue;
     }
     auto& [last, other] = program_outputs_[i];
@@ -102,27 +111,20 @@ Result<std::vector<Tensor>> Stage::ProgramOutputs(const Bindings& bindings) {
     }
     marks::Fresh(last.data(), StorageBytes(last.dtype(), last.elements()));
     outputs.push_back(last);
+    out.push_back(last.data());
   }
-  return outputs;
+  return OkStatus();
 }
 
-Result<std::vector<Tensor>> Stage::RunProgram(std::span<const Tensor> inputs, Context& context,
-                                              const Bindings& bindings) {
-  ASSIGN_OR_RETURN(std::vector<Tensor> outputs, ProgramOutputs(bindings));
-  const std::vector<const TensorBuffer*> bound = BoundOutputs(bindings);
-  std::vector<const std::byte*> in;
-  std::vector<std::byte*> out;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const TensorBuffer* const buffer = bindings.inputs.empty() ? nullptr : bindings.inputs[i];
-    in.push_back(buffer == nullptr ? inputs[i].data() : buffer->base());
-  }
-  for (size_t i = 0; i < outputs.size(); ++i)
-    out.push_back(bound[i] == nullptr ? outputs[i].data() : bound[i]->base());
+Status Stage::RunProgram(std::span<const Tensor> inputs, Context& context,
+                         const Bindings& bindings) {
+  RETURN_IF_ERROR(SetOperands(inputs, bindings));
+  const std::vector<const std::byte*>& in = operands_.in;
   const size_t steps_before = context.times.size();
   const auto run = [&](const exec::Program& program, bool waits) -> Status {
     RETURN_IF_ERROR(context.memory.Reserve(program.memory_plan(), devices_));
     return program.Run({.inputs = in,
-                        .outputs = out,
+                        .outputs = operands_.out,
                         .memory = context.memory,
                         .stream = context.stream,
                         .accelerators = context.accelerators,
@@ -142,8 +144,7 @@ Result<std::vector<Tensor>> Stage::RunProgram(std::span<const Tensor> inputs, Co
     if (on_device) return status;
     status = run(*program_, /*waits=*/false);
   }
-  RETURN_IF_ERROR(status);
-  return outputs;
+  return status;
 }
 
 Result<Tensor> Stage::Fetch(const Source& source, const Results& results) const {
@@ -158,12 +159,21 @@ Result<Tensor> Stage::Fetch(const Source& source, const Results& results) const 
 
 Result<std::vector<Tensor>> Stage::Run(std::span<const Tensor> inputs, Context& context,
                                        const Bindings& bindings) {
+  Result<std::vector<Tensor>> results = RunParts(inputs, context, bindings);
+  operands_.outputs.clear();  // who holds a tensor keeps it from being written again
+  return results;
+}
+
+Result<std::vector<Tensor>> Stage::RunParts(std::span<const Tensor> inputs, Context& context,
+                                            const Bindings& bindings) {
   Results results{inputs, {}, {}};
   if (program_ != nullptr) {
-    ASSIGN_OR_RETURN(results.program, RunProgram(inputs, context, bindings));
+    RETURN_IF_ERROR(RunProgram(inputs, context, bindings));
+    results.program = operands_.outputs;
   }
   const auto fetch_all = [&](const std::vector<Source>& sources) -> Result<std::vector<Tensor>> {
     std::vector<Tensor> tensors;
+    tensors.reserve(sources.size());
     for (const Source& source : sources) {
       ASSIGN_OR_RETURN(Tensor tensor, Fetch(source, results));
       tensors.push_back(std::move(tensor));
@@ -174,7 +184,8 @@ Result<std::vector<Tensor>> Stage::Run(std::span<const Tensor> inputs, Context& 
     ASSIGN_OR_RETURN(const std::vector<Tensor> operands, fetch_all(control_inputs_));
     ASSIGN_OR_RETURN(results.control, control_->Run(operands));
   }
-  if (next_ == nullptr) return fetch_all(outputs_);
+  if (next_ == nullptr)
+    return bindings.has_all_outputs() ? std::vector<Tensor>() : fetch_all(outputs_);
   ASSIGN_OR_RETURN(const std::vector<Tensor> next_inputs, fetch_all(next_inputs_));
   return next_->Run(next_inputs, context);
 }

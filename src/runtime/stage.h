@@ -21,8 +21,8 @@ class Stage {
   /// `graph`: with types and concrete shapes on its inputs.
   static Result<std::unique_ptr<Stage>> Prepare(ir::Graph graph, Context& context);
 
-  /// One tensor per input of the graph (pinned ones left out), one per output of the whole graph.
-  /// `bindings`: what Bind was last called with and took.
+  /// One tensor per input of the graph (pinned ones left out), one per output of the whole graph:
+  /// none where all of these are bound. `bindings`: what Bind was last called with and took.
   Result<std::vector<Tensor>> Run(std::span<const Tensor> inputs, Context& context,
                                   const Bindings& bindings = {});
 
@@ -39,19 +39,26 @@ class Stage {
     std::shared_ptr<const Constant> constant;
   };
   struct Results {
-    std::span<const Tensor> inputs;
-    std::vector<Tensor> program;
+    std::span<const Tensor> inputs, program;
     std::vector<Tensor> control;
+  };
+  /// Of a run of program_; kept, so that the next run allocates nothing.
+  struct Operands {
+    std::vector<const TensorBuffer*> bound;  // BoundOutputs
+    std::vector<Tensor> outputs;             // that program_ writes, recycled or bound
+    std::vector<const std::byte*> in;
+    std::vector<std::byte*> out;
   };
   class Builder;
   explicit Stage(const DeviceSet& devices) : devices_(devices) {}
 
-  Result<std::vector<Tensor>> RunProgram(std::span<const Tensor> inputs, Context& context,
-                                         const Bindings& bindings);
-  /// The tensors that program_ writes, recycled or bound.
-  Result<std::vector<Tensor>> ProgramOutputs(const Bindings& bindings);
-  /// Per output of program_, the caller's tensor for it, or null. kInvalidArgument.
-  std::vector<const TensorBuffer*> BoundOutputs(const Bindings& bindings) const;
+  Result<std::vector<Tensor>> RunParts(std::span<const Tensor> inputs, Context& context,
+                                       const Bindings& bindings);
+  /// The results are in operands_.
+  Status RunProgram(std::span<const Tensor> inputs, Context& context, const Bindings& bindings);
+  Status SetOperands(std::span<const Tensor> inputs, const Bindings& bindings);
+  /// Per output of program_, the caller's tensor for it, or null.
+  void BoundOutputs(const Bindings& bindings, std::vector<const TensorBuffer*>& bound) const;
   /// Whether each bound output is one that program_ writes for it alone.
   bool OutputsAreOwn(const Bindings& bindings) const;
   Result<std::unique_ptr<exec::Program>> BuildBound(const Bindings& bindings, Context& context);
@@ -79,6 +86,7 @@ class Stage {
   };
   std::vector<OutputPair> program_outputs_;
   std::vector<std::pair<DType, Shape>> program_output_types_;
+  Operands operands_;
   std::unique_ptr<ControlNode> control_;
   std::vector<Source> control_inputs_;
   std::unique_ptr<BlockRunner> next_;  // null at the end

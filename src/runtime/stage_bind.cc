@@ -29,11 +29,10 @@ std::string KeyOf(const Bindings& bindings) {
 
 }  // namespace
 
-std::vector<const TensorBuffer*> Stage::BoundOutputs(const Bindings& bindings) const {
-  std::vector<const TensorBuffer*> bound(program_outputs_.size(), nullptr);
+void Stage::BoundOutputs(const Bindings& bindings, std::vector<const TensorBuffer*>& bound) const {
+  bound.assign(program_outputs_.size(), nullptr);
   for (size_t i = 0; i < bindings.outputs.size(); ++i)
     if (bindings.outputs[i] != nullptr) bound[outputs_[i].index] = bindings.outputs[i];
-  return bound;
 }
 
 bool Stage::OutputsAreOwn(const Bindings& bindings) const {
@@ -86,8 +85,9 @@ Result<std::unique_ptr<exec::Program>> Stage::BuildBound(const Bindings& binding
                                                          Context& context) {
   exec::BoundStates states;
   for (const TensorBuffer* buffer : bindings.inputs) states.inputs.push_back(StateOf(buffer));
-  for (const TensorBuffer* buffer : BoundOutputs(bindings))
-    states.outputs.push_back(StateOf(buffer));
+  std::vector<const TensorBuffer*> bound;
+  BoundOutputs(bindings, bound);
+  for (const TensorBuffer* buffer : bound) states.outputs.push_back(StateOf(buffer));
   states.copied.assign(states.outputs.size(), false);
   while (true) {
     ASSIGN_OR_RETURN(exec::Plan plan, exec::BindPlan(program_->plan(), states));

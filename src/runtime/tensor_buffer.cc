@@ -1,5 +1,6 @@
 #include "runtime/tensor_buffer.h"
 
+#include <atomic>
 #include <cstring>
 
 #include "kernels/backend.h"
@@ -26,6 +27,11 @@ bool IsConvertible(DType type) {
 }
 
 }  // namespace
+
+uint64_t TensorBuffer::NextId() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
 
 TensorBuffer::TensorBuffer(Tensor host, bool recyclable)
     : host_(std::move(host)), recyclable_(recyclable) {

@@ -41,6 +41,8 @@ class TensorBuffer {
   TensorBuffer(const TensorBuffer&) = delete;
   TensorBuffer& operator=(const TensorBuffer&) = delete;
 
+  /// No other tensor of this process has or had it.
+  uint64_t id() const { return id_; }
   DType dtype() const { return host_.dtype(); }
   const Shape& shape() const { return host_.shape(); }
   /// In host memory: the tensor itself; otherwise one without bytes.
@@ -73,8 +75,10 @@ class TensorBuffer {
   Transfers transfers() const;
 
  private:
+  static uint64_t NextId();
   Status CheckFree() const;
 
+  const uint64_t id_ = NextId();
   Tensor host_;
   bool recyclable_ = false;
   std::shared_ptr<const Device> device_;

@@ -14,7 +14,7 @@ namespace fettle::runtime {
 namespace {
 
 /// Inputs of 1.4 MB and results of 1.4 and 0.4 MB: pieces of several sizes.
-constexpr const char* kGraph =
+constexpr const char* kTwoMemories =
     "input %x: f32[1x4x300x301]\n%y = Neg(%x)\n%a = Relu(%x)\n"
     "%z = MaxPool(%a) {kernel_shape=[2, 2], strides=[2, 2]}\noutput %y\noutput %z\n";
 
@@ -53,7 +53,7 @@ class TwoMemoriesTest : public testing::Test {
 
   static constexpr int kSeeds = 4;
   std::shared_ptr<const Model> model_ =
-      Model::FromGraph(ops::Parse(kGraph).value(), "model").value();
+      Model::FromGraph(ops::Parse(kTwoMemories).value(), "model").value();
   std::shared_ptr<OpenClDevice> device_;
   std::vector<TensorMap> want_;  // by seeds
 };
@@ -100,7 +100,7 @@ TEST_F(TwoMemoriesTest, AResultIsTheNextInput) {
 TEST(TwoMemoriesFailureTest, TheCpuComputesWhereTheDeviceIsLostWhileBytesTravel) {
   FakeOpenCl fake;
   const std::shared_ptr<const Device> device = fake.Open();
-  const auto model = Model::FromGraph(ops::Parse(kGraph).value(), "model").value();
+  const auto model = Model::FromGraph(ops::Parse(kTwoMemories).value(), "model").value();
   const auto session = Session::Create(model, {.threads = 1, .accelerators = {device}}).value();
   TensorMap outputs, want;
   ASSERT_TRUE(session->Run(InputsOf(0), &outputs).ok());
