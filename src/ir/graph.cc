@@ -6,10 +6,30 @@
 namespace fettle::ir {
 namespace {
 
+/// The live nodes in the order in which they stand.
+std::vector<NodeId> LiveNodes(const IdVector<NodeId, Node>& nodes) {
+  std::vector<NodeId> live;
+  live.reserve(nodes.size());
+  for (NodeId id : nodes.ids())
+    if (!nodes[id].dead) live.push_back(id);
+  return live;
+}
+
+/// Whether each live node stands behind those that it reads from.
+bool IsInOrder(const IdVector<NodeId, Node>& nodes, const IdVector<ValueId, NodeId>& producers) {
+  for (NodeId id : nodes.ids()) {
+    if (nodes[id].dead) continue;
+    for (ValueId input : nodes[id].inputs)
+      if (input != kAbsent && producers[input] >= id) return false;
+  }
+  return true;
+}
+
 /// Topological order of the live nodes, keeping the given order where it is free to; empty result
 /// on a cycle.
 std::vector<NodeId> TopologicalOrder(const IdVector<NodeId, Node>& nodes,
                                      const IdVector<ValueId, NodeId>& producers) {
+  if (IsInOrder(nodes, producers)) return LiveNodes(nodes);
   IdVector<NodeId, int> pending(nodes.size());
   IdVector<NodeId, std::vector<NodeId>> followers(nodes.size());
   std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;
@@ -124,6 +144,7 @@ void DropUnused(std::vector<ValueId>& inputs, std::vector<ValueId>& outputs,
   });
   IdVector<ValueId, ValueId> renamed(values.size(), kAbsent);
   IdVector<ValueId, Value> kept;
+  kept.reserve(values.size());
   for (ValueId id : values.ids()) {
     if (!used[id]) continue;
     renamed[id] = static_cast<ValueId>(kept.size());

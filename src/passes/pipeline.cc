@@ -1,5 +1,8 @@
 #include "passes/pipeline.h"
 
+#include <algorithm>
+
+#include "ops/op.h"
 #include "passes/binary/binarise.h"
 #include "passes/clean/common_subexpressions.h"
 #include "passes/clean/dead_code.h"
@@ -93,6 +96,27 @@ Status Check(const ir::Graph& graph, std::string_view pass, const PipelineOption
   return status.ok() ? status : status.WithContext(fmt::format("after pass '{}'", pass));
 }
 
+/// Whether inference says of all values what passes have left them as.
+Status CheckShapes(const ir::Graph& graph) {
+  for (ir::NodeId id : graph.nodes().ids()) {
+    const ir::Node& node = graph.node(id);
+    const bool has_inputs = std::ranges::all_of(node.inputs, [&](ir::ValueId value) {
+      return value == ir::kAbsent || graph.value(value).has_concrete_shape();
+    });
+    if (node.op->Has(ir::Trait::kControl) || !has_inputs) continue;
+    ASSIGN_OR_RETURN(const ops::Inferred inferred, ops::Infer(graph, node));
+    for (size_t i = 0; i < node.outputs.size() && inferred.needed_input < 0; ++i) {
+      if (node.outputs[i] == ir::kAbsent) continue;
+      const ir::Value& value = graph.value(node.outputs[i]);
+      if (value.has_concrete_shape() && *value.shape != inferred.outputs[i].shape)
+        return Error(StatusCode::kInternal, "{}: a pass left the shape {}, which is {}",
+                     ir::Describe(node), value.shape->ToString(),
+                     inferred.outputs[i].shape.ToString());
+    }
+  }
+  return OkStatus();
+}
+
 Status OptimiseAt(ir::Graph& graph, const PipelineOptions& options, int depth);
 
 /// Sub-graphs are shared and immutable: each is copied, rewritten, and put in place of itself.
@@ -125,9 +149,12 @@ Status OptimiseAt(ir::Graph& graph, const PipelineOptions& options, int depth) {
 
 std::span<const Pass> Passes() { return kPasses; }
 
-Result<std::vector<Pending>> SweepAll(ir::Graph& graph, const PipelineOptions& options) {
+Result<std::vector<Pending>> SweepAll(ir::Graph& graph, const PipelineOptions& options,
+                                      bool trusts_shapes) {
   while (true) {
-    ASSIGN_OR_RETURN(std::vector<Pending> pending, Sweep(graph));
+    if (trusts_shapes && options.verify) RETURN_IF_ERROR(CheckShapes(graph));
+    ASSIGN_OR_RETURN(std::vector<Pending> pending, Sweep(graph, trusts_shapes));
+    trusts_shapes = false;
     RETURN_IF_ERROR(Check(graph, "sweep", options));
     ASSIGN_OR_RETURN(const bool inlined, InlineConstantIf(graph));
     if (!inlined) return pending;
@@ -137,6 +164,7 @@ Result<std::vector<Pending>> SweepAll(ir::Graph& graph, const PipelineOptions& o
 
 Status RunPasses(ir::Graph& graph, const PipelineOptions& options) {
   for (size_t i = 0; i < std::size(kPasses); ++i) {
+    if (!options.chosen.empty() && !options.chosen[i]) continue;
     ASSIGN_OR_RETURN(const bool changed, kPasses[i].run(graph));
     RETURN_IF_ERROR(Check(graph, kPasses[i].name, options));
     if (!changed || options.fired == nullptr) continue;

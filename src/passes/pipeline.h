@@ -29,11 +29,15 @@ struct PipelineOptions {
 #endif
   /// How often each pass changed a graph, added up; may be null. One entry per Passes().
   std::vector<int>* fired = nullptr;
+  /// The passes that run, one entry per Passes(); empty: all.
+  std::vector<bool> chosen = {};
 };
 
-/// Sweeps until no more branches become known. The pieces of Optimise and Specialise.
-Result<std::vector<Pending>> SweepAll(ir::Graph& graph, const PipelineOptions& options);
-/// Runs all passes once, in order.
+/// Sweeps until no more branches become known; the first time with `trusts_shapes`. The pieces of
+/// Optimise and Specialise.
+Result<std::vector<Pending>> SweepAll(ir::Graph& graph, const PipelineOptions& options,
+                                      bool trusts_shapes = false);
+/// Runs all passes, or the chosen ones, once, in order.
 Status RunPasses(ir::Graph& graph, const PipelineOptions& options);
 
 /// Load time: folds, infers what the declared input shapes tell, inlines known branches, and runs

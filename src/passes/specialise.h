@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "ir/graph.h"
 #include "passes/clean/forward_sweep.h"
+#include "passes/pass_history.h"
 #include "passes/pipeline.h"
 
 namespace fettle::passes {
@@ -22,7 +23,10 @@ namespace fettle::passes {
 /// To go on behind such a node, the caller runs what does not depend on it, makes a graph of the
 /// rest with shapes, and the waited-for data, on its inputs, and calls again. Fails where inference
 /// refuses a node, with its name.
+///
+/// `history` (may be null) is that of the same graph for other input shapes: passes that changed
+/// none of those near this one are left out.
 Status Specialise(ir::Graph& graph, std::vector<Pending>* pending = nullptr,
-                  const PipelineOptions& options = {});
+                  const PipelineOptions& options = {}, PassHistory* history = nullptr);
 
 }  // namespace fettle::passes

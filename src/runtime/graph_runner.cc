@@ -58,7 +58,7 @@ Result<Stage*> StageCache::Find(std::span<const Tensor> inputs, Context& context
       value.constant = std::make_shared<const Constant>(Constant::FromTensor(copy));
     }
   }
-  Result<std::unique_ptr<Stage>> stage = Stage::Prepare(std::move(graph), context);
+  Result<std::unique_ptr<Stage>> stage = Stage::Prepare(std::move(graph), context, passes_);
   if (!stage.ok()) {
     entries_.erase(key);
     return stage.status();

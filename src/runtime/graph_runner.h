@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "passes/pass_history.h"
 #include "runtime/bindings.h"
 #include "runtime/context.h"
 #include "tensor/tensor.h"
@@ -45,6 +46,7 @@ class StageCache {
   std::shared_ptr<const ir::Graph> graph_;
   std::vector<bool> pinned_;
   std::map<std::string, Entry> entries_;
+  passes::PassHistory passes_;
   int64_t uses_ = 0;
   Stage* last_ = nullptr;  // what Get answered, where no input is pinned
   TensorTypes last_types_;

@@ -18,8 +18,9 @@ namespace fettle::runtime {
 /// cut are one program; the cut itself and what follows are the next stage's graph.
 class Stage {
  public:
-  /// `graph`: with types and concrete shapes on its inputs.
-  static Result<std::unique_ptr<Stage>> Prepare(ir::Graph graph, Context& context);
+  /// `graph`: with types and concrete shapes on its inputs. `passes`: of the same graph for others.
+  static Result<std::unique_ptr<Stage>> Prepare(ir::Graph graph, Context& context,
+                                                passes::PassHistory& passes);
 
   /// One tensor per input of the graph (pinned ones left out), one per output of the whole graph:
   /// none where all of these are bound. `bindings`: what Bind was last called with and took.

@@ -65,16 +65,18 @@ class Stage::Builder {
     }
   }
 
-  /// Copies value `id` into `to`, once.
-  ir::ValueId Import(ir::ValueId id, ir::Graph& to, IdVector<ir::ValueId, ir::ValueId>& map) const {
+  /// Copies value `id` into `to`, once; where no other stage follows, what is no constant moves.
+  ir::ValueId Import(ir::ValueId id, ir::Graph& to, IdVector<ir::ValueId, ir::ValueId>& map) {
     if (id == ir::kAbsent) return ir::kAbsent;
     ir::ValueId& copy = map[id];
-    if (copy == ir::kAbsent) copy = to.AddValue(graph_.value(id));
+    if (copy != ir::kAbsent) return copy;
+    const bool moves = rest_.empty() && !graph_.value(id).is_constant();
+    copy = moves ? to.AddValue(std::move(graph_.value(id))) : to.AddValue(graph_.value(id));
     return copy;
   }
 
-  void ImportNode(ir::NodeId id, ir::Graph& to, IdVector<ir::ValueId, ir::ValueId>& map) const {
-    ir::Node node = graph_.node(id);
+  void ImportNode(ir::NodeId id, ir::Graph& to, IdVector<ir::ValueId, ir::ValueId>& map) {
+    ir::Node node = rest_.empty() ? std::move(graph_.node(id)) : graph_.node(id);
     for (ir::ValueId& value : node.inputs) value = Import(value, to, map);
     for (ir::ValueId& value : node.outputs) value = Import(value, to, map);
     to.AddNode(std::move(node));
@@ -177,8 +179,9 @@ class Stage::Builder {
   ir::ValueId needed_ = ir::kAbsent;
 };
 
-Result<std::unique_ptr<Stage>> Stage::Prepare(ir::Graph graph, Context& context) {
-  RETURN_IF_ERROR(passes::Specialise(graph));
+Result<std::unique_ptr<Stage>> Stage::Prepare(ir::Graph graph, Context& context,
+                                              passes::PassHistory& passes) {
+  RETURN_IF_ERROR(passes::Specialise(graph, nullptr, {}, &passes));
   return Builder(std::move(graph), context).Build();
 }
 

@@ -43,6 +43,10 @@ bool Layout::IsValidFor(int rank) const {
 
 PhysicalDims ToPhysical(const Shape& shape, const Layout& layout) {
   PhysicalDims dims;
+  const size_t count = layout.blocks.size() + shape.rank();
+  dims.extent.reserve(count);
+  dims.axis.reserve(count);
+  dims.unit.reserve(count);
   for (int i = 0; i < shape.rank(); ++i) {
     const int axis = layout.AxisAt(i, shape.rank());
     const int64_t block = layout.BlockOf(axis);
@@ -70,6 +74,14 @@ PhysicalDims ToPhysical(const Shape& shape, const Layout& layout) {
 }
 
 int64_t PhysicalElements(const Shape& shape, const Layout& layout) {
+  if (layout.IsDense()) {
+    int64_t elements = 1;
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+      const int64_t block = layout.BlockOf(axis);
+      elements *= (shape[axis] + block - 1) / block * block;
+    }
+    return elements;
+  }
   const PhysicalDims dims = ToPhysical(shape, layout);
   int64_t last = 0;
   for (size_t i = 0; i < dims.extent.size(); ++i) {
@@ -88,6 +100,7 @@ bool HasPadLanes(const Shape& shape, const Layout& layout) {
 std::vector<PhysicalPart> PhysicalParts(const Shape& shape, const Layout& layout) {
   const PhysicalDims dims = ToPhysical(shape, layout);
   std::vector<PhysicalPart> parts;
+  parts.reserve(dims.extent.size());
   for (size_t i = 0; i < dims.extent.size(); ++i)
     parts.push_back({dims.axis[i], dims.unit[i], dims.extent[i]});
   return parts;

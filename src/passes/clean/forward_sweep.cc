@@ -17,6 +17,13 @@ bool CanInfer(const ir::Graph& graph, const ir::Node& node) {
   });
 }
 
+bool HasShapes(const ir::Graph& graph, const ir::Node& node) {
+  return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ir::ValueId id) {
+    return id == ir::kAbsent ||
+           (graph.value(id).has_concrete_shape() && graph.value(id).dtype != DType::kUndefined);
+  });
+}
+
 bool AllKnown(const ir::Graph& graph, const ir::Node& node) {
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ir::ValueId id) {
     return id == ir::kAbsent || graph.value(id).is_constant();
@@ -87,7 +94,7 @@ Result<ops::Inferred> StoreInferred(ir::Graph& graph, const ir::Node& node) {
 
 }  // namespace
 
-Result<std::vector<Pending>> Sweep(ir::Graph& graph) {
+Result<std::vector<Pending>> Sweep(ir::Graph& graph, bool trusts_shapes) {
   struct Waiting {
     ir::NodeId node;
     int operand;
@@ -102,7 +109,7 @@ Result<std::vector<Pending>> Sweep(ir::Graph& graph) {
     }
     if (!CanInfer(graph, node)) {
       ForgetShapes(graph, node);
-    } else {
+    } else if (!trusts_shapes || !HasShapes(graph, node) || AllKnown(graph, node)) {
       ASSIGN_OR_RETURN(const ops::Inferred inferred, StoreInferred(graph, node));
       if (inferred.needed_input >= 0) {
         waiting.push_back({live, inferred.needed_input});

@@ -19,6 +19,9 @@ struct Pending {
 /// concrete shape become constants whatever the data. Elsewhere the outputs lose their shapes, as
 /// they may come from other inputs than these. Returns the nodes that wait for data, by their ids
 /// in the graph as it is afterwards. Fails as ops::Infer does, naming the node. O(size).
-Result<std::vector<Pending>> Sweep(ir::Graph& graph);
+///
+/// `trusts_shapes`: values that have a concrete shape keep it, as behind passes, which compute the
+/// same values by other nodes; only the others are inferred.
+Result<std::vector<Pending>> Sweep(ir::Graph& graph, bool trusts_shapes = false);
 
 }  // namespace fettle::passes
