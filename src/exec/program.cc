@@ -6,31 +6,12 @@
 #include "base/clock.h"
 #include "base/memory_budget.h"
 #include "base/subnormals.h"
-#include "device/compile_elsewhere.h"
 #include "exec/choose_windows.h"
-#include "kernels/backend.h"
-#include "kernels/launch_tunables.h"
-#include "kernels/work.h"
 #include "ops/macs.h"
 #include "ops/op.h"
 
 namespace fettle::exec {
 namespace {
-
-Result<std::unique_ptr<kernels::PreparedKernel>> PrepareStep(const Plan& plan,
-                                                             const PlannedStep& step,
-                                                             const Device& device) {
-  if (step.match != nullptr)
-    return kernels::PrepareWithLaunches(
-        *step.match, {step.states_index, step.problem.threads, step.params}, device);
-  if (step.kernel != nullptr)
-    return kernels::PrepareWithLaunches(*step.kernel, step.problem, step.params, device);
-  const PlannedTensor& from = plan.tensors[step.inputs[0]];
-  const PlannedTensor& to = plan.tensors[step.outputs[0]];
-  return kernels::PrepareAnyConversion(from.shape, from.state, to.state, device);
-}
-
-const Device& DeviceAt(const DeviceSet& devices, int index) { return *devices.all()[index]; }
 
 bool CrossesDevices(const Plan& plan, const PlannedStep& conversion) {
   const auto device = [&](int tensor) { return plan.tensors[tensor].state.device; };
@@ -41,10 +22,6 @@ bool CrossesDevices(const Plan& plan, const PlannedStep& conversion) {
 bool WritesNothing(const Plan& plan, const PlannedStep& step) {
   return std::all_of(step.outputs.begin(), step.outputs.end(),
                      [&](int tensor) { return plan.tensors[tensor].shape.elements() == 0; });
-}
-
-bool IsSet(const std::atomic<bool>* flag) {
-  return flag != nullptr && flag->load(std::memory_order_relaxed);
 }
 
 /// What lies already where a join would copy it to is neither read nor written by the join.
@@ -62,8 +39,6 @@ void LeaveOutWindows(const Plan& plan, std::span<const TensorWindow> windows,
   }
 }
 
-Status Cancelled() { return Error(StatusCode::kCancelled, "cancelled"); }
-
 }  // namespace
 
 Result<std::unique_ptr<Program>> Program::Build(Plan plan, const DeviceSet& devices,
@@ -79,8 +54,9 @@ Result<std::unique_ptr<Program>> Program::Build(Plan plan, const DeviceSet& devi
 Status Program::Prepare(const DeviceSet& devices, PackedStore& packed,
                         const std::atomic<bool>* cancelled, MemoryBeside memory) {
   const int64_t begin = NowNs();
-  PrepareOthersAhead(devices, cancelled);
   std::vector<StepProfile> profiles;
+  profiles.reserve(plan_.steps.size());
+  steps_.reserve(plan_.steps.size());
   for (const PlannedStep& planned : plan_.steps) {
     Step& step = steps_.emplace_back();
     step.device = devices.IndexOf(DeviceOf(plan_, planned));
@@ -90,14 +66,8 @@ Status Program::Prepare(const DeviceSet& devices, PackedStore& packed,
     if (step.device < 0)
       return Error(StatusCode::kDeviceUnavailable, "{}: planned for a device that is not there",
                    profiles.back().node);
-    if (step.nothing_to_do) continue;
-    if (IsSet(cancelled)) return Cancelled();
-    if (planned.kernel != nullptr)
-      profiles.back().work =
-          kernels::WorkOf(*planned.kernel, planned.problem, planned.match.get(),
-                          {planned.states_index, planned.problem.threads, planned.params});
-    ASSIGN_OR_RETURN(step.kernel, PrepareStep(plan_, planned, DeviceAt(devices, step.device)));
   }
+  RETURN_IF_ERROR(PrepareKernels(devices, cancelled, profiles));
   const int64_t prepared = NowNs();
   PlanSteps(devices, profiles);
   RETURN_IF_ERROR(CheckMemory(packed, memory));
@@ -107,21 +77,7 @@ Status Program::Prepare(const DeviceSet& devices, PackedStore& packed,
   return OkStatus();
 }
 
-/// Those of devices beside the CPU, whose programs may be compiled elsewhere.
-void Program::PrepareOthersAhead(const DeviceSet& devices,
-                                 const std::atomic<bool>* cancelled) const {
-  std::vector<const PlannedStep*> others;
-  for (const PlannedStep& planned : plan_.steps)
-    if (DeviceOf(plan_, planned) != DeviceKind::kCpu && !WritesNothing(plan_, planned))
-      others.push_back(&planned);
-  PrepareAhead(std::ssize(others), [&](int64_t i) {
-    const Device* device = devices.Find(DeviceOf(plan_, *others[i]));
-    if (device != nullptr && !IsSet(cancelled)) (void)PrepareStep(plan_, *others[i], *device);
-  });
-}
-
-/// On all threads, unlike what comes before: of programs that crash compilers, one at a time is to
-/// be blamed, and compilers may need more stack than other threads have.
+/// On all threads.
 Status Program::PackAll(const DeviceSet& devices, PackedStore& packed,
                         const std::atomic<bool>* cancelled, std::vector<StepProfile>& profiles) {
   std::vector<Status> statuses(steps_.size());

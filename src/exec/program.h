@@ -80,7 +80,23 @@ class Program {
   }
   Status Prepare(const DeviceSet& devices, PackedStore& packed, const std::atomic<bool>* cancelled,
                  MemoryBeside memory);
+  static bool IsSet(const std::atomic<bool>* flag) {
+    return flag != nullptr && flag->load(std::memory_order_relaxed);
+  }
+  static Status Cancelled() { return Error(StatusCode::kCancelled, "cancelled"); }
+  static const Device& DeviceAt(const DeviceSet& devices, int index) {
+    return *devices.all()[index];
+  }
+
+  // prepared_steps.cc
+  /// Those of all steps, whose devices are known.
+  Status PrepareKernels(const DeviceSet& devices, const std::atomic<bool>* cancelled,
+                        std::vector<StepProfile>& profiles);
+  /// That of one step, and the work that it does.
+  Status PrepareKernel(size_t index, const DeviceSet& devices, const std::atomic<bool>* cancelled,
+                       StepProfile& profile);
   void PrepareOthersAhead(const DeviceSet& devices, const std::atomic<bool>* cancelled) const;
+
   Status PackAll(const DeviceSet& devices, PackedStore& packed, const std::atomic<bool>* cancelled,
                  std::vector<StepProfile>& profiles);
   /// What the steps need of memory.

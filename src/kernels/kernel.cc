@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/family.h"
+#include "kernels/wanted_states.h"
 
 namespace fettle::kernels {
 namespace {
@@ -93,6 +94,7 @@ void AddCallersMemory(const ir::Graph& group, std::vector<StateAssignment>& stat
     });
   };
   for (size_t s = 0; s < count; ++s) {
+    if (WantedStates::LeaveOut(states[s])) continue;
     std::vector<size_t> readable;
     for (size_t i = 0; i < group.inputs.size(); ++i) {
       const State plain{.storage = group.value(group.inputs[i]).dtype};

@@ -26,7 +26,7 @@ Result<std::unique_ptr<PreparedKernel>> PrepareWithLaunches(const Match& match,
                                                             const Setting& setting,
                                                             const Device& device) {
   ASSIGN_OR_RETURN(std::unique_ptr<PreparedKernel> prepared, match.Prepare(setting));
-  if (setting.params.empty()) return prepared;
+  if (setting.params.empty() || LaunchesOf(*prepared) == nullptr) return prepared;
   return WithLaunches(std::move(prepared), match.params(setting.states, setting.threads).usual,
                       setting.params, device);
 }
@@ -37,7 +37,7 @@ Result<std::unique_ptr<PreparedKernel>> PrepareWithLaunches(const KernelDesc& ke
                                                             const Device& device) {
   ASSIGN_OR_RETURN(std::unique_ptr<PreparedKernel> prepared,
                    PrepareKernel(kernel, problem, params, device));
-  if (params.empty()) return prepared;
+  if (params.empty() || LaunchesOf(*prepared) == nullptr) return prepared;
   return WithLaunches(std::move(prepared), DefaultParams(kernel, problem, device), params, device);
 }
 

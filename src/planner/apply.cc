@@ -4,10 +4,14 @@
 
 #include <algorithm>
 
+#include "base/memory_budget.h"
+#include "device/cpu/cpu_device.h"
+#include "kernels/wanted_states.h"
 #include "passes/groups.h"
 #include "planner/choices.h"
 #include "planner/decision.h"
 #include "planner/same_bytes.h"
+#include "planner/same_group.h"
 #include "planner/small_steps.h"
 
 namespace fettle::planner {
@@ -43,12 +47,13 @@ Status CheckListed(const kernels::ParamSpace& space, const kernels::Params& para
 class Assembler {
  public:
   Assembler(const ir::Graph& graph, const Decision& decision, const DeviceSet& devices, int threads,
-            ThreadsOfGroups counted)
+            ThreadsOfGroups counted, std::span<const exec::PlannedStep> known)
       : graph_(graph),
         decision_(decision),
         devices_(devices),
         threads_(threads),
         counted_(counted),
+        known_(known),
         cutter_(graph),
         tensors_of_(graph.values().size()),
         covered_(graph.nodes().size()) {}
@@ -58,7 +63,10 @@ class Assembler {
       const State state{.storage = graph_.value(id).dtype, .external = true};
       plan_.inputs.push_back(AddTensor(id, state));
     }
-    for (const GroupDecision& group : decision_.groups) RETURN_IF_ERROR(AddGroup(group));
+    RETURN_IF_ERROR(CutGroups());
+    RETURN_IF_ERROR(MatchGroups());
+    for (size_t i = 0; i < groups_.size(); ++i)
+      RETURN_IF_ERROR(AddStep(std::move(groups_[i]), decision_.groups[i].states));
     if (!std::all_of(covered_.begin(), covered_.end(), [](bool covered) { return covered; }))
       return Error(StatusCode::kCorrupt, "the plan leaves nodes out");
     for (ir::ValueId id : graph_.outputs) {
@@ -94,32 +102,67 @@ class Assembler {
     return OkStatus();
   }
 
-  Status AddGroup(const GroupDecision& group) {
-    RETURN_IF_ERROR(Cover(group));
-    ASSIGN_OR_RETURN(const kernels::KernelDesc* kernel, KernelOf(group));
-    const Device* device = devices_.Find(kernel->device());
-    if (device == nullptr)
-      return Error(StatusCode::kVersionMismatch, "kernel {}: its device is not there",
-                   kernel->name);
-    const passes::Fragment fragment = cutter_.Cut(group.nodes);
+  /// A group on its way to a step.
+  struct CutGroup {
+    passes::Fragment fragment;
     exec::PlannedStep step;
-    step.kernel = kernel;
-    step.problem = {fragment.graph, group.states,
-                    group.threads == 0 ? threads_ : std::min(group.threads, threads_)};
-    const Status applies = Match(group, *device, step);
-    if (!applies.ok()) return Error(StatusCode::kVersionMismatch, "{}", applies.message());
-    for (size_t i = 0; i < fragment.inputs.size(); ++i) {
-      ASSIGN_OR_RETURN(const int tensor, Obtain(fragment.inputs[i], group.states.inputs[i], 0));
-      step.inputs.push_back(tensor);
+    const Device* device = nullptr;  // that is still to match it; null: known
+  };
+
+  Status CutGroups() {
+    for (const GroupDecision& group : decision_.groups) {
+      RETURN_IF_ERROR(Cover(group));
+      const size_t index = groups_.size();
+      CutGroup& cut = groups_.emplace_back();
+      if (index < known_.size()) {
+        auto same = FragmentLike(known_[index].problem.group, graph_, group.nodes);
+        if (same) {
+          cut = {std::move(*same), known_[index], nullptr};
+          continue;
+        }
+      }
+      ASSIGN_OR_RETURN(cut.step.kernel, KernelOf(group));
+      cut.device = devices_.Find(cut.step.kernel->device());
+      if (cut.device == nullptr)
+        return Error(StatusCode::kVersionMismatch, "kernel {}: its device is not there",
+                     cut.step.kernel->name);
+      cut.fragment = cutter_.Cut(group.nodes);
+      cut.step.problem = {cut.fragment.graph, group.states,
+                          group.threads == 0 ? threads_ : std::min(group.threads, threads_)};
     }
-    for (size_t i = 0; i < fragment.outputs.size(); ++i)
-      step.outputs.push_back(AddTensor(fragment.outputs[i], group.states.outputs[i]));
-    plan_.steps.push_back(std::move(step));
+    return OkStatus();
+  }
+
+  /// Where a run waits for the plan (ThreadsOfGroups::kAnew), on all threads.
+  Status MatchGroups() {
+    std::vector<Status> statuses(groups_.size());
+    ThreadPool& pool = static_cast<const CpuDevice&>(devices_.cpu()).pool();
+    const int lanes = counted_ == ThreadsOfGroups::kAnew ? std::min(threads_, pool.threads()) : 1;
+    const std::shared_ptr<MemoryBudget> budget = MemoryBudget::Current();
+    pool.ParallelFor(std::ssize(groups_), lanes, [&](int64_t i, int) {
+      const MemoryScope scope(budget);
+      CutGroup& cut = groups_[i];
+      if (cut.device != nullptr) statuses[i] = Match(decision_.groups[i], *cut.device, cut.step);
+    });
+    for (const Status& status : statuses)
+      if (!status.ok()) return Error(StatusCode::kVersionMismatch, "{}", status.message());
+    return OkStatus();
+  }
+
+  Status AddStep(CutGroup cut, const kernels::StateAssignment& states) {
+    for (size_t i = 0; i < cut.fragment.inputs.size(); ++i) {
+      ASSIGN_OR_RETURN(const int tensor, Obtain(cut.fragment.inputs[i], states.inputs[i], 0));
+      cut.step.inputs.push_back(tensor);
+    }
+    for (size_t i = 0; i < cut.fragment.outputs.size(); ++i)
+      cut.step.outputs.push_back(AddTensor(cut.fragment.outputs[i], states.outputs[i]));
+    plan_.steps.push_back(std::move(cut.step));
     return OkStatus();
   }
 
   /// What the step's kernel makes of its group, and whether it takes the parameters.
   Status Match(const GroupDecision& group, const Device& device, exec::PlannedStep& step) const {
+    const kernels::WantedStates wanted(step.problem.states);
     ASSIGN_OR_RETURN(step.match, kernels::MatchGroup(*step.kernel, step.problem.group, device));
     ASSIGN_OR_RETURN(step.states_index,
                      kernels::FindStates(*step.kernel, *step.match, step.problem.states));
@@ -194,7 +237,9 @@ class Assembler {
   const DeviceSet& devices_;
   int threads_;
   ThreadsOfGroups counted_;
+  std::span<const exec::PlannedStep> known_;
   passes::GroupCutter cutter_;
+  std::vector<CutGroup> groups_;
   exec::Plan plan_;
   std::vector<std::vector<int>> tensors_of_;
   std::vector<bool> covered_;
@@ -203,8 +248,9 @@ class Assembler {
 }  // namespace
 
 Result<exec::Plan> Apply(const ir::Graph& graph, const Decision& decision, const DeviceSet& devices,
-                         int threads, ThreadsOfGroups counted) {
-  return Assembler(graph, decision, devices, threads, counted).Run();
+                         int threads, ThreadsOfGroups counted,
+                         std::span<const exec::PlannedStep> known) {
+  return Assembler(graph, decision, devices, threads, counted, known).Run();
 }
 
 }  // namespace fettle::planner

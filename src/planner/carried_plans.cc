@@ -1,11 +1,11 @@
 #include "planner/carried_plans.h"
 
 #include <algorithm>
-#include <bit>
 #include <mutex>
 
 #include "base/log.h"
 #include "base/memory_budget.h"
+#include "passes/outline.h"
 #include "planner/planner.h"
 
 namespace fettle::planner {
@@ -13,49 +13,28 @@ namespace {
 
 constexpr size_t kMostKept = 16, kMostTried = 4;
 
-/// A graph as decisions depend on it: what may not differ, and what may a little.
-struct Outline {
-  std::vector<int64_t> structure, extents;
-
-  explicit Outline(const ir::Graph& graph) {
-    const auto add_ids = [&](const std::vector<ir::ValueId>& ids) {
-      structure.push_back(std::ssize(ids));
-      for (ir::ValueId id : ids) structure.push_back(static_cast<int64_t>(id));
-    };
-    add_ids(graph.inputs);
-    add_ids(graph.outputs);
-    for (const ir::Node& node : graph.nodes()) {
-      structure.push_back(std::bit_cast<intptr_t>(&*node.op));
-      add_ids(node.inputs);
-      add_ids(node.outputs);
-    }
-    for (const ir::Value& value : graph.values()) {
-      structure.push_back(4 * value.shape->rank() + (value.is_constant() ? 1 : 0));
-      structure.push_back(static_cast<int64_t>(value.dtype));
-      extents.insert(extents.end(), value.shape->dims().begin(), value.shape->dims().end());
-    }
-  }
-};
-
 struct Known {
-  Outline outline;
+  passes::Outline outline;
   Limits limits;
   const Device* cpu;
   Decision decision;
   std::vector<int> tastes;  // of the decision's kernels
   std::string shapes;
+  /// By group: all steps until it is carried for the first time, then those that did not change.
+  std::vector<exec::PlannedStep> steps;
+  bool was_carried = false;
 };
 
-/// How far the extents are from each other: the largest ratio; 0: of another regime.
-double Distance(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
-  double most = 1;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i] == b[i]) continue;
-    const auto [least, greatest] = std::minmax(a[i], b[i]);
-    if (least <= 1 || greatest > kCarriedRatio * least) return 0;
-    most = std::max(most, static_cast<double>(greatest) / static_cast<double>(least));
+/// The steps that compute groups, without what else their plan has.
+std::vector<exec::PlannedStep> StepsOfGroups(const exec::Plan& plan) {
+  std::vector<exec::PlannedStep> steps;
+  for (const exec::PlannedStep& step : plan.steps) {
+    if (step.match == nullptr) continue;
+    exec::PlannedStep& kept = steps.emplace_back(step);
+    kept.inputs.clear();
+    kept.outputs.clear();
   }
-  return most;
+  return steps;
 }
 
 std::vector<int> TastesOf(const exec::Plan& plan) {
@@ -79,14 +58,15 @@ class Carried final : public PlanSource {
                              const Limits& limits) override {
     if (limits.reference_only || !devices.beside_cpu().empty())
       return MakePlan(segment, devices, limits);
-    Outline outline(segment);
+    passes::Outline outline(segment);
     if (!FitsMemory(segment)) return MakePlan(segment, devices, limits);
     for (const std::shared_ptr<const Known>& known : Nearest(outline, devices, limits)) {
-      Result<exec::Plan> plan =
-          Apply(segment, known->decision, devices, limits.threads, ThreadsOfGroups::kAnew);
+      Result<exec::Plan> plan = Apply(segment, known->decision, devices, limits.threads,
+                                      ThreadsOfGroups::kAnew, known->steps);
       if (plan.ok() && TastesOf(*plan) == known->tastes) {
         plan->is_default = true;
         plan->carried_from = known->shapes;
+        if (!known->was_carried) KeepUnchanged(known, *plan);
         Log(LogLevel::kInfo, "{}: the plan of {} is carried over", InputShapes(segment),
             known->shapes);
         return plan;
@@ -98,13 +78,13 @@ class Carried final : public PlanSource {
     std::vector<int> tastes = TastesOf(plan);
     Keep(std::make_shared<const Known>(Known{std::move(outline), limits, &devices.cpu(),
                                              std::move(decision), std::move(tastes),
-                                             InputShapes(segment)}));
+                                             InputShapes(segment), StepsOfGroups(plan)}));
     return plan;
   }
 
  private:
   /// Those of the segment's regime, nearest first.
-  std::vector<std::shared_ptr<const Known>> Nearest(const Outline& outline,
+  std::vector<std::shared_ptr<const Known>> Nearest(const passes::Outline& outline,
                                                     const DeviceSet& devices,
                                                     const Limits& limits) {
     std::vector<std::pair<double, std::shared_ptr<const Known>>> near;
@@ -113,7 +93,7 @@ class Carried final : public PlanSource {
       if (known->cpu != &devices.cpu() || known->limits != limits ||
           known->outline.structure != outline.structure)
         continue;
-      const double distance = Distance(known->outline.extents, outline.extents);
+      const double distance = passes::Distance(known->outline.extents, outline.extents);
       if (distance > 0) near.emplace_back(distance, known);
     }
     std::ranges::stable_sort(near, {}, [](const auto& one) { return one.first; });
@@ -131,6 +111,18 @@ class Carried final : public PlanSource {
     const std::lock_guard lock(mutex_);
     if (known_.size() == kMostKept) known_.erase(known_.begin());
     known_.push_back(std::move(known));
+  }
+
+  /// Steps that another shape changed are changed by most: what is kept is small.
+  void KeepUnchanged(const std::shared_ptr<const Known>& known, const exec::Plan& carried) {
+    auto pruned = std::make_shared<Known>(*known);
+    pruned->was_carried = true;
+    const std::vector<exec::PlannedStep> now = StepsOfGroups(carried);
+    for (size_t i = 0; i < now.size(); ++i)
+      if (now[i].problem.group != pruned->steps[i].problem.group) pruned->steps[i] = {};
+    const std::lock_guard lock(mutex_);
+    std::replace(known_.begin(), known_.end(), known,
+                 std::shared_ptr<const Known>(std::move(pruned)));
   }
 
   std::mutex mutex_;

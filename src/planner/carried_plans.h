@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "passes/outline.h"
 #include "planner/plan_source.h"
 
 namespace fettle::planner {
@@ -20,6 +21,6 @@ namespace fettle::planner {
 /// had that shape come first.
 std::shared_ptr<PlanSource> CarriedPlans();
 
-inline constexpr int64_t kCarriedRatio = 4;
+inline constexpr int64_t kCarriedRatio = passes::kNearRatio;
 
 }  // namespace fettle::planner

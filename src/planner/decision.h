@@ -2,6 +2,7 @@
 // and applied to a graph again.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,8 +57,13 @@ enum class ThreadsOfGroups : uint8_t { kDecided, kAnew };
 /// Makes the plan that `decision` describes for a session of `threads`. Fails with kVersionMismatch
 /// where a kernel is gone, has another version or refuses its group, kCorrupt where groups do not
 /// cover the graph, or where chains are not of its steps.
+///
+/// `known` (may be empty): what steps were for these groups, on these devices and threads and with
+/// this `counted`, in a graph of the same structure (passes::Outline) and maybe other shapes.
+/// Groups that are the same in both are not matched again.
 Result<exec::Plan> Apply(const ir::Graph& graph, const Decision& decision, const DeviceSet& devices,
-                         int threads, ThreadsOfGroups counted = ThreadsOfGroups::kDecided);
+                         int threads, ThreadsOfGroups counted = ThreadsOfGroups::kDecided,
+                         std::span<const exec::PlannedStep> known = {});
 
 /// Text form, a line for each item; parses back to an equal value. Parsing fails with kCorrupt,
 /// naming the line.

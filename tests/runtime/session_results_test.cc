@@ -1,6 +1,7 @@
 // Results that a caller holds stay as they are, and their memory is used again once he let go; one
 // session computes as a fresh one does, whatever shapes came before.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <random>
 
@@ -126,6 +127,39 @@ TEST(ManyShapesTest, GiveWhatAFreshSessionGives) {
               << want.shape().ToString() << " element " << e;
       }
     }
+  }
+}
+
+int64_t BytesInUse() {
+#if defined(__GLIBC__)
+  const auto heap = mallinfo2();  // zeros under sanitizers, which have heaps of their own
+  return static_cast<int64_t>(heap.uordblks + heap.hblkhd);
+#else
+  return 0;
+#endif
+}
+
+TEST(ManyShapesTest, KeepNothing) {
+#ifdef FETTLE_SLOWED_TESTS
+  constexpr int kShapes = 600;
+#else
+  constexpr int kShapes = 10000;
+#endif
+  for (const std::string_view text : kNetworks) {
+    const std::shared_ptr<const Model> model = Load(text);
+    const auto session = Session::Create(model, {.threads = 1}).value();
+    const auto run = [&](int shapes, uint64_t seed) {
+      std::mt19937_64 random(seed);
+      for (int i = 0; i < shapes; ++i) RunOnce(*session, RandomInputs(*model, 24, random));
+    };
+    run(kShapes / 10, 1);
+    run(40, 2);
+    const int64_t bytes = BytesInUse();
+    const size_t packed = model->packed().remembered();
+    run(kShapes, 3);
+    run(40, 2);
+    EXPECT_LT(BytesInUse() - bytes, 128 << 10);
+    EXPECT_LE(model->packed().remembered(), std::max<size_t>(packed, 1024));
   }
 }
 

@@ -6,27 +6,14 @@
 #include "base/hash.h"
 #include "ops/op.h"
 #include "passes/edit/editor.h"
+#include "passes/edit/equal_nodes.h"
 
 namespace fettle::passes {
 namespace {
 
-/// Larger constants are compared by address alone.
-constexpr size_t kSmallBytes = 4096;
-
-bool SameConstant(const Constant& a, const Constant& b) {
-  if (a.source() != nullptr || b.source() != nullptr)
-    return a.source() == b.source() && a.shape() == b.shape();
-  if (a.dtype() != b.dtype() || a.shape() != b.shape() || a.is_splat() != b.is_splat() ||
-      a.raw_bytes().size() != b.raw_bytes().size()) {
-    return false;
-  }
-  if (a.raw_bytes().data() == b.raw_bytes().data()) return true;
-  return a.raw_bytes().size() <= kSmallBytes && std::ranges::equal(a.bytes(), b.bytes());
-}
-
 uint64_t HashConstant(const Constant& constant) {
   if (constant.source() != nullptr) return reinterpret_cast<uintptr_t>(constant.source());
-  return constant.raw_bytes().size() <= kSmallBytes
+  return constant.raw_bytes().size() <= kComparedBytes
              ? constant.Hash()
              : reinterpret_cast<uintptr_t>(constant.raw_bytes().data());
 }
@@ -53,20 +40,6 @@ struct AttributeHash {
   }
 };
 
-bool SameAttribute(const ir::Attribute& a, const ir::Attribute& b) {
-  if (a.index() != b.index()) return false;
-  return std::visit(
-      [&]<typename T>(const T& left) {
-        const T& right = std::get<T>(b);
-        if constexpr (std::is_same_v<T, Constant>) {
-          return SameConstant(left, right);
-        } else {
-          return left == right;
-        }
-      },
-      a);
-}
-
 uint64_t HashNode(const ir::Node& node) {
   uint64_t hash = HashText(node.op, HashItems(node.inputs));
   for (const auto& [name, attribute] : node.attributes.items())
@@ -76,10 +49,7 @@ uint64_t HashNode(const ir::Node& node) {
 
 bool SameNode(const ir::Node& a, const ir::Node& b) {
   return a.op == b.op && a.inputs == b.inputs && a.outputs.size() == b.outputs.size() &&
-         std::ranges::equal(
-             a.attributes.items(), b.attributes.items(), [](const auto& left, const auto& right) {
-               return left.first == right.first && SameAttribute(left.second, right.second);
-             });
+         SameAttributes(a.attributes, b.attributes);
 }
 
 /// Nodes read one constant where there were several equal ones.

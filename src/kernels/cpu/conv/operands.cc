@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/microkernel.h"
+#include "kernels/wanted_states.h"
 
 namespace fettle::kernels {
 
@@ -47,6 +48,7 @@ Result<std::vector<StateAssignment>> StatesIn(
     for (State& state : states.outputs) state.layout = form.y;
     states.inputs[input].layout = form.x;
     states.inputs[input].external = form.external;
+    if (WantedStates::LeaveOut(states)) continue;
     if (Status checked = check(states); checked.ok()) {
       all.push_back(std::move(states));
     } else {

@@ -8,6 +8,7 @@
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/family.h"
+#include "kernels/wanted_states.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {
@@ -115,7 +116,9 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Expr& 
     if (std::find(states.begin(), states.end(), next) != states.end()) continue;
     // Pad lanes that an operand does not have are the one thing that some layouts refuse.
     const bool is_blocked = !form.layout.blocks.empty();
-    if (is_blocked && !Program::Compile(expr, group, next, Geometry::kCollapsed).ok()) continue;
+    if (is_blocked && (WantedStates::LeaveOut(next) ||
+                       !Program::Compile(expr, group, next, Geometry::kCollapsed).ok()))
+      continue;
     states.push_back(std::move(next));
   }
   return states;

@@ -8,8 +8,10 @@ bool FillsBlocks(const Shape& shape, const Layout& layout) {
 
 std::vector<Layout> BlockedLayouts(const Shape& shape) {
   std::vector<Layout> layouts;
-  for (Layout& layout : LayoutsOfRank(shape.rank())) {
-    if (!layout.blocks.empty() && FillsBlocks(shape, layout)) layouts.push_back(std::move(layout));
+  for (const NamedLayout& row : LayoutTable()) {
+    if (row.rank == shape.rank() && row.layout.image_y_dims == 0 && !row.layout.blocks.empty() &&
+        FillsBlocks(shape, row.layout))
+      layouts.push_back(row.layout);
   }
   return layouts;
 }

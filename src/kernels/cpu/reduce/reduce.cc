@@ -11,6 +11,7 @@
 #include "kernels/cpu/reduce/mask.h"
 #include "kernels/family.h"
 #include "kernels/match/extents.h"
+#include "kernels/wanted_states.h"
 
 namespace fettle::kernels {
 namespace {
@@ -207,6 +208,7 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Readin
   layouts.insert(layouts.begin(), {Layout::RowMajor(), Layout::ChannelsLast(x.rank())});
   std::vector<StateAssignment> states;
   for (const Layout& layout : layouts) {
+    if (WantedStates::LeaveOutInput(layout)) continue;
     const auto out = OutputLayout(x, y, layout, reading.mask);
     if (!out || !SplitRows(x, layout, reading.mask).ok()) continue;
     StateAssignment next{{{.layout = layout, .storage = reading.affine.from.storage}},
