@@ -88,7 +88,10 @@ StateAssignment StatesBeside(const ir::Graph& group, const State& like) {
 
 std::vector<StateAssignment> RowAssignments(const ir::Graph& group) {
   std::vector<StateAssignment> states;
-  for (const State& form : RowStates()) states.push_back(StatesBeside(group, form));
+  for (const State& form : RowStates()) {
+    StateAssignment made = StatesBeside(group, form);
+    if (states.empty() || states.back() != made) states.push_back(std::move(made));
+  }
   return states;
 }
 

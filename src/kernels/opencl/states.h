@@ -32,7 +32,8 @@ State StateBeside(const ir::Value& value, const State& like, int rank);
 /// All operands of a group beside its first output in `like`.
 StateAssignment StatesBeside(const ir::Graph& group, const State& like);
 
-/// All float operands of a group stored as f32, and as f16, in row-major buffers.
+/// All float operands of a group stored as f32, and as f16, in row-major buffers: one assignment
+/// where it has none.
 std::vector<StateAssignment> RowAssignments(const ir::Graph& group);
 
 /// The position of a value that is bound at launch among the inputs of its group.

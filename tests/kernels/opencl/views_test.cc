@@ -1,10 +1,7 @@
 // opencl.elementwise.views against the oracle: rotary embeddings, repeated heads, joined parts,
 // numbers, tables that shapes do not change; and refusals.
-#include <gtest/gtest.h>
-
 #include "kernels/opencl/elementwise/view_text.h"
-#include "tests/kernels/kernel_check.h"
-#include "tests/opencl_device.h"
+#include "tests/kernels/opencl/one_kernel.h"
 
 namespace fettle::kernels {
 
@@ -39,26 +36,7 @@ constexpr std::string_view kChosen =
     "input %m: bool[4x1x6]\ninput %x: f16[6x4x3]\ninput %z: f16[]\n"
     "%t = Transpose(%x) {perm=[1,2,0]}\n%y = Where(%m, %t, %z)\noutput %y\n";
 
-class OpenClViews : public testing::Test {
- protected:
-  void SetUp() override {
-    const auto& device = TestOpenClDevice();
-    if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
-    device_ = device->get();
-  }
-
-  void Check(std::string_view text) {
-    const CaseGroup group = ParseGroup(text);
-    const auto candidates = CandidatesOf(kOpenClElementwiseViews, *group.graph, *device_);
-    ASSERT_TRUE(candidates.ok()) << candidates.status().message();
-    ASSERT_EQ(candidates->size(), 2U);
-    for (const StateAssignment& states : *candidates)
-      EXPECT_TRUE(
-          CheckRun({kOpenClElementwiseViews, group, {group.graph, states, 1}, {}, ""}, *device_));
-  }
-
-  const OpenClDevice* device_ = nullptr;
-};
+using OpenClViews = OneOpenClKernel<kOpenClElementwiseViews>;
 
 TEST_F(OpenClViews, TurnByPositions) {
   Check(Rotary(5, 1));

@@ -16,23 +16,8 @@ namespace {
 constexpr int kMostAxes = 8;
 constexpr size_t kMostOperands = 3;
 
-/// OpenCL C's names of an integer type and of the unsigned one as wide.
-struct TypeRow {
-  DType type;
-  std::string_view name, bits;
-  bool is_signed;
-};
-constexpr TypeRow kTypes[] = {
-    {DType::kBool, "uchar", "uchar", false},  {DType::kI8, "char", "uchar", true},
-    {DType::kU8, "uchar", "uchar", false},    {DType::kI16, "short", "ushort", true},
-    {DType::kU16, "ushort", "ushort", false}, {DType::kI32, "int", "uint", true},
-    {DType::kU32, "uint", "uint", false},     {DType::kI64, "long", "ulong", true},
-    {DType::kU64, "ulong", "ulong", false},
-};
-const TypeRow* TypeOf(DType type) {
-  const auto at = std::ranges::find(kTypes, type, &TypeRow::type);
-  return at == std::end(kTypes) ? nullptr : at;
-}
+/// Of integers and bool.
+bool IsTyped(DType type) { return !IsFloatValue(type) && !ElementTypeName(type).empty(); }
 
 /// What an operator comes to: of a, b and c of type T, U the unsigned integer as wide.
 struct Row {
@@ -73,13 +58,12 @@ constexpr Row kLogicRows[] = {
 
 /// The text of a Cast; empty where it is none of here.
 std::string CastText(DType from, DType to) {
-  const TypeRow *x = TypeOf(from), *y = TypeOf(to);
-  if ((x == nullptr && !IsFloatValue(from)) || (y == nullptr && !IsFloatValue(to))) return "";
-  if (x == nullptr && y == nullptr) return "";
+  const std::string_view x = ElementTypeName(from), y = ElementTypeName(to);
+  if (x.empty() || y.empty() || (IsFloatValue(from) && IsFloatValue(to))) return "";
   if (to == DType::kBool) return "(a != 0)";
-  if (y == nullptr) return "convert_float(a)";
-  if (x == nullptr) return fmt::format("(isnan(a) ? 0 : convert_{}_sat_rtz(a))", y->name);
-  return fmt::format("({})a", y->name);
+  if (IsFloatValue(to)) return "convert_float(a)";
+  if (IsFloatValue(from)) return fmt::format("(isnan(a) ? 0 : convert_{}_sat_rtz(a))", y);
+  return fmt::format("({})a", y);
 }
 
 struct Facts {
@@ -99,7 +83,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (y.shape->elements() == 0 || y.shape->elements() > std::numeric_limits<cl_int>::max() ||
       y.shape->rank() > kMostAxes)
     return Unsupported("no elements, more than 32 bits count, or more than {} axes", kMostAxes);
-  if (node.op == "Where"_op && TypeOf(y.dtype) != nullptr) return Facts{"(a != 0 ? b : c)"};
+  if (node.op == "Where"_op && IsTyped(y.dtype)) return Facts{"(a != 0 ? b : c)"};
   if (node.op == "Cast"_op) {
     Facts facts{CastText(type, y.dtype)};
     if (facts.text.empty())
@@ -111,28 +95,25 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   const std::span<const Row> rows =
       type == DType::kBool ? std::span<const Row>(kLogicRows) : std::span<const Row>(kIntegerRows);
   const auto row = std::ranges::find(rows, op, &Row::op);
-  if (TypeOf(type) == nullptr || row == rows.end() || row->operands != node.inputs.size())
+  if (!IsTyped(type) || row == rows.end() || row->operands != node.inputs.size())
     return Unsupported("{} of {} is not computed here", node.op, DTypeName(type));
   return Facts{std::string(row->text)};
 }
 
 Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&, const Device&) {
-  std::vector<StateAssignment> states = RowAssignments(group);
-  states.erase(std::unique(states.begin(), states.end()), states.end());
-  return states;
+  return RowAssignments(group);
 }
 
 /// How typed.cl reads operand `name`, or writes y, of this type, a float stored as `storage`.
 std::string Access(char name, DType type, DType storage) {
-  const TypeRow* integer = TypeOf(type);
-  const bool half = integer == nullptr && storage == DType::kF16;
-  const std::string_view memory = integer != nullptr ? integer->name : half ? "half" : "float";
+  const bool half = IsFloatValue(type) && storage == DType::kF16;
+  const std::string_view value = IsFloatValue(type) ? "float" : ElementTypeName(type);
+  const std::string_view memory = half ? "half" : value;
   if (name == 'y')
     return fmt::format("#define MEMORY_y {}\n#define WRITE_y(v, p, i) {}\n", memory,
                        half ? "vstore_half_rte(v, i, p)" : "((p)[i] = (v))");
   return fmt::format("#define MEMORY_{0} {1}\n#define VALUE_{0} {2}\n#define READ_{0}(p, i) {3}\n",
-                     name, memory, integer != nullptr ? integer->name : "float",
-                     half ? "vload_half(i, p)" : "((p)[i])");
+                     name, memory, value, half ? "vload_half(i, p)" : "((p)[i])");
 }
 
 /// Along the axes of an output, the last of which are its own.
@@ -153,17 +134,17 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fa
   const DType y_storage = problem.states.outputs[0].storage;
   std::string text =
       fmt::format("#define RESULT {}\n#define OPERANDS {}\n", facts.text, node.inputs.size());
-  if (const TypeRow* type = TypeOf(group.value(node.inputs[0]).dtype); type != nullptr)
-    text += fmt::format("#define T {}\n#define U {}\n#define IS_SIGNED {}\n", type->name,
-                        type->bits, type->is_signed ? 1 : 0);
+  if (const DType type = group.value(node.inputs[0]).dtype; IsTyped(type))
+    text += fmt::format("#define T {}\n#define U {}\n#define IS_SIGNED {}\n", ElementTypeName(type),
+                        UnsignedName(StorageBytes(type, 1)), IsSigned(type) ? 1 : 0);
   text += Access('y', y_type, y_storage);
   std::vector<DType> storages;
   for (ir::ValueId id : node.inputs) {
     const DType type = group.value(id).dtype;
     const bool bound = !group.value(id).is_constant();
-    storages.push_back(TypeOf(type) != nullptr ? type
-                       : bound ? problem.states.inputs[InputIndex(group, id)].storage
-                               : DType::kF32);
+    storages.push_back(IsTyped(type) ? type
+                       : bound       ? problem.states.inputs[InputIndex(group, id)].storage
+                                     : DType::kF32);
     text += Access(static_cast<char>('a' + storages.size() - 1), type, storages.back());
   }
   ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,

@@ -146,17 +146,6 @@ class Writer {
     return name;
   }
 
-  /// Whether steps of outer axes pass all that inner ones reach, so that an element's indices are
-  /// the quotients by them.
-  static bool IsNested(const std::vector<CopyAxis>& axes) {
-    int64_t reach = 0;
-    for (size_t i = axes.size(); i-- > 0;) {
-      if (axes[i].dst_stride <= reach) return false;
-      reach += (axes[i].extent - 1) * axes[i].dst_stride;
-    }
-    return true;
-  }
-
   /// The variable that holds which element of the source a copy puts at `at`. `test`: the condition
   /// that it does; without it, it does for all.
   Result<std::string> Walk(Piece piece, const std::string& at, std::string* test) {

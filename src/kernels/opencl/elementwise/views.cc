@@ -1,14 +1,13 @@
 // opencl.elementwise.views: element-wise operators among operators that move elements, in one
 // launch: each element of the result from those that it is made of.
-#include <cstring>
 #include <limits>
 
-#include "base/hash.h"
 #include "kernels/family.h"
 #include "kernels/opencl/elementwise/view_text.h"
 #include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"
+#include "kernels/opencl/tables.h"
 #include "kernels/opencl/work_sizes.h"
 
 namespace fettle::kernels {
@@ -37,22 +36,6 @@ Result<ViewText> Read(const ir::Graph& group, const Device&) {
 Result<std::vector<StateAssignment>> States(const ir::Graph& group, const ViewText&,
                                             const Device&) {
   return RowAssignments(group);
-}
-
-template <typename T>
-PackRequest TablePack(std::vector<T> table) {
-  // An empty table still is an argument.
-  table.resize(std::max<size_t>(table.size(), 1));
-  const auto bytes = std::as_bytes(std::span(table));
-  std::string recipe = fmt::format("opencl.views.{:016x}", HashBytes(bytes));
-  const auto size = static_cast<int64_t>(bytes.size());
-  return {.constants = {},
-          .recipe = std::move(recipe),
-          .bytes = size,
-          .pack = [table = std::move(table)](std::span<const Constant* const>, std::byte* out) {
-            std::memcpy(out, table.data(), table.size() * sizeof(T));
-            return OkStatus();
-          }};
 }
 
 /// The operands as parameters, and how each is read.
@@ -84,8 +67,8 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Vi
                                                             text.body, text.result)),
           "views"));
   auto made = std::make_unique<RecordedKernel>();
-  made->own_packs.push_back(TablePack(text.ints));
-  made->own_packs.push_back(TablePack(text.floats));
+  made->own_packs.push_back(TablePack("views", text.ints));
+  made->own_packs.push_back(TablePack("views", text.floats));
   RecordedLaunch launch(std::move(kernel), PlaceSizes(elements));
   launch.Output(0, StorageBytes(state.storage, 1)).Int(elements).Packed(0, 0).Packed(1, 0);
   for (ir::ValueId id : text.operands) {

@@ -1,15 +1,8 @@
 // Elements by indices along one axis: y[c] = x[c with c[axis] = indices[c]], row-major buffers.
 // A work-item moves one element: gws = {elements of y}.
-//   ELEMENT       an unsigned integer as wide as the elements
-//   INDEX         int or long; negative ones count from behind, those out of range take the nearest
 //   dims, steps   extents of y, and steps of x along them, last axis last; the axis has step 0
 //   extent, step  of x along the axis
-#ifndef ELEMENT
-#define ELEMENT uint
-#endif
-#ifndef INDEX
-#define INDEX long
-#endif
+#include "kernels/opencl/gather/index.clh"
 
 __kernel void elements(__global const ELEMENT* restrict x, const int x_offset,
                        __global const INDEX* restrict indices, const int indices_offset,
@@ -25,7 +18,5 @@ __kernel void elements(__global const ELEMENT* restrict x, const int x_offset,
     from += rest % d[a] * s[a];
     rest /= d[a];
   }
-  INDEX index = indices[indices_offset + e];
-  if (index < 0) index += extent;
-  y[y_offset + e] = x[from + clamp((int)index, 0, extent - 1) * step];
+  y[y_offset + e] = x[from + PlaceOf(indices[indices_offset + e], extent) * step];
 }

@@ -1,14 +1,7 @@
 // Slices by tuples of indices: y[o, m, i] = x[o, tuple m of o, i], row-major buffers.
 // A work-item moves one element: gws = {inner, tuples, outer}.
-//   ELEMENT        an unsigned integer as wide as the elements
-//   INDEX          int or long; negative ones count from behind, those out of range take the nearest
 //   extents, steps of the axes that a tuple names, `width` of them
-#ifndef ELEMENT
-#define ELEMENT uint
-#endif
-#ifndef INDEX
-#define INDEX long
-#endif
+#include "kernels/opencl/gather/index.clh"
 
 __kernel void tuples(__global const ELEMENT* restrict x, const int x_offset,
                      __global const INDEX* restrict indices, const int indices_offset,
@@ -24,10 +17,6 @@ __kernel void tuples(__global const ELEMENT* restrict x, const int x_offset,
   vstore8(steps, 0, s);
   int from = x_offset + o * slice + i;
   __global const INDEX* tuple = indices + indices_offset + (o * count + m) * width;
-  for (int a = 0; a < width; ++a) {
-    INDEX index = tuple[a];
-    if (index < 0) index += n[a];
-    from += clamp((int)index, 0, n[a] - 1) * s[a];
-  }
+  for (int a = 0; a < width; ++a) from += PlaceOf(tuple[a], n[a]) * s[a];
   y[y_offset + (o * count + m) * inner + i] = x[from];
 }

@@ -1,14 +1,13 @@
 // opencl.move.concat: Concat between buffers, rows or pixels, one launch for up to kMostSources
 // operands.
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
-#include "base/hash.h"
 #include "kernels/family.h"
 #include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"
+#include "kernels/opencl/tables.h"
 #include "kernels/opencl/work_sizes.h"
 
 namespace fettle::kernels {
@@ -62,7 +61,6 @@ bool JoinsPixels(const ir::Graph& group, const Join& join) {
 Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Join& join,
                                             const Device& device) {
   std::vector<StateAssignment> states = RowAssignments(group);
-  states.erase(std::unique(states.begin(), states.end()), states.end());
   if (!JoinsPixels(group, join)) return states;
   for (const State& form : PixelStates(device)) {
     if (form.memory == MemoryKind::kBuffer) states.push_back(StatesBeside(group, form));
@@ -128,7 +126,7 @@ class Recorder {
     ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel, Build(end - begin));
     RecordedLaunch launch(std::move(kernel), PlaceSizes(longest, end - begin, whole.outer));
     launch.Output(0, word_).Packed(made_->own_packs.size(), 0).Int(Bytes(whole.run) / word_);
-    made_->own_packs.push_back(TablePack(std::move(table)));
+    made_->own_packs.push_back(TablePack("move.parts", std::move(table)));
     for (int64_t i = begin; i < end; ++i) {
       if (IsConstant(i)) {
         made_->AddRows(*problem_.group, node_.inputs[i], storage_, launch);
@@ -138,19 +136,6 @@ class Recorder {
     }
     made_->recorded.push_back(std::move(launch));
     return OkStatus();
-  }
-
-  static PackRequest TablePack(std::vector<cl_int> table) {
-    const auto bytes = std::as_bytes(std::span(table));
-    std::string recipe = fmt::format("opencl.move.parts.{:016x}", HashBytes(bytes));
-    const auto size = static_cast<int64_t>(bytes.size());
-    return {.constants = {},
-            .recipe = std::move(recipe),
-            .bytes = size,
-            .pack = [table = std::move(table)](std::span<const Constant* const>, std::byte* out) {
-              std::memcpy(out, table.data(), table.size() * sizeof(cl_int));
-              return OkStatus();
-            }};
   }
 
   const Problem& problem_;

@@ -1,15 +1,14 @@
 // opencl.move.gather: operators that only move elements, to and from images. Each output is one
 // launch that looks up where its elements come from.
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
-#include "base/hash.h"
 #include "kernels/move/move_plan.h"
 #include "kernels/opencl/move/join_axes.h"
 #include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"
+#include "kernels/opencl/tables.h"
 #include "kernels/opencl/work_sizes.h"
 #include "kernels/planned_states.h"
 
@@ -56,17 +55,6 @@ bool MovesPixels(const Move& move, const MoveOperand& x, const MoveOperand& y) {
     }
   }
   return channel_axes == 1;
-}
-
-/// Whether steps of outer axes pass all that inner ones reach, so that an element's indices are the
-/// quotients by them.
-bool IsNested(const std::vector<CopyAxis>& axes) {
-  int64_t reach = 0;
-  for (size_t i = axes.size(); i-- > 0;) {
-    if (axes[i].dst_stride <= reach) return false;
-    reach += (axes[i].extent - 1) * axes[i].dst_stride;
-  }
-  return true;
 }
 
 Result<std::vector<RowPiece>> Plan(const ir::Graph& group, const StateAssignment& states) {
@@ -193,7 +181,7 @@ class Recorder {
           .Int(1);
     }
     launch.Packed(made_.own_packs.size(), 0).Int(count);
-    made_.own_packs.push_back(TablePack(std::move(table)));
+    made_.own_packs.push_back(TablePack("move.pieces", std::move(table)));
     for (const int source : sources) AddSource(source, state.storage, launch);
     made_.recorded.push_back(std::move(launch));
     return OkStatus();
@@ -235,19 +223,6 @@ class Recorder {
     return fmt::format(
         "#define SOURCE_PARAMS {}\n#define SOURCE_ARGS {}\n#define READ_SOURCES {}\n", params, args,
         reads);
-  }
-
-  static PackRequest TablePack(std::vector<cl_int> table) {
-    const auto bytes = std::as_bytes(std::span(table));
-    std::string recipe = fmt::format("opencl.move.pieces.{:016x}", HashBytes(bytes));
-    const auto size = static_cast<int64_t>(bytes.size());
-    return {.constants = {},
-            .recipe = std::move(recipe),
-            .bytes = size,
-            .pack = [table = std::move(table)](std::span<const Constant* const>, std::byte* out) {
-              std::memcpy(out, table.data(), table.size() * sizeof(cl_int));
-              return OkStatus();
-            }};
   }
 
   void AddSource(int source, DType storage, RecordedLaunch& launch) {

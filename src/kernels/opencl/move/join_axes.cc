@@ -21,4 +21,13 @@ std::vector<CopyAxis> JoinAxes(std::vector<CopyAxis> axes) {
   return axes;
 }
 
+bool IsNested(const std::vector<CopyAxis>& axes) {
+  int64_t reach = 0;
+  for (size_t i = axes.size(); i-- > 0;) {
+    if (axes[i].dst_stride <= reach) return false;
+    reach += (axes[i].extent - 1) * axes[i].dst_stride;
+  }
+  return true;
+}
+
 }  // namespace fettle::kernels

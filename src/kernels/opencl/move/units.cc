@@ -2,11 +2,9 @@
 // runs of elements stay together: one launch that looks up where each run comes from
 // (move/units.cl).
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <numeric>
 
-#include "base/hash.h"
 #include "kernels/family.h"
 #include "kernels/match/alone.h"
 #include "kernels/move/move_plan.h"
@@ -14,6 +12,7 @@
 #include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"
+#include "kernels/opencl/tables.h"
 #include "kernels/opencl/work_sizes.h"
 
 namespace fettle::kernels {
@@ -133,17 +132,6 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const RunTab
   return RowAssignments(group);
 }
 
-PackRequest TablePack(std::shared_ptr<const Runs> table) {
-  const auto bytes = std::as_bytes(std::span(*table));
-  return {.constants = {},
-          .recipe = fmt::format("opencl.move.runs.{:016x}", HashBytes(bytes)),
-          .bytes = static_cast<int64_t>(bytes.size()),
-          .pack = [table = std::move(table)](std::span<const Constant* const>, std::byte* out) {
-            std::memcpy(out, table->data(), table->size() * sizeof(cl_int));
-            return OkStatus();
-          }};
-}
-
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const RunTable& table,
                                                 const Params&, const Device& device) {
   struct Word {
@@ -161,7 +149,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Ru
   ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
                    AsOpenCl(device).BuildKernel(MakeProgram("move/units.cl", options), "units"));
   auto made = std::make_unique<RecordedKernel>();
-  made->own_packs.push_back(TablePack(table.from));
+  made->own_packs.push_back(TablePack("move.runs", *table.from));
   made->recorded.emplace_back(std::move(kernel), PlaceSizes(words))
       .Input(0, word.bytes)
       .Output(0, word.bytes)

@@ -1,26 +1,14 @@
 // opencl.reduce.scan: CumSum and CumProd along one axis of row-major buffers.
-#include <limits>
-
 #include "kernels/family.h"
-#include "kernels/match/extents.h"
-#include "kernels/opencl/recorded.h"
-#include "kernels/opencl/sources.h"
+#include "kernels/opencl/reduce/lines.h"
 #include "kernels/opencl/states.h"
-#include "kernels/opencl/work_sizes.h"
 
 namespace fettle::kernels {
 namespace {
 
-/// From so many elements on a row has a work-group.
-constexpr int64_t kLongRow = 128;
-
-/// OpenCL C's name of an integer type; nothing of others. Unsigned: sums wrap.
-std::string_view IntegerName(DType type) {
-  switch (type) {
-    case DType::kI32: return "uint";
-    case DType::kI64: return "ulong";
-    default: return {};
-  }
+/// Unsigned integers as wide as those that are summed up: sums wrap. Empty: none are.
+std::string_view SumType(DType type) {
+  return type == DType::kI32 || type == DType::kI64 ? UnsignedName(RowOf(type).bits / 8) : "";
 }
 
 struct Facts {
@@ -34,52 +22,29 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || (node.op != "CumSum"_op && node.op != "CumProd"_op))
     return Unsupported("computes CumSum and CumProd only");
   const ir::Value &x = group.value(node.inputs[0]), &along = group.value(node.inputs[1]);
-  if (x.is_constant() || (!IsFloatValue(x.dtype) && IntegerName(x.dtype).empty()))
+  if (!IsFloatValue(x.dtype) && SumType(x.dtype).empty())
     return Unsupported("{} is not summed up here", DTypeName(x.dtype));
   if (!along.is_constant()) return Unsupported("its axis is not constant");
-  const auto axis = NormaliseAxis(along.constant->GetInt(0), x.shape->rank());
-  if (!axis || x.shape->elements() == 0 || x.shape->elements() > std::numeric_limits<cl_int>::max())
-    return Unsupported("no elements, or more than 32 bits count");
-  return Facts{
-      {x.shape->Count(0, *axis), (*x.shape)[*axis], x.shape->Count(*axis + 1, x.shape->rank())},
-      node.op == "CumProd"_op,
-      (node.attributes.Int("exclusive", 0) != 0 ? 1 : 0) +
-          (node.attributes.Int("reverse", 0) != 0 ? 2 : 0)};
+  ASSIGN_OR_RETURN(const RowExtents extents,
+                   ReadLines(x, NormaliseAxis(along.constant->GetInt(0), x.shape->rank())));
+  return Facts{extents, node.op == "CumProd"_op,
+               (node.attributes.Int("exclusive", 0) != 0 ? 1 : 0) +
+                   (node.attributes.Int("reverse", 0) != 0 ? 2 : 0)};
 }
 
 Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&, const Device&) {
-  std::vector<StateAssignment> states = RowAssignments(group);
-  if (!IsFloatValue(group.value(group.inputs[0]).dtype)) states.resize(1);
-  return states;
+  return RowAssignments(group);
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
                                                 const Params&, const Device& device) {
-  const auto [outer, row, inner] = facts.extents;
-  const State& state = problem.states.inputs[0];
-  const std::string_view integer =
-      IntegerName(problem.group->value(problem.group->inputs[0]).dtype);
-  const int64_t items = row >= kLongRow ? kGroupItems : 1;
-  BuildOptions options;
-  if (integer.empty()) {
-    options = AccessOptions(state);
-  } else {
-    options.Add(fmt::format("-DELEMENT={}", integer));
-  }
-  options.Define("ITEMS", items).Define("PRODUCT", facts.product ? 1 : 0);
-  ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
-                   AsOpenCl(device).BuildKernel(MakeProgram("reduce/scan.cl", options), "scan"));
-  const int64_t count = outer * inner;
-  auto made = std::make_unique<RecordedKernel>();
-  made->recorded
-      .emplace_back(std::move(kernel), items > 1 ? GroupSizes(items, count) : PlaceSizes(count))
-      .Input(0, StorageBytes(state.storage, 1))
-      .Output(0, StorageBytes(state.storage, 1))
-      .Int(count)
-      .Int(row)
-      .Int(inner)
-      .Int(facts.rule);
-  return std::unique_ptr<PreparedKernel>(std::move(made));
+  return PrepareLines(problem, device, facts.extents,
+                      {.path = "reduce/scan.cl",
+                       .function = "scan",
+                       .integer = SumType(problem.group->value(problem.group->inputs[0]).dtype),
+                       .output = problem.states.outputs[0].storage,
+                       .rule = facts.rule},
+                      BuildOptions().Define("PRODUCT", facts.product ? 1 : 0));
 }
 
 constexpr Family<Facts> kFamily{

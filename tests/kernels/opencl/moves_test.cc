@@ -1,12 +1,11 @@
 // opencl.move.units against the oracle: rows of operators that move runs, zeros among them, runs of
-// every word, and refusals.
-#include <gtest/gtest.h>
-
-#include "tests/kernels/kernel_check.h"
-#include "tests/opencl_device.h"
+// every word, and refusals; opencl.move.concat: more operands than a launch takes, constants,
+// pixels.
+#include "tests/kernels/opencl/one_kernel.h"
 
 namespace fettle::kernels {
 
+extern const KernelDesc kOpenClMoveConcat;
 extern const KernelDesc kOpenClMoveUnits;
 
 namespace {
@@ -36,29 +35,7 @@ constexpr std::string_view kPadded =
     "input %x: f32[3x5x10]\nconst %p: i64[6] = 0 2 0 1 1 0\n%a = Pad(%x, %p)\n"
     "%y = Transpose(%a) {perm=[1,0,2]}\noutput %y\n";
 
-class OpenClMoveUnits : public testing::Test {
- protected:
-  void SetUp() override {
-    const auto& device = TestOpenClDevice();
-    if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
-    device_ = device->get();
-  }
-
-  void Check(std::string_view text) {
-    const CaseGroup group = ParseGroup(text);
-    const auto candidates = CandidatesOf(kOpenClMoveUnits, *group.graph, *device_);
-    ASSERT_TRUE(candidates.ok()) << candidates.status().message();
-    ASSERT_EQ(candidates->size(), 2U);
-    for (const StateAssignment& states : *candidates)
-      EXPECT_TRUE(CheckRun({kOpenClMoveUnits, group, {group.graph, states, 1}, {}, ""}, *device_));
-  }
-
-  std::string RefusalOf(std::string_view text) {
-    return CandidatesOf(kOpenClMoveUnits, *ParseGroup(text).graph, *device_).status().message();
-  }
-
-  const OpenClDevice* device_ = nullptr;
-};
+using OpenClMoveUnits = OneOpenClKernel<kOpenClMoveUnits>;
 
 TEST_F(OpenClMoveUnits, AgreesWithTheOracle) {
   for (const int64_t channels : {8, 9, 10, 12, 96}) Check(Rolled(channels));
@@ -78,6 +55,31 @@ TEST_F(OpenClMoveUnits, RefusesWhatItCannotMove) {
             "a constant is among what is moved");
   EXPECT_EQ(RefusalOf("input %x: f32[4x8]\n%a = Relu(%x)\n%y = Relu(%a)\noutput %y\n"),
             "computes moves of elements only");
+}
+
+using OpenClConcat = OneOpenClKernel<kOpenClMoveConcat>;
+
+TEST_F(OpenClConcat, JoinsMoreThanOneLaunchTakes) {
+  constexpr int kParts = 150;
+  std::string text, parts;
+  for (int i = 0; i < kParts; ++i) {
+    text += fmt::format("input %x{}: f32[2x{}x3]\n", i, 1 + i % 3);
+    parts += fmt::format("{}%x{}", i == 0 ? "" : ", ", i);
+  }
+  Check(text + "%y = Concat(" + parts + ") {axis=1}\noutput %y\n", 2);
+}
+
+TEST_F(OpenClConcat, JoinsWordsOfSeveralElements) {
+  Check("input %x: i64[3x2]\ninput %z: i64[3x4]\n%y = Concat(%x, %z) {axis=-1}\noutput %y\n", 1);
+}
+
+TEST_F(OpenClConcat, KeepsPixelsWhereChannelsAreQuads) {
+  Check("input %x: f32[2x8x3x5]\ninput %z: f32[2x3x3x5]\n%y = Concat(%x, %z) {axis=1}\noutput %y\n",
+        4);
+  Check("input %x: f32[2x6x3x5]\ninput %z: f32[2x6x3x2]\n%y = Concat(%x, %z) {axis=3}\noutput %y\n",
+        4);
+  Check("input %x: f32[2x6x3x5]\ninput %z: f32[2x4x3x5]\n%y = Concat(%x, %z) {axis=1}\noutput %y\n",
+        2);
 }
 
 }  // namespace

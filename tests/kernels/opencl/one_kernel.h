@@ -1,0 +1,39 @@
+// Tests of one OpenCL kernel on groups that it is made for.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "tests/kernels/kernel_check.h"
+#include "tests/opencl_device.h"
+
+namespace fettle::kernels {
+
+/// Skips where there is no OpenCL device.
+template <const KernelDesc& kKernel>
+class OneOpenClKernel : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto& device = TestOpenClDevice();
+    if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
+    device_ = device->get();
+  }
+
+  /// Against the oracle in each of the assignments of states that the kernel offers for the group;
+  /// usually floats in f32 and in f16.
+  void Check(std::string_view text, size_t states = 2) {
+    const CaseGroup group = ParseGroup(text);
+    const auto candidates = CandidatesOf(kKernel, *group.graph, *device_);
+    ASSERT_TRUE(candidates.ok()) << candidates.status().message();
+    ASSERT_EQ(candidates->size(), states);
+    for (const StateAssignment& candidate : *candidates)
+      EXPECT_TRUE(CheckRun({kKernel, group, {group.graph, candidate, 1}, {}, ""}, *device_));
+  }
+
+  std::string RefusalOf(std::string_view text) {
+    return CandidatesOf(kKernel, *ParseGroup(text).graph, *device_).status().message();
+  }
+
+  const OpenClDevice* device_ = nullptr;
+};
+
+}  // namespace fettle::kernels
