@@ -1,10 +1,12 @@
 // opencl.matmul.mma.normed and opencl.norm.chained against the oracle: of one tile of columns and
 // several, with edges, in slices, with sums that others read and without; and what they refuse.
+// Kernels of rows, however work-items share these.
 #include "tests/kernels/opencl/mma_device.h"
 
 namespace fettle::kernels {
 
 extern const KernelDesc kOpenClMatMulMmaNormed, kOpenClNormChained;
+extern const KernelDesc kOpenClNormRows, kOpenClReduceRows, kOpenClSoftmaxRows;
 
 namespace {
 
@@ -113,6 +115,60 @@ TEST_F(OpenClNormed, ChainsThatFillNoQuadsAreRefused) {
   EXPECT_EQ(refusal("input %x: f32[3x9000]\nconst %s: f32[9000]\n%a = Relu(%x)\n"
                     "%y = LayerNormalization(%a, %s)\noutput %y\n"),
             "rows of 9000: 256 work-items keep 8192 at most");
+}
+
+/// Rows that lie beside each other, beyond the last work-group and alone, longer and shorter than
+/// their work-items.
+TEST(OpenClRows, AgreeWithTheOracleHoweverWorkItemsShareThem) {
+  const auto& device = TestOpenClDevice();
+  if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
+  struct Shared {
+    const KernelDesc& kernel;
+    std::string_view text;
+    std::vector<std::array<int64_t, 2>> shapes;  // items and columns
+  };
+  const Shared all[] = {
+      {kOpenClReduceRows,
+       "input %x: f32[2x90x21]\nconst %a: i64[1] = 1\n%y = ReduceL2(%x, %a)\noutput %y\n",
+       {{1, 1}, {16, 1}, {16, 16}, {64, 16}, {1024, 1}}},
+      {kOpenClReduceRows,
+       "input %x: f32[40x16]\nconst %a: i64[1] = 0\n%y = ReduceMax(%x, %a)\noutput %y\n",
+       {{16, 16}, {64, 16}}},
+      {kOpenClSoftmaxRows,
+       "input %x: f32[2x70x19]\n%y = Softmax(%x) {axis=1}\noutput %y\n",
+       {{16, 16}, {64, 16}, {256, 1}}},
+      {kOpenClNormRows,
+       "input %x: f32[3x4x5x99]\nconst %s: f32[4]\nconst %b: f32[4]\n"
+       "%y = GroupNormalization(%x, %s, %b) {num_groups=1}\noutput %y\n",
+       {{1, 1}, {16, 1}, {1024, 1}}}};
+  for (const Shared& of : all) {
+    const CaseGroup group = ParseGroup(of.text);
+    const auto candidates = CandidatesOf(of.kernel, *group.graph, **device);
+    ASSERT_TRUE(candidates.ok()) << candidates.status().message();
+    for (const auto& [items, columns] : of.shapes) {
+      KernelRun run{of.kernel, group, {group.graph, candidates->front(), 1}, {}, ""};
+      run.params = {{"items", items}, {"columns", columns}};
+      const Status valid = SpaceOf(of.kernel, run.problem, **device).check(run.params);
+      ASSERT_TRUE(valid.ok()) << valid.message();
+      EXPECT_TRUE(CheckRun(run, **device))
+          << of.text << items << " items, " << columns << " columns";
+    }
+  }
+}
+
+TEST(OpenClRows, ShareOnlyWhatLiesBesideEachOther) {
+  const auto& device = TestOpenClDevice();
+  if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
+  const CaseGroup group =
+      ParseGroup("input %x: f32[2x90x8]\n%y = Softmax(%x) {axis=1}\noutput %y\n");
+  const auto candidates = CandidatesOf(kOpenClSoftmaxRows, *group.graph, **device);
+  ASSERT_TRUE(candidates.ok()) << candidates.status().message();
+  const ParamSpace space =
+      SpaceOf(kOpenClSoftmaxRows, {group.graph, candidates->front(), 1}, **device);
+  EXPECT_EQ(space.check({{"items", 16}, {"columns", 16}}).message(),
+            "columns: expected at most 8 rows beside each other, got 16");
+  EXPECT_EQ(space.check({{"items", 1}, {"columns", 16}}).message(),
+            "columns: expected 1 where a row has one work-item");
 }
 
 }  // namespace

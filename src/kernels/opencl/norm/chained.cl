@@ -27,7 +27,7 @@ __kernel void chained(SUMS_PARAM __global storage_t* restrict y, const int y_off
                       const int has_bias, const float epsilon, const int row,
                       const int columns EXPRESSION_PARAMS) {
   DECLARE_ROW_SCRATCH
-  const int first = ROW_INDEX * row;
+  const int first = (int)get_global_id(1) * row;
   float4 held[HELD];
   float mean = 0.0f, variance = 0.0f;
   FOR_QUADS {

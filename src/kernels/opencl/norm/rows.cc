@@ -2,10 +2,7 @@
 // GroupNormalization, row-major.
 #include "kernels/opencl/rows.h"
 
-#include <algorithm>
-
 #include "kernels/family.h"
-#include "kernels/fields.h"
 #include "kernels/opencl/norm/operands.h"
 #include "ops/norm/op.h"
 
@@ -55,20 +52,8 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const NormPl
   return RowAssignments(group);
 }
 
-struct RowItems {
-  int64_t items = 64;
-};
-constexpr Fields kItemFields("rows.clh", Field{"items", &RowItems::items, {64, 128, 256}});
-
 ParamSpace Space(const Problem&, const NormPlan& plan, const Device& device) {
-  const OpenClFacts& facts = AsOpenCl(device).facts();
-  return {kItemFields.Tunables(), kItemFields.Write({UsualRowItems(plan.extents, facts)}),
-          [most = std::min(facts.max_work_group_size, facts.max_work_item_sizes[0])](
-              const Params& params) {
-            const int64_t items = kItemFields.Read(params).items;
-            if (items <= most) return OkStatus();
-            return InvalidArgument("items: expected at most {}, got {}", most, items);
-          }};
+  return RowSpace(plan.extents, device);
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const NormPlan& plan,
@@ -76,8 +61,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const No
   const ir::Graph& group = *problem.group;
   const ir::Node& node = problem.node();
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
-                   RecordRows(problem, "norm/rows.cl", plan.extents, device,
-                              kItemFields.Read(params).items, kMostHeld));
+                   RecordRows(problem, "norm/rows.cl", plan.extents, device, params, kMostHeld));
   const bool has_bias = node.input(2) != ir::kAbsent;
   for (size_t i = 1; i <= (has_bias ? 2 : 1); ++i) {
     ASSIGN_OR_RETURN(PackRequest pack,
@@ -105,6 +89,6 @@ constexpr Family<NormPlan> kFamily{
 
 extern const KernelDesc kOpenClNormRows;
 const KernelDesc kOpenClNormRows = {
-    .name = "opencl.norm.rows", .match = MatchAs<kFamily>, .parameters = ParametersOf<kItemFields>};
+    .name = "opencl.norm.rows", .match = MatchAs<kFamily>, .parameters = ParametersOf<kRowFields>};
 
 }  // namespace fettle::kernels

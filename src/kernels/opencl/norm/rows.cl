@@ -32,7 +32,7 @@ __kernel void rows(__global const storage_t* restrict x, const int x_offset,
                    const int takes_mean, const int has_bias, const float epsilon, const int count,
                    const int row, const int groups, const int channels, const int space) {
   DECLARE_ROW_SCRATCH
-  const int index = ROW_INDEX;
+  const int index = ROW_INDEX(count);
   RETURN_BEYOND(count)
   __global const storage_t* from = x + x_offset + index * row;
   __global storage_t* to = y + y_offset + index * row;

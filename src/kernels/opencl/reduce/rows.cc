@@ -67,11 +67,14 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Readin
   return RowAssignments(group);
 }
 
+ParamSpace Space(const Problem&, const Reading& reading, const Device& device) {
+  return RowSpace(reading.extents, device);
+}
+
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Reading& reading,
-                                                const Params&, const Device& device) {
+                                                const Params& params, const Device& device) {
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
-                   RecordRows(problem, "reduce/rows.cl", reading.extents, device,
-                              UsualRowItems(reading.extents, AsOpenCl(device).facts())));
+                   RecordRows(problem, "reduce/rows.cl", reading.extents, device, params));
   made->recorded[0]
       .Value(static_cast<cl_int>(reading.row->fold))
       .Value(static_cast<cl_int>(reading.row->finish))
@@ -82,11 +85,13 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Re
 }
 
 constexpr Family<Reading> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
+    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kOpenClReduceRows;
-const KernelDesc kOpenClReduceRows = {.name = "opencl.reduce.rows", .match = MatchAs<kFamily>};
+const KernelDesc kOpenClReduceRows = {.name = "opencl.reduce.rows",
+                                      .match = MatchAs<kFamily>,
+                                      .parameters = ParametersOf<kRowFields>};
 
 }  // namespace fettle::kernels

@@ -9,7 +9,7 @@ __kernel void rows(__global const storage_t* restrict x, const int x_offset,
                    __global storage_t* restrict y, const int y_offset, const int kind,
                    const int finish, const int count, const int row, const int inner) {
   DECLARE_ROW_SCRATCH
-  const int index = ROW_INDEX;
+  const int index = ROW_INDEX(count);
   RETURN_BEYOND(count)
   __global const storage_t* from = x + x_offset + index / inner * row * inner + index % inner;
   float v = kind == 3 ? 1.0f : kind == 4 ? -INFINITY : kind == 5 ? INFINITY : 0.0f;

@@ -22,11 +22,14 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const RowExt
   return RowAssignments(group);
 }
 
+ParamSpace Space(const Problem&, const RowExtents& extents, const Device& device) {
+  return RowSpace(extents, device);
+}
+
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const RowExtents& extents,
-                                                const Params&, const Device& device) {
+                                                const Params& params, const Device& device) {
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
-                   RecordRows(problem, "softmax/rows.cl", extents, device,
-                              UsualRowItems(extents, AsOpenCl(device).facts())));
+                   RecordRows(problem, "softmax/rows.cl", extents, device, params));
   made->recorded[0]
       .Int(problem.node().op == "LogSoftmax"_op ? 1 : 0)
       .Int(ops::NanToZero(problem.node()) ? 1 : 0)
@@ -37,11 +40,13 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Ro
 }
 
 constexpr Family<RowExtents> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
+    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kOpenClSoftmaxRows;
-const KernelDesc kOpenClSoftmaxRows = {.name = "opencl.softmax.rows", .match = MatchAs<kFamily>};
+const KernelDesc kOpenClSoftmaxRows = {.name = "opencl.softmax.rows",
+                                       .match = MatchAs<kFamily>,
+                                       .parameters = ParametersOf<kRowFields>};
 
 }  // namespace fettle::kernels

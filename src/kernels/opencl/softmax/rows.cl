@@ -9,7 +9,7 @@ __kernel void rows(__global const storage_t* restrict x, const int x_offset,
                    __global storage_t* restrict y, const int y_offset, const int is_log,
                    const int nan_to_zero, const int count, const int row, const int inner) {
   DECLARE_ROW_SCRATCH
-  const int index = ROW_INDEX;
+  const int index = ROW_INDEX(count);
   RETURN_BEYOND(count)
   const int first = index / inner * row * inner + index % inner;
   __global const storage_t* from = x + x_offset + first;
