@@ -151,6 +151,16 @@ def check_moved(program, folder):
     check("flac in wmv: leaves nothing", not list(folder.glob("moved.wmv*")))
 
 
+def check_few_bytes(program, folder):
+    """A file of two small frames is known for what it is."""
+    media.ffmpeg("-f", "lavfi", "-i", "color=gray:s=32x16:r=25:d=0.08", "-c:v", "mpeg2video", folder / "brief.mpg")
+    for encoder in ("mpeg4", "libx264"):
+        result = folder / f"brief_{encoder}.ts"
+        done = run(program, folder / "brief.mpg", "-o", result, "--encoder", encoder)
+        frames = len(media.frame_times(result)) if done.returncode == 0 else done.stderr
+        check(f"few bytes of {encoder} in ts", frames == 2, frames)
+
+
 def check_last_packet(program, folder):
     """Sound whose last packet tells no length, as that of a late MP4: it is there again."""
     sound = ["-f", "lavfi", "-i", "sine=frequency=440:duration=0.5:r=48000"]
@@ -190,4 +200,4 @@ def check_words(program, folder):
 
 
 if __name__ == "__main__":
-    run_parts(check_encoders, check_begins, check_reordered, check_shifts, check_moved, check_last_packet, check_words, make=make)
+    run_parts(check_encoders, check_begins, check_reordered, check_shifts, check_moved, check_few_bytes, check_last_packet, check_words, make=make)

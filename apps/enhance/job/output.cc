@@ -47,6 +47,16 @@ void SetMovieClock(const Input& input, const std::vector<int>& places, AVFormatC
   if (late) options["movie_timescale"] = std::to_string(clock);
 }
 
+/// Players know MPEG-TS by what repeats in it: a file of a few frames gets packets of nothing
+/// (ISO/IEC 13818-1, 2.4.3.2) until it is long enough, which FFmpeg takes 2,048 bytes for.
+void FillUp(AVIOContext& file) {
+  constexpr int64_t kPacket = 188, kLeast = 16 * kPacket;
+  while (avio_tell(&file) < kLeast) {
+    avio_wb32(&file, 0x471FFF10);
+    for (int64_t i = 4; i < kPacket; ++i) avio_w8(&file, 0xFF);
+  }
+}
+
 }  // namespace
 
 bool HoldsEarlyTimes(const AVOutputFormat& container) {
@@ -151,6 +161,7 @@ void OutputWriter::DecodeFromBegin(AVPacket& packet) {
 
 void OutputWriter::Finish() {
   CheckAv(av_write_trailer(format_.get()), name_.string());
+  if (std::string_view(format_->oformat->name) == "mpegts") FillUp(*format_->pb);
   if (!(format_->flags & AVFMT_FLAG_CUSTOM_IO)) CheckAv(avio_closep(&format_->pb), name_.string());
 }
 
