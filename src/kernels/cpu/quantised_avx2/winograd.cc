@@ -278,7 +278,7 @@ int Taste(const QuantBytes& bytes, const Device&) {
   constexpr int64_t kManyWeights = 128 * 1024, kFewTiles = 32;
   const bool filled = static_cast<double>(4 * tiles) < 1.5 * static_cast<double>(g.pixels());
   const bool far = tiles < kFewTiles && g.ic * g.oc > kManyWeights;
-  return filled && !far && tiles >= 5 && g.ic >= 8 && g.oc >= 8 ? 17 : 13;
+  return filled && !far && tiles >= 5 && g.ic >= 8 && g.oc >= 4 ? 17 : 13;
 }
 
 constexpr Family<QuantBytes> kFamily{
