@@ -695,12 +695,12 @@ class Cli(unittest.TestCase):
     def test_peak_against_a_base(self):
         base = self.json("peak", "--only", "fp32 fma")
         pathlib.Path("base.json").write_text(json.dumps(base))
-        row = self.json("peak", "--only", "fp32 fma", "--compare", "base.json")["ceilings"][0]
+        row = {row["name"]: row for row in self.json("peak", "--only", "fp32 fma", "--compare", "base.json")["ceilings"]}["fp32 fma"]
         self.assertAlmostEqual(row["ratio"], row["value"] / row["base"])
         self.assertRegex(run("peak", "--only", "fp32 fma", "--compare", "base.json").stdout, r"fp32 fma +GFLOP/s .*x\n")
         lines = run("peak", "--only", "fp32 fma", "--csv").stdout.splitlines()
         self.assertEqual(lines[0], "name,group,value,unit,best,spread,repeats,status,reason,base,ratio")
-        self.assertTrue(lines[1].startswith("fp32 fma,arithmetic,"))
+        self.assertTrue(any(line.startswith("fp32 fma,arithmetic,") for line in lines[1:]), lines)
         base["device"]["name"] = "another"
         pathlib.Path("other.json").write_text(json.dumps(base))
         self.fails(4, "other.json: of another device, 'another'", "peak", "--compare", "other.json")
