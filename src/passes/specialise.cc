@@ -22,14 +22,13 @@ Status CheckInputs(const ir::Graph& graph) {
 Result<std::vector<int>> RunPassesBy(PassHistory* history, ir::Graph& graph, bool verify) {
   std::vector<int> fired;
   PipelineOptions passes{.verify = verify, .fired = &fired};
-  if (history == nullptr) {
-    RETURN_IF_ERROR(RunPasses(graph, passes));
-    return fired;
+  Outline outline;
+  if (history != nullptr) {
+    outline = Outline(graph);
+    passes.chosen = history->ChosenFor(outline);
   }
-  Outline outline(graph);
-  passes.chosen = history->ChosenFor(outline);
   RETURN_IF_ERROR(RunPasses(graph, passes));
-  if (passes.chosen.empty()) history->Keep(std::move(outline), fired);
+  if (history != nullptr && passes.chosen.empty()) history->Keep(std::move(outline), fired);
   return fired;
 }
 

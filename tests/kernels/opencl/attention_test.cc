@@ -1,9 +1,6 @@
 // opencl.attention.rows against the oracle: operands as exporters cut them from one product, scores
 // with sums, masks and numbers, sizes that fill nothing, other tiles, and refusals.
-#include <gtest/gtest.h>
-
-#include "tests/kernels/kernel_check.h"
-#include "tests/opencl_device.h"
+#include "tests/kernels/opencl/one_kernel.h"
 
 namespace fettle::kernels {
 
@@ -53,46 +50,17 @@ constexpr std::string_view kOneKey =
     "input %q: f32[9x4]\ninput %kt: f32[4x1]\ninput %v: f32[1x5]\n%p = MatMul(%q, %kt)\n"
     "%n = Softmax(%p)\n%y = MatMul(%n, %v)\noutput %y\n";
 
-class OpenClAttention : public testing::Test {
- protected:
-  void SetUp() override {
-    const auto& device = TestOpenClDevice();
-    if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
-    device_ = device->get();
-  }
-
-  /// Stored as f32 and as f16.
-  void Check(std::string_view text, const Params& changes = {}) {
-    const CaseGroup group = ParseGroup(text);
-    const auto candidates = CandidatesOf(kOpenClAttentionRows, *group.graph, *device_);
-    ASSERT_TRUE(candidates.ok()) << candidates.status().message();
-    ASSERT_EQ(candidates->size(), 2U);
-    for (const StateAssignment& states : *candidates) {
-      KernelRun run{kOpenClAttentionRows, group, {group.graph, states, 1}, {}, ""};
-      run.params = DefaultParams(kOpenClAttentionRows, run.problem, *device_);
-      for (const auto& [name, value] : changes) run.params[name] = value;
-      const Status valid = SpaceOf(kOpenClAttentionRows, run.problem, *device_).check(run.params);
-      ASSERT_TRUE(valid.ok()) << valid.message();
-      EXPECT_TRUE(CheckRun(run, *device_));
-    }
-  }
-
-  std::string RefusalOf(std::string_view text) {
-    return CandidatesOf(kOpenClAttentionRows, *ParseGroup(text).graph, *device_).status().message();
-  }
-
-  const OpenClDevice* device_ = nullptr;
-};
+using OpenClAttention = OneOpenClKernel<kOpenClAttentionRows>;
 
 TEST_F(OpenClAttention, AgreesWithTheOracle) {
   for (const std::string_view group : {kFused, kWindows, kMasked, kOneQuery, kOneKey}) Check(group);
 }
 
 TEST_F(OpenClAttention, OtherTilesDoToo) {
-  Check(kFused, {{"rows", 16}, {"items", 32}});
-  Check(kFused, {{"rows", 4}, {"items", 128}});
-  Check(kWindows, {{"rows", 1}, {"items", 64}});
-  Check(kMasked, {{"rows", 2}, {"items", 256}});
+  Check(kFused, 2, {{"rows", 16}, {"items", 32}});
+  Check(kFused, 2, {{"rows", 4}, {"items", 128}});
+  Check(kWindows, 2, {{"rows", 1}, {"items", 64}});
+  Check(kMasked, 2, {{"rows", 2}, {"items", 256}});
 }
 
 /// Of f16, in vectors.

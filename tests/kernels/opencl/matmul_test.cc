@@ -1,12 +1,9 @@
 // Matrix products on an OpenCL device: every algorithm in every form, with every parameter that
 // changes its program, against the oracle; and why an algorithm does not apply.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 
 #include "kernels/opencl/matmul/product_family.h"
-#include "tests/kernels/kernel_check.h"
-#include "tests/opencl_device.h"
+#include "tests/kernels/opencl/one_kernel.h"
 
 namespace fettle::kernels {
 
@@ -32,14 +29,8 @@ constexpr std::string_view kGroups[] = {
     "input %a: f32[1x67]\ninput %b: f32[67x45]\n%y = MatMul(%a, %b)\noutput %y\n",
     "input %a: f32[1x67]\nconst %b: f32[45x67]\n%y = Gemm(%a, %b) {transB=1}\noutput %y\n"};
 
-class OpenClMatMul : public testing::Test {
+class OpenClMatMul : public OnOpenCl {
  protected:
-  void SetUp() override {
-    const auto& opened = TestOpenClDevice();
-    if (!opened.ok()) GTEST_SKIP() << "no OpenCL device: " << opened.status().message();
-    device_ = opened->get();
-  }
-
   /// Runs `kernel` in all states of a group with `changes` to its default parameters; the number
   /// of runs.
   int RunAll(const KernelDesc& kernel, std::string_view text, const Params& changes = {}) {
@@ -61,8 +52,6 @@ class OpenClMatMul : public testing::Test {
   std::string Refusal(const KernelDesc& kernel, std::string_view text) {
     return CandidatesOf(kernel, *ParseGroup(text).graph, *device_).status().message();
   }
-
-  const OpenClDevice* device_ = nullptr;
 };
 
 TEST_F(OpenClMatMul, EveryAlgorithmInEveryForm) {

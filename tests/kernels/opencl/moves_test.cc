@@ -1,10 +1,11 @@
 // opencl.move.units against the oracle: rows of operators that move runs, zeros among them, runs of
 // every word, and refusals; opencl.move.concat: more operands than a launch takes, constants,
-// pixels.
+// pixels; opencl.gather.slices: elements of every width.
 #include "tests/kernels/opencl/one_kernel.h"
 
 namespace fettle::kernels {
 
+extern const KernelDesc kOpenClGatherSlices;
 extern const KernelDesc kOpenClMoveConcat;
 extern const KernelDesc kOpenClMoveUnits;
 
@@ -80,6 +81,17 @@ TEST_F(OpenClConcat, KeepsPixelsWhereChannelsAreQuads) {
         4);
   Check("input %x: f32[2x6x3x5]\ninput %z: f32[2x4x3x5]\n%y = Concat(%x, %z) {axis=1}\noutput %y\n",
         2);
+}
+
+using OpenClGatherSlices = OneOpenClKernel<kOpenClGatherSlices>;
+
+/// Of every width, those of four bits among them, which lie in bytes of their own.
+TEST_F(OpenClGatherSlices, MovesElementsOfEveryWidth) {
+  for (const std::string_view type : {"i4", "u4", "bool", "u8", "i16", "i32", "i64"})
+    Check(fmt::format("input %x: {}[5x3]\nconst %k: i64[2] = 4 -2\n"
+                      "%y = Gather(%x, %k) {{axis=0}}\noutput %y\n",
+                      type),
+          1);
 }
 
 }  // namespace

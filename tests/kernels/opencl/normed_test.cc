@@ -2,6 +2,7 @@
 // several, with edges, in slices, with sums that others read and without; and what they refuse.
 // Kernels of rows, however work-items share these.
 #include "tests/kernels/opencl/mma_device.h"
+#include "tests/kernels/opencl/one_kernel.h"
 
 namespace fettle::kernels {
 
@@ -117,11 +118,11 @@ TEST_F(OpenClNormed, ChainsThatFillNoQuadsAreRefused) {
             "rows of 9000: 256 work-items keep 8192 at most");
 }
 
+using OpenClRows = OnOpenCl;
+
 /// Rows that lie beside each other, beyond the last work-group and alone, longer and shorter than
 /// their work-items.
-TEST(OpenClRows, AgreeWithTheOracleHoweverWorkItemsShareThem) {
-  const auto& device = TestOpenClDevice();
-  if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
+TEST_F(OpenClRows, AgreeWithTheOracleHoweverWorkItemsShareThem) {
   struct Shared {
     const KernelDesc& kernel;
     std::string_view text;
@@ -143,28 +144,26 @@ TEST(OpenClRows, AgreeWithTheOracleHoweverWorkItemsShareThem) {
        {{1, 1}, {16, 1}, {1024, 1}}}};
   for (const Shared& of : all) {
     const CaseGroup group = ParseGroup(of.text);
-    const auto candidates = CandidatesOf(of.kernel, *group.graph, **device);
+    const auto candidates = CandidatesOf(of.kernel, *group.graph, *device_);
     ASSERT_TRUE(candidates.ok()) << candidates.status().message();
     for (const auto& [items, columns] : of.shapes) {
       KernelRun run{of.kernel, group, {group.graph, candidates->front(), 1}, {}, ""};
       run.params = {{"items", items}, {"columns", columns}};
-      const Status valid = SpaceOf(of.kernel, run.problem, **device).check(run.params);
+      const Status valid = SpaceOf(of.kernel, run.problem, *device_).check(run.params);
       ASSERT_TRUE(valid.ok()) << valid.message();
-      EXPECT_TRUE(CheckRun(run, **device))
+      EXPECT_TRUE(CheckRun(run, *device_))
           << of.text << items << " items, " << columns << " columns";
     }
   }
 }
 
-TEST(OpenClRows, ShareOnlyWhatLiesBesideEachOther) {
-  const auto& device = TestOpenClDevice();
-  if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
+TEST_F(OpenClRows, ShareOnlyWhatLiesBesideEachOther) {
   const CaseGroup group =
       ParseGroup("input %x: f32[2x90x8]\n%y = Softmax(%x) {axis=1}\noutput %y\n");
-  const auto candidates = CandidatesOf(kOpenClSoftmaxRows, *group.graph, **device);
+  const auto candidates = CandidatesOf(kOpenClSoftmaxRows, *group.graph, *device_);
   ASSERT_TRUE(candidates.ok()) << candidates.status().message();
   const ParamSpace space =
-      SpaceOf(kOpenClSoftmaxRows, {group.graph, candidates->front(), 1}, **device);
+      SpaceOf(kOpenClSoftmaxRows, {group.graph, candidates->front(), 1}, *device_);
   EXPECT_EQ(space.check({{"items", 16}, {"columns", 16}}).message(),
             "columns: expected at most 8 rows beside each other, got 16");
   EXPECT_EQ(space.check({{"items", 1}, {"columns", 16}}).message(),

@@ -1,8 +1,5 @@
 // opencl.conv.separable against the oracle: tiles of every kind, edges and refusals.
-#include <gtest/gtest.h>
-
-#include "tests/kernels/kernel_check.h"
-#include "tests/opencl_device.h"
+#include "tests/kernels/opencl/one_kernel.h"
 
 namespace fettle::kernels {
 
@@ -31,14 +28,8 @@ constexpr std::string_view kSeparables[] = {
     "input %x: f32[2x9x21]\nconst %w: f32[9x1x3]\nconst %v: f32[8x9x1]\nconst %c: f32[8]\n"
     "%f = Conv(%x, %w) {group=9, pads=[1,1]}\n%y = Conv(%f, %v, %c)\noutput %y\n"};
 
-class OpenClSeparable : public testing::Test {
+class OpenClSeparable : public OnOpenCl {
  protected:
-  void SetUp() override {
-    const auto& device = TestOpenClDevice();
-    if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
-    device_ = device->get();
-  }
-
   /// In each state: f32 and f16, buffers and images.
   void Check(std::string_view text, const Params& changes = {}) {
     const CaseGroup group = ParseGroup(text);
@@ -58,8 +49,6 @@ class OpenClSeparable : public testing::Test {
   std::string RefusalOf(std::string_view text) {
     return CandidatesOf(kOpenClConvSeparable, *ParseGroup(text).graph, *device_).status().message();
   }
-
-  const OpenClDevice* device_ = nullptr;
 };
 
 TEST_F(OpenClSeparable, AgreesWithTheOracle) {

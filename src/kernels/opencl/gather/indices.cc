@@ -9,7 +9,7 @@ namespace fettle::kernels {
 
 Status CheckGathered(const ir::Graph& group, const ir::Node& node) {
   const ir::Value &x = group.value(node.inputs[0]), &y = group.value(node.outputs[0]);
-  if (!IsStored(x.dtype) || RowOf(x.dtype).bits > 64 || RowOf(x.dtype).bits < 8)
+  if (!IsStored(x.dtype) || RowOf(x.dtype).bits > 64)
     return Unsupported("elements of type {} are not moved", DTypeName(x.dtype));
   if (std::max({x.shape->elements(), y.shape->elements(),
                 group.value(node.inputs[1]).shape->elements()}) >
