@@ -2,6 +2,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <random>
+#include <vector>
+
+#include "kernels/cpu/quantised/microkernel.h"
+#include "kernels/cpu/quantised_elementwise/fused_product.h"
 #include "kernels/cpu/simd/targets.h"
 #include "tests/kernels/kernel_check.h"
 
@@ -125,6 +130,46 @@ TEST(QuantisedBytes, PairsAreTheGraphsOwnArithmetic) {
     for (const std::string_view shape : {"2x37x1x1", "1x37x1x1", "2x1x9x11", "1x1x1x1"})
       CheckOnEveryTarget(kCpuQuantisedPair, Pair(op, shape, false, 0.05F));
   }
+}
+
+TEST(QuantisedBytes, FusedProductsAreThoseOfTheGraph) {
+  if (!RunsAvx2()) GTEST_SKIP() << "no AVX2";
+  std::mt19937 random(7);
+  const auto any = [&](int low, int high) {
+    return std::uniform_int_distribution<int>(low, high)(random);
+  };
+  const auto type = [&](float scale) {
+    return UnsignedBytes(any(0, 1) == 0 ? DType::kU8 : DType::kI8, scale,
+                         static_cast<float>(any(0, 1) * any(0, 127)));
+  };
+  int found = 0;
+  for (int round = 0; round < 60; ++round) {
+    const float scale = static_cast<float>(any(1, 1000)) * 1e-4F;
+    PairRowArgs row{.a_type = type(scale),
+                    .b_type = type(static_cast<float>(any(1, 1000)) * 1e-3F),
+                    .y_type = type(static_cast<float>(any(1, 1000)) * 1e-4F)};
+    row.low = static_cast<float>(any(0, 100));
+    row.factor = FindProductFactor(row);
+    if (row.factor == 0) continue;
+    ++found;
+    row.n = any(1, 100);
+    std::vector<uint8_t> a(row.n), b(row.n), expected(row.n), y(row.n + 1, 77);
+    for (uint8_t& x : a) x = static_cast<uint8_t>(any(0, 255));
+    for (uint8_t& x : b) x = static_cast<uint8_t>(any(0, 255));
+    row.a = a.data();
+    row.b = b.data();
+    row.y = expected.data();
+    FindPairRow(PairOp::kMul)(row);
+    row.y = y.data();
+    RunProductRowAvx2(row);
+    EXPECT_EQ(y.back(), 77);
+    y.pop_back();
+    EXPECT_EQ(y, expected) << round;
+  }
+  EXPECT_GT(found, 30);
+  PairRowArgs steep;  // steps leave 32 bits
+  steep.a_type.scale = steep.b_type.scale = 1e4F;
+  EXPECT_EQ(FindProductFactor(steep), 0);
 }
 
 TEST(QuantisedBytes, ChannelsHaveConstantsOfTheirOwn) {

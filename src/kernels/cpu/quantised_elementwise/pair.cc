@@ -10,6 +10,7 @@
 #include "kernels/cpu/layout/broadcast.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
+#include "kernels/cpu/quantised_elementwise/fused_product.h"
 #include "kernels/cpu/quantised_elementwise/pair_row.h"
 #include "kernels/family.h"
 #include "ops/op.h"
@@ -40,6 +41,7 @@ class Reader {
     facts_.row.low = result.low;
     facts_.row.high = result.high;
     if (IsReciprocalExact(facts_.op, facts_.row)) facts_.row.reciprocal = 1 / result.type.scale;
+    if (facts_.op == PairOp::kMul) facts_.row.factor = FindProductFactor(facts_.row);
     return facts_;
   }
 
@@ -174,8 +176,13 @@ class Pair final : public PreparedKernel {
       row.b_stride = loop_.stride(1);
       row.y = y + at;
       row.n = n;
-      run_(row);
+      RunRow(row);
     });
+  }
+
+  void RunRow(const PairRowArgs& row) const {
+    const bool repeats = row.a_stride == 0 || row.b_stride == 0;
+    row.factor == 0 || repeats ? run_(row) : RunProductRowAvx2(row);
   }
 
   /// The repeated operand's bytes are written out for some pixels at a time.
@@ -201,7 +208,7 @@ class Pair final : public PreparedKernel {
         row.b = pixels_->repeated == 0 ? beside : bytes.data();
         row.y = y + (at + done) * channels;
         row.n = n * channels;
-        run_(row);
+        RunRow(row);
         done += n;
       }
     });

@@ -18,6 +18,8 @@ struct PairRowArgs {
   float low = 0, high = 255;  // of y ^ flip
   /// 1 / y_type.scale: the quotient is a product and one correction. 0: it is divided.
   float reciprocal = 0;
+  /// Of Mul: see fused_product.h; 0: none.
+  float factor = 0;
 };
 
 enum class PairOp : uint8_t { kAdd, kSub, kMul };
