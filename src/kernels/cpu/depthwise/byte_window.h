@@ -5,10 +5,10 @@
 
 namespace fettle::kernels {
 
-/// Whether RunByteWindow takes `row`, whose weights are whole numbers of 16 bits: kernels of 3 and
+/// Whether RunByteWindows takes `row`, whose weights are whole numbers of 16 bits: kernels of 3 and
 /// 5 columns without dilation and of up to 5 rows, and whole vectors of channels but for the last.
 bool TakesByteWindow(const DepthwiseRow& row);
-/// RunDepthwiseRow of such a row. Sums are exact. Only where CpuInfo says avx2.
-void RunByteWindow(const DepthwiseRow& row);
+/// RunDepthwiseRows of such rows. Sums are exact. Only where CpuInfo says avx2.
+void RunByteWindows(std::span<const DepthwiseRow> rows);
 
 }  // namespace fettle::kernels

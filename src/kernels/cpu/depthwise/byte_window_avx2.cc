@@ -41,23 +41,33 @@ Dwords Pair(const float* a, const float* b) {
 
 /// kChannels channels of a row, from `c` on.
 struct Strip {
-  const DepthwiseRow& row;
+  const DepthwiseRow* row;
   int64_t c;
   Dwords start;  // what takes the zero points of the input off
   /// For each two lines their taps in pairs; then those of a last line by twos.
   Dwords weights[kMostLines / 2 * kMostTaps + (kMostTaps + 1) / 2];
 
-  Strip(const DepthwiseRow& of, int64_t first) : row(of), c(first) {
-    const int64_t taps = row.kernel_width, step = row.padded_channels;
-    const float* from = row.weights + c;
+  Strip(const DepthwiseRow& of, int64_t first) : row(&of), c(first) { PairWeights(); }
+
+  /// Goes on to a neighbouring row, which mostly meets the same weights.
+  void GoTo(const DepthwiseRow& to) {
+    const bool same = to.weights == row->weights && to.num_lines == row->num_lines;
+    row = &to;
+    if (!same) PairWeights();
+  }
+
+ private:
+  void PairWeights() {
+    const int64_t taps = row->kernel_width, step = row->padded_channels;
+    const float* from = row->weights + c;
     Dwords* pair = weights;
     int64_t line = 0;
-    for (; line + 2 <= row.num_lines; line += 2, from += 2 * taps * step) {
+    for (; line + 2 <= row->num_lines; line += 2, from += 2 * taps * step) {
       for (int64_t t = 0; t < taps; ++t) *pair++ = Pair(from + t * step, from + (taps + t) * step);
     }
-    for (int64_t t = 0; line < row.num_lines && t < taps; t += 2)
+    for (int64_t t = 0; line < row->num_lines && t < taps; t += 2)
       *pair++ = Pair(from + t * step, t + 1 < taps ? from + (t + 1) * step : nullptr);
-    const __m256i zero = _mm256_set1_epi16(static_cast<int16_t>(-row.in_zero));
+    const __m256i zero = _mm256_set1_epi16(static_cast<int16_t>(-row->in_zero));
     start.low = start.high = _mm256_setzero_si256();
     for (const Dwords* w = weights; w != pair; ++w) {
       start.low = _mm256_add_epi32(start.low, _mm256_madd_epi16(w->low, zero));
@@ -70,16 +80,17 @@ struct Strip {
 class Results {
  public:
   explicit Results(const Strip& strip)
-      : channels_(std::min(strip.row.channels - strip.c, kChannels)),
-        bias_(LoadFloats(strip.row.bias + strip.c)),
-        scale_(LoadFloats(strip.row.scale + strip.c)),
-        low_(_mm256_set1_ps(strip.row.low)),
-        high_(_mm256_set1_ps(strip.row.high)),
-        zero_(_mm256_set1_epi16(static_cast<int16_t>(strip.row.out_zero))),
-        flip_(_mm256_set1_epi8(static_cast<char>(strip.row.out_flip))) {}
+      : channels_(std::min(strip.row->channels - strip.c, kChannels)),
+        bias_(LoadFloats(strip.row->bias + strip.c)),
+        scale_(LoadFloats(strip.row->scale + strip.c)),
+        high_(_mm256_set1_ps(strip.row->high)),
+        low_(_mm256_set1_epi8(
+            static_cast<char>(static_cast<int>(strip.row->low) + strip.row->out_zero))),
+        zero_(_mm256_set1_epi16(static_cast<int16_t>(strip.row->out_zero))),
+        flip_(_mm256_set1_epi8(static_cast<char>(strip.row->out_flip))) {}
 
   void Store(const Dwords& a, const Dwords& b, uint8_t* a_out, uint8_t* b_out) const {
-    const __m256i packed = _mm256_packus_epi16(Words(a), Words(b));
+    const __m256i packed = _mm256_max_epu8(low_, _mm256_packus_epi16(Words(a), Words(b)));
     const __m256i bytes = _mm256_xor_si256(_mm256_permute4x64_epi64(packed, 0xd8), flip_);
     StorePixel(_mm256_castsi256_si128(bytes), a_out);
     if (a_out != b_out) StorePixel(_mm256_extracti128_si256(bytes, 1), b_out);
@@ -88,7 +99,8 @@ class Results {
  private:
   __m256i Steps(__m256i sum, __m256 bias, __m256 scale) const {
     const __m256 x = _mm256_mul_ps(_mm256_add_ps(_mm256_cvtepi32_ps(sum), bias), scale);
-    return _mm256_cvtps_epi32(_mm256_min_ps(high_, _mm256_max_ps(low_, x)));
+    // What is too small for 32 bits becomes the smallest number of them.
+    return _mm256_cvtps_epi32(_mm256_min_ps(high_, x));
   }
   __m256i Words(const Dwords& sums) const {
     const __m256i low = Steps(sums.low, bias_.low, scale_.low);
@@ -104,8 +116,8 @@ class Results {
 
   int64_t channels_;
   Floats bias_, scale_;
-  __m256 low_, high_;
-  __m256i zero_, flip_;
+  __m256 high_;
+  __m256i low_, zero_, flip_;
 };
 
 /// kOutputs neighbouring outputs of a strip.
@@ -152,18 +164,18 @@ struct Window {
   template <int... kAt>
   [[gnu::always_inline]] void Sum(const Strip& strip, const uint8_t* const* at, int64_t step,
                                   std::integer_sequence<int, kAt...>) {
-    const __m128i flip = _mm_set1_epi8(static_cast<char>(strip.row.in_flip));
+    const __m128i flip = _mm_set1_epi8(static_cast<char>(strip.row->in_flip));
     const auto load = [&](const uint8_t* from) __attribute__((always_inline)) {
       const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
       return _mm256_cvtepu8_epi16(_mm_xor_si128(bytes, flip));
     };
     const Dwords* w = strip.weights;
     int64_t line = 0;
-    for (; line + 2 <= strip.row.num_lines; line += 2, w += kTaps) {
+    for (; line + 2 <= strip.row->num_lines; line += 2, w += kTaps) {
       const uint8_t *a = at[line], *b = at[line + 1];
       ((Add<kAt, 1>(load(a), load(b), w), a += step, b += step), ...);
     }
-    if (line == strip.row.num_lines) return;
+    if (line == strip.row->num_lines) return;
     const uint8_t* from = at[line];
     __m256i x = load(from);
     const auto add = [&]<int kColumn>(std::integral_constant<int, kColumn>)
@@ -179,7 +191,7 @@ struct Window {
 
   /// Outputs from `ow` on.
   static void Run(const Strip& strip, const Results& results, int64_t ow) {
-    const DepthwiseRow& row = strip.row;
+    const DepthwiseRow& row = *strip.row;
     const int64_t first = ow * kStride - row.pad;
     const uint8_t* lines[kMostLines];
     uint8_t columns[kMostLines * kColumns * kChannels];
@@ -214,7 +226,7 @@ struct Window {
   /// The columns from `first` on, those beside the lines too.
   static void CopyColumns(const Strip& strip, int64_t first, uint8_t* columns,
                           const uint8_t** lines) {
-    const DepthwiseRow& row = strip.row;
+    const DepthwiseRow& row = *strip.row;
     const auto load = [](const std::byte* from) __attribute__((always_inline)) {
       return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
     };
@@ -237,19 +249,35 @@ struct Window {
 };
 
 template <int kTaps, int kStride>
-void RunRow(const DepthwiseRow& row) {
-  for (int64_t c = 0; c < row.channels; c += kChannels) {
-    const Strip strip(row, c);
-    const Results results(strip);
-    if (row.out_width < kBlock) {
-      for (int64_t ow = 0; ow < row.out_width; ++ow)
-        Window<kTaps, kStride, 1>::Run(strip, results, ow);
-      continue;
-    }
-    // The last block overlaps the one before: it writes the same values again.
-    for (int64_t ow = 0; ow < row.out_width; ow += kBlock)
-      Window<kTaps, kStride, kBlock>::Run(strip, results, std::min(ow, row.out_width - kBlock));
+void RunRow(const Strip& strip, const Results& results) {
+  const int64_t width = strip.row->out_width;
+  if (width < kBlock) {
+    for (int64_t ow = 0; ow < width; ++ow) Window<kTaps, kStride, 1>::Run(strip, results, ow);
+    return;
   }
+  // The last block overlaps the one before: it writes the same values again.
+  for (int64_t ow = 0; ow < width; ow += kBlock)
+    Window<kTaps, kStride, kBlock>::Run(strip, results, std::min(ow, width - kBlock));
+}
+
+/// A strip of all rows, then the next one: weights are paired once.
+template <int kTaps, int kStride>
+void RunRows(std::span<const DepthwiseRow> rows) {
+  for (int64_t c = 0; c < rows[0].channels; c += kChannels) {
+    Strip strip(rows[0], c);
+    const Results results(strip);
+    for (const DepthwiseRow& row : rows) {
+      strip.GoTo(row);
+      RunRow<kTaps, kStride>(strip, results);
+    }
+  }
+}
+
+/// Rows whose lines stay in the first-level cache until the next strip reads the same cache lines.
+size_t RowsTogether(const DepthwiseRow& row) {
+  constexpr int64_t kCache = 32 * 1024, kCacheLine = 64;
+  const int64_t lines = kCache / (kCacheLine * std::max<int64_t>(row.in_width, 1));
+  return std::max<int64_t>((lines - row.num_lines) / row.stride, 0) + 1;
 }
 
 }  // namespace
@@ -260,18 +288,19 @@ bool TakesByteWindow(const DepthwiseRow& row) {
          row.channels >= kChannels;
 }
 
-void RunByteWindow(const DepthwiseRow& row) {
-  if (row.kernel_width == 3) {
-    row.stride == 1 ? RunRow<3, 1>(row) : RunRow<3, 2>(row);
-  } else {
-    row.stride == 1 ? RunRow<5, 1>(row) : RunRow<5, 2>(row);
-  }
+void RunByteWindows(std::span<const DepthwiseRow> rows) {
+  const DepthwiseRow& row = rows[0];
+  const auto run = row.kernel_width == 3 ? (row.stride == 1 ? RunRows<3, 1> : RunRows<3, 2>)
+                                         : (row.stride == 1 ? RunRows<5, 1> : RunRows<5, 2>);
+  const size_t together = RowsTogether(row);
+  for (size_t i = 0; i < rows.size(); i += together)
+    run(rows.subspan(i, std::min(together, rows.size() - i)));
 }
 
 }  // namespace fettle::kernels
 #else
 namespace fettle::kernels {
 bool TakesByteWindow(const DepthwiseRow&) { return false; }
-void RunByteWindow(const DepthwiseRow&) {}
+void RunByteWindows(std::span<const DepthwiseRow>) {}
 }  // namespace fettle::kernels
 #endif

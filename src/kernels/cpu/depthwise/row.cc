@@ -235,7 +235,7 @@ void RunRowAs(const DepthwiseRow& row) {
 
 void RunRow(const DepthwiseRow& row) {
   if constexpr (HWY_TARGET == HWY_AVX2) {
-    if (TakesByteWindow(row)) return RunByteWindow(row);
+    if (TakesByteWindow(row)) return RunByteWindows({&row, 1});
   }
   switch (row.form) {
     case DepthwiseForm::kFloats: return RunRowAs<DepthwiseForm::kFloats>(row);

@@ -54,8 +54,8 @@ bool HasDepthwiseRow(int64_t kernel_width, int64_t stride, int64_t dilation);
 void RunDepthwiseRow(const DepthwiseRow& row);
 
 /// Neighbouring rows, which differ in lines, weights and out alone. Those of 3x3 kernels of floats
-/// away from the upper and lower borders pass over the lines that they share a vector of channels
-/// at a time, so that each comes into the first-level cache once.
+/// away from the upper and lower borders, and those of bytes by windows, pass over the lines that
+/// they share a vector of channels at a time, so that each comes into the first-level cache once.
 void RunDepthwiseRows(std::span<const DepthwiseRow> rows);
 
 /// One output pixel with any taps: out = sum of taps[t][c] * weights[t][c] + bias.

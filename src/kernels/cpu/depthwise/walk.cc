@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/cpu/depthwise/byte_window.h"
 #include "kernels/cpu/depthwise/row.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -144,6 +145,10 @@ void WalkRows(const DepthwiseRow* rows, int64_t count) {
   }
 }
 
+bool TakeByteWindows(const DepthwiseRow* rows, int64_t count) {
+  return HWY_TARGET == HWY_AVX2 && std::all_of(rows, rows + count, TakesByteWindow);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace fettle::kernels
 HWY_AFTER_NAMESPACE();
@@ -153,8 +158,11 @@ namespace fettle::kernels {
 
 HWY_EXPORT(CanWalk);
 HWY_EXPORT(WalkRows);
+HWY_EXPORT(TakeByteWindows);
 
 void RunDepthwiseRows(std::span<const DepthwiseRow> rows) {
+  const auto count = static_cast<int64_t>(rows.size());
+  if (HWY_DYNAMIC_DISPATCH(TakeByteWindows)(rows.data(), count)) return RunByteWindows(rows);
   size_t done = 0;
   for (size_t i = 0; i <= rows.size(); ++i) {
     if (i < rows.size() && HWY_DYNAMIC_DISPATCH(CanWalk)(rows[i])) continue;

@@ -158,8 +158,11 @@ class QuantDepthwise final : public PreparedKernel {
     if (program_) binding = program_->Bind(args.inputs, args.packed.subspan(1), args.outputs);
     static_cast<CpuStream&>(args.stream).ParallelFor(runner_.tasks(), [&](int64_t i, int lane) {
       const DepthwiseRunner::Task task = runner_.TaskAt(i);
+      std::byte* scratch = args.workspace.host<std::byte>() + ZeroBytes() + lane * LaneBytes();
+      if (!program_)
+        return runner_.RunTask(memory, task, args.outputs[0].host<std::byte>(), scratch);
       for (int64_t row = task.row; row < task.end; ++row)
-        RunRow(args, memory, binding, task, row, lane);
+        RunRow(memory, binding, task, row, scratch);
     });
     pads_.Zero(static_cast<CpuStream&>(args.stream), args.outputs[0].host<std::byte>());
     return OkStatus();
@@ -205,18 +208,12 @@ class QuantDepthwise final : public PreparedKernel {
     return memory;
   }
 
-  void RunRow(const LaunchArgs& args, const DepthwiseMemory& memory,
-              const elementwise::Binding& binding, const DepthwiseRunner::Task& task, int64_t row,
-              int lane) const {
+  /// A row of floats, which the program finishes.
+  void RunRow(const DepthwiseMemory& memory, const elementwise::Binding& binding,
+              const DepthwiseRunner::Task& task, int64_t row, std::byte* scratch) const {
     const ConvGeometry& g = runner_.geometry();
     const PixelLayout& out = runner_.out();
-    std::byte* scratch = args.workspace.host<std::byte>() + ZeroBytes() + lane * LaneBytes();
     const int64_t image = runner_.ImageOf(row), pixel = runner_.PixelOf(row);
-    if (!program_) {
-      std::byte* at = args.outputs[0].host<std::byte>() +
-                      out.Offset(image, pixel, task.channel) * (q_.requantise ? 1 : 4);
-      return runner_.RunRow(memory, task, row, at, out.block, scratch + RowBytes());
-    }
     runner_.RunRow(memory, task, row, scratch, task.channels, scratch + RowBytes());
     elementwise::Tile tile{.rows = g.out[2], .col = task.channel % out.block};
     tile.row = (image * out.blocks() + task.channel / out.block) * out.pixels + pixel;
