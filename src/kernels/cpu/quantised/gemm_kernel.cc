@@ -218,9 +218,9 @@ class QuantGemm final : public PreparedKernel {
     return reinterpret_cast<const std::byte*>(wide) + row * WideRowBytes();
   }
 
-  /// All tiles of full height of a panel; the number of their rows.
-  int64_t RunFullTiles(const Task& task, const int16_t* wide, QuantTileArgs tile,
-                       RequantiseArgs& finish) const {
+  /// All tiles of full height of a panel, which finish their results; the number of their rows.
+  int64_t FinishFullTiles(const Task& task, const int16_t* wide, QuantTileArgs tile,
+                          RequantiseArgs& finish) const {
     const std::byte* first = WideRow(wide, 0);
     tile.a = &first;
     tile.repeat = task.range.rows / task.tile_rows;
@@ -231,41 +231,65 @@ class QuantGemm final : public PreparedKernel {
     return rows;
   }
 
+  /// The same of tiles whose results are stored, for as many at once as that takes.
+  int64_t StoreFullTiles(const Task& task, const int16_t* wide, QuantTileArgs tile,
+                         QuantTile results) const {
+    alignas(64) int32_t sums[kMaxTileSums];
+    const int64_t most = kMaxTileSums / (task.tile_rows * kernels_.nr);
+    const int64_t count = task.range.rows / task.tile_rows;
+    tile.a_step = WideRowBytes();
+    tile.c = sums;
+    results.sums = sums;
+    for (int64_t done = 0; done < count; done += tile.repeat) {
+      const std::byte* first = WideRow(wide, done * task.tile_rows);
+      tile.a = &first;
+      tile.repeat = std::min(most, count - done);
+      kernels_.tile[task.tile_rows](tile);
+      results.rows = tile.repeat * task.tile_rows;
+      results_.Store(task.launch, results, task.scratch + results_at_);
+      results.pixel += results.rows;
+      if (results.row_sums != nullptr) results.row_sums += results.rows;
+    }
+    return count * task.tile_rows;
+  }
+
   void RunPanel(const Task& task, const uint8_t* const* pointers, const int16_t* wide,
                 const int32_t* row_sums, int64_t group, int64_t panel) const {
     alignas(64) int32_t sums[kMaxQuantSums];
     RequantiseArgs finish;
     QuantTileArgs tile = TileOf(task, group, panel, finish);
     tile.c = sums;
-    std::byte* scratch = task.scratch + results_at_;
+    QuantTile results{.sums = sums,
+                      .stride = kernels_.nr,
+                      .row_sums = operands_.needs_row_sums() ? row_sums : nullptr,
+                      .pixel = task.range.begin,
+                      .group = group,
+                      .panel = panel};
     const int64_t fetchers =
         kernels_.wide ? 0 : std::min(CeilDiv(task.range.rows, task.tile_rows), kFetchers);
     int64_t row = 0;
-    if (kernels_.repeats && kernels_.wide && steps_ > 0 && tile.results != nullptr)
-      row = RunFullTiles(task, wide, tile, finish);
-    for (; row < task.range.rows; row += task.tile_rows) {
-      const int64_t rows = std::min<int64_t>(task.tile_rows, task.range.rows - row);
+    if (kernels_.repeats && kernels_.wide && steps_ > 0) {
+      row = tile.results != nullptr ? FinishFullTiles(task, wide, tile, finish)
+                                    : StoreFullTiles(task, wide, tile, results);
+    }
+    for (; row < task.range.rows; row += results.rows) {
+      results.rows = std::min<int64_t>(task.tile_rows, task.range.rows - row);
       if (fetchers > 0) FetchNext(panel_bytes_, fetchers, row / task.tile_rows, tile);
       const std::byte* wide_rows[kMaxQuantRows];
       if (kernels_.wide) {
-        for (int64_t r = 0; r < rows; ++r) wide_rows[r] = WideRow(wide, row + r);
+        for (int64_t r = 0; r < results.rows; ++r) wide_rows[r] = WideRow(wide, row + r);
         tile.a = wide_rows;
       } else {
         tile.a = reinterpret_cast<const std::byte* const*>(pointers + row * RowPointers());
       }
-      kernels_.tile[rows](tile);
+      kernels_.tile[results.rows](tile);
       if (tile.results != nullptr) {
-        finish.bytes += rows * finish.out_stride;
+        finish.bytes += results.rows * finish.out_stride;
         continue;
       }
-      const QuantTile results{.sums = sums,
-                              .stride = kernels_.nr,
-                              .row_sums = operands_.needs_row_sums() ? row_sums + row : nullptr,
-                              .rows = rows,
-                              .pixel = task.range.begin + row,
-                              .group = group,
-                              .panel = panel};
-      results_.Store(task.launch, results, scratch);
+      results.pixel = task.range.begin + row;
+      if (operands_.needs_row_sums()) results.row_sums = row_sums + row;
+      results_.Store(task.launch, results, task.scratch + results_at_);
     }
   }
 

@@ -37,6 +37,15 @@ void WidenRows(const TapRows& rows, int64_t depth, int16_t zero, int64_t stride,
   const uint8_t flip = rows.is_signed ? 0x80 : 0;
   const auto from = static_cast<int16_t>(rows.is_signed ? zero + 128 : zero);
   const auto widen = RunsAvx2() ? WidenRowAvx2 : WidenRow;
+  if (rows.taps == 1 && stride == depth) {
+    // Rows that follow each other are one.
+    for (int64_t first = 0, end = 1; first < rows.rows; first = end++) {
+      const uint8_t* x = rows.pointers[first];
+      while (end < rows.rows && rows.pointers[end] == x + (end - first) * depth) ++end;
+      widen(x + rows.offset, (end - first) * depth, flip, from, out + first * stride);
+    }
+    return;
+  }
   ForEachTap(rows, [&](int64_t row, int64_t tap, const uint8_t* x) {
     int16_t* wide = out + row * stride + tap * depth;
     widen(x, depth, flip, from, wide);
