@@ -32,5 +32,31 @@ TEST(WideRow, HoldsEachByteLessItsZeroPointAndWritesNothingElse) {
   }
 }
 
+TEST(WideRow, HasTheTapsOfEachRowOneBehindTheOther) {
+  if (!RunsAvx2()) GTEST_SKIP() << "no AVX2";
+  constexpr int16_t kUntouched = 31000;
+  std::mt19937 random(6);
+  for (int64_t depth = 1; depth < 40; ++depth) {
+    const std::vector<int64_t> taps{0, 50, 170};
+    const auto count = static_cast<int64_t>(taps.size());
+    const int64_t stride = (count * depth + 1) / 2 * 2, last = 2 + taps.back() + depth;
+    std::vector<uint8_t> x(last + kWideTapsBehind);
+    for (uint8_t& byte : x) byte = static_cast<uint8_t>(random());
+    const std::vector<const uint8_t*> rows{x.data() + 2, x.data(), x.data() + 1};
+    std::vector<int16_t> wide(3 * stride + kWideTapsBehind + 5, kUntouched);
+    WidenTapsAvx2(
+        {.rows = rows, .taps = taps, .depth = depth, .flip = 0x80, .zero = 200, .stride = stride},
+        wide.data());
+    for (size_t r = 0; r < rows.size(); ++r) {
+      const int16_t* found = wide.data() + static_cast<int64_t>(r) * stride;
+      for (const int64_t tap : taps) {
+        for (int64_t i = 0; i < depth; ++i)
+          ASSERT_EQ(*found++, (rows[r][tap + i] ^ 0x80) - 200) << i << " of " << depth;
+      }
+    }
+    for (int64_t i = 1; i <= 5; ++i) ASSERT_EQ(wide[wide.size() - i], kUntouched) << depth;
+  }
+}
+
 }  // namespace
 }  // namespace fettle::kernels

@@ -7,6 +7,7 @@
 #include "kernels/cpu/quantised/padded_rows.h"
 #include "kernels/cpu/quantised/results.h"
 #include "kernels/cpu/quantised/rows.h"
+#include "kernels/cpu/quantised_avx2/wide_row.h"
 
 namespace fettle::kernels {
 namespace {
@@ -45,8 +46,10 @@ class QuantGemm final : public PreparedKernel {
         lanes_(device.pool().threads()),
         run_(out_.is_channels_last() ? g_.pixels() : out_.pixels),
         flips_(operands_.signed_x() && !kernels_.wide) {
-    if (kernels_.finishes && !kernels_.wide && taps_.in.is_channels_last() &&
-        !operands_.needs_row_sums() && PaddedRows::Fit(g_))
+    // Of wide ones those of few channels, whose taps would be a pointer and a call each.
+    const bool reads_taps = kernels_.wide ? taps_.rows && RunsAvx2() : kernels_.finishes;
+    if (reads_taps && taps_.in.is_channels_last() && !operands_.needs_row_sums() &&
+        PaddedRows::Fit(g_))
       rows_.emplace(g_, taps_, flips_);
     // Layouts reckon with divisions: once, not for each tile.
     steps_ = operands_.layout().steps();
@@ -118,7 +121,8 @@ class QuantGemm final : public PreparedKernel {
   }
   int64_t WideRowBytes() const { return steps_ * 4; }
   int64_t WideBytes() const {
-    return kernels_.wide ? RoundUp(blocking_.rows * (WideRowBytes() + 8), 64) : 0;
+    return kernels_.wide ? RoundUp(blocking_.rows * (WideRowBytes() + 8) + 2 * kWideTapsBehind, 64)
+                         : 0;
   }
   int64_t RowSumBytes() const { return RoundUp(blocking_.rows * 4, 64); }
   int64_t LaneBytes() const {
@@ -182,7 +186,16 @@ class QuantGemm final : public PreparedKernel {
                           .taps = taps_.taps,
                           .mr = task.tile_rows,
                           .is_signed = operands_.signed_x() && !flips_};
-    if (kernels_.wide) {
+    if (kernels_.wide && rows_) {
+      const int excess = operands_.signed_x() ? 128 : 0;
+      WidenTapsAvx2({.rows = {pointers, pointers + task.range.rows},
+                     .taps = rows_->tap_offsets(),
+                     .depth = taps_.depth,
+                     .flip = static_cast<uint8_t>(excess),
+                     .zero = static_cast<int16_t>(task.zero + excess),
+                     .stride = WideRowBytes() / 2},
+                    wide);
+    } else if (kernels_.wide) {
       WidenRows(rows_of, g_.groups == 1 ? taps_.depth : layout.ic, static_cast<int16_t>(task.zero),
                 WideRowBytes() / 2, wide);
     }
@@ -198,7 +211,7 @@ class QuantGemm final : public PreparedKernel {
     const QuantLayout& layout = operands_.layout();
     QuantTileArgs tile;
     tile.a_offset = kernels_.wide ? 0 : group * layout.ic;
-    tile.tap_offsets = rows_ ? rows_->tap_offsets().data() : nullptr;
+    tile.tap_offsets = rows_ && !kernels_.wide ? rows_->tap_offsets().data() : nullptr;
     tile.taps = layout.taps();
     tile.steps = steps_;
     tile.b = task.launch.args.packed[0].host<std::byte>() + group * layout.panels() * panel_bytes_ +

@@ -50,9 +50,23 @@ void WidenRowAvx2(const uint8_t* x, int64_t count, uint8_t flip, int16_t zero, i
   if (at < count) widening.Half(x + count - kHalf, out + count - kHalf);
 }
 
+void WidenTapsAvx2(const WideTaps& all, int16_t* out) {
+  static_assert(kWideTapsBehind == kVector - 1);
+  const Widening widening(all.flip, all.zero);
+  for (const uint8_t* row : all.rows) {
+    int16_t* to = out;
+    for (int64_t tap : all.taps) {
+      for (int64_t at = 0; at < all.depth; at += kVector) widening.Vector(row + tap + at, to + at);
+      to += all.depth;
+    }
+    out += all.stride;
+  }
+}
+
 }  // namespace fettle::kernels
 #else
 namespace fettle::kernels {
 void WidenRowAvx2(const uint8_t*, int64_t, uint8_t, int16_t, int16_t*) {}
+void WidenTapsAvx2(const WideTaps&, int16_t*) {}
 }  // namespace fettle::kernels
 #endif
