@@ -6,7 +6,8 @@
 namespace fettle::kernels {
 
 /// Whether RunByteWindows takes `row`, whose weights are whole numbers of 16 bits: kernels of 3 and
-/// 5 columns without dilation and of up to 5 rows, and whole vectors of channels but for the last.
+/// 5 columns without dilation and of up to 5 rows, whole vectors of channels but for the last, and
+/// four outputs.
 bool TakesByteWindow(const DepthwiseRow& row);
 /// RunDepthwiseRows of such rows. Sums are exact. Only where CpuInfo says avx2.
 void RunByteWindows(std::span<const DepthwiseRow> rows);

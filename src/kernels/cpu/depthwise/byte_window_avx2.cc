@@ -57,7 +57,8 @@ struct Strip {
   }
 
  private:
-  void PairWeights() {
+  /// Not inlined: there is a copy of what calls it for each kernel.
+  [[gnu::noinline]] void PairWeights() {
     const int64_t taps = row->kernel_width, step = row->padded_channels;
     const float* from = row->weights + c;
     Dwords* pair = weights;
@@ -67,7 +68,9 @@ struct Strip {
     }
     for (int64_t t = 0; line < row->num_lines && t < taps; t += 2)
       *pair++ = Pair(from + t * step, t + 1 < taps ? from + (t + 1) * step : nullptr);
-    const __m256i zero = _mm256_set1_epi16(static_cast<int16_t>(-row->in_zero));
+    // Signed bytes are read as they are, not plus 128.
+    const int excess = row->in_flip != 0 ? 128 : 0;
+    const __m256i zero = _mm256_set1_epi16(static_cast<int16_t>(excess - row->in_zero));
     start.low = start.high = _mm256_setzero_si256();
     for (const Dwords* w = weights; w != pair; ++w) {
       start.low = _mm256_add_epi32(start.low, _mm256_madd_epi16(w->low, zero));
@@ -120,9 +123,10 @@ class Results {
   __m256i low_, zero_, flip_;
 };
 
-/// kOutputs neighbouring outputs of a strip.
-template <int kTaps, int kStride, int kOutputs>
+/// Neighbouring outputs of a strip.
+template <int kTaps, int kStride, bool kSigned>
 struct Window {
+  static constexpr int kOutputs = kBlock;
   static constexpr int kColumns = (kOutputs - 1) * kStride + kTaps;
   using Columns = std::make_integer_sequence<int, kColumns>;
 
@@ -164,10 +168,9 @@ struct Window {
   template <int... kAt>
   [[gnu::always_inline]] void Sum(const Strip& strip, const uint8_t* const* at, int64_t step,
                                   std::integer_sequence<int, kAt...>) {
-    const __m128i flip = _mm_set1_epi8(static_cast<char>(strip.row->in_flip));
     const auto load = [&](const uint8_t* from) __attribute__((always_inline)) {
       const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-      return _mm256_cvtepu8_epi16(_mm_xor_si128(bytes, flip));
+      return kSigned ? _mm256_cvtepi8_epi16(bytes) : _mm256_cvtepu8_epi16(bytes);
     };
     const Dwords* w = strip.weights;
     int64_t line = 0;
@@ -248,29 +251,27 @@ struct Window {
   }
 };
 
-template <int kTaps, int kStride>
-void RunRow(const Strip& strip, const Results& results) {
-  const int64_t width = strip.row->out_width;
-  if (width < kBlock) {
-    for (int64_t ow = 0; ow < width; ++ow) Window<kTaps, kStride, 1>::Run(strip, results, ow);
-    return;
-  }
-  // The last block overlaps the one before: it writes the same values again.
-  for (int64_t ow = 0; ow < width; ow += kBlock)
-    Window<kTaps, kStride, kBlock>::Run(strip, results, std::min(ow, width - kBlock));
-}
-
 /// A strip of all rows, then the next one: weights are paired once.
-template <int kTaps, int kStride>
+template <int kTaps, int kStride, bool kSigned>
 void RunRows(std::span<const DepthwiseRow> rows) {
+  const int64_t last = rows[0].out_width - kBlock;
   for (int64_t c = 0; c < rows[0].channels; c += kChannels) {
     Strip strip(rows[0], c);
     const Results results(strip);
     for (const DepthwiseRow& row : rows) {
       strip.GoTo(row);
-      RunRow<kTaps, kStride>(strip, results);
+      // The last block overlaps the one before: it writes the same values again.
+      for (int64_t ow = 0; ow < last + kBlock; ow += kBlock)
+        Window<kTaps, kStride, kSigned>::Run(strip, results, std::min(ow, last));
     }
   }
+}
+
+template <bool kSigned>
+auto FindRows(const DepthwiseRow& row) {
+  if (row.kernel_width == 3)
+    return row.stride == 1 ? RunRows<3, 1, kSigned> : RunRows<3, 2, kSigned>;
+  return row.stride == 1 ? RunRows<5, 1, kSigned> : RunRows<5, 2, kSigned>;
 }
 
 /// Rows whose lines stay in the first-level cache until the next strip reads the same cache lines.
@@ -285,13 +286,12 @@ size_t RowsTogether(const DepthwiseRow& row) {
 bool TakesByteWindow(const DepthwiseRow& row) {
   return row.form == DepthwiseForm::kBytes && (row.kernel_width == 3 || row.kernel_width == 5) &&
          row.dilation == 1 && (row.stride == 1 || row.stride == 2) && row.num_lines <= kMostLines &&
-         row.channels >= kChannels;
+         row.channels >= kChannels && row.out_width >= kBlock;
 }
 
 void RunByteWindows(std::span<const DepthwiseRow> rows) {
   const DepthwiseRow& row = rows[0];
-  const auto run = row.kernel_width == 3 ? (row.stride == 1 ? RunRows<3, 1> : RunRows<3, 2>)
-                                         : (row.stride == 1 ? RunRows<5, 1> : RunRows<5, 2>);
+  const auto run = row.in_flip != 0 ? FindRows<true>(row) : FindRows<false>(row);
   const size_t together = RowsTogether(row);
   for (size_t i = 0; i < rows.size(); i += together)
     run(rows.subspan(i, std::min(together, rows.size() - i)));
