@@ -1,17 +1,18 @@
 // cpu.quantised.integer: MatMulInteger of any operands and zero points, as sums of 32 bits. Bytes
 // are multiplied as they are (as u8 times i8); what zero points add follows from sums of rows and
-// columns: sum (a - za)(b - zb) = sum ab - za sum b - zb sum a + K za zb.
+// columns: sum (a - za)(b - zb) = sum ab - za sum b - zb sum a + K za zb. Where the CPU has matrix
+// tiles, these compute it (integer_tiles.cc).
+#include "kernels/cpu/quantised_matmul/integer.h"
+
 #include <algorithm>
 #include <cstring>
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/gemm/pack.h"
-#include "kernels/cpu/operands.h"
 #include "kernels/cpu/quantised/microkernel.h"
 #include "kernels/cpu/quantised/rows.h"
 #include "kernels/cpu/quantised_matmul/panel.h"
 #include "kernels/family.h"
-#include "kernels/match/product.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {
@@ -23,27 +24,15 @@ constexpr int kMaxColumns = 32;  // of a panel
 /// Rows that are copied by a task.
 constexpr int64_t kRows = 16;
 
-struct Side {
-  size_t operand = 0;  // of the node; its zero points are operand + 2
-  bool is_signed = false;
-  int64_t zeros = 0;  // how many there are
-};
-
-struct Facts {
-  Product p;
-  Side a, b;
-};
-
 class IntegerMatMul final : public PreparedKernel {
  public:
-  IntegerMatMul(const Problem& problem, const Facts& facts)
+  IntegerMatMul(const Problem& problem, const IntegerProduct& facts)
       : group_(problem.group),
         operands_(*problem.group),
         f_(facts),
         kernels_(GetQuantKernels(facts.p.n)),
         lanes_(problem.threads) {
-    for (const Product::Batch& batch : f_.p.batches)
-      a_matrices_ = std::max(a_matrices_, batch.a + 1);
+    a_matrices_ = f_.a_matrices();
   }
 
   std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
@@ -77,17 +66,14 @@ class IntegerMatMul final : public PreparedKernel {
   }
 
   /// What a byte of the model is more than the number that is multiplied in its place.
-  int32_t Shift(const Side& side) const {
+  int32_t Shift(const IntegerSide& side) const {
     if (kernels_.wide) return 0;
     if (side.operand == 0) return side.is_signed ? -128 : 0;
     return side.is_signed ? 0 : 128;
   }
   /// The zero point at `i`, of the numbers that are multiplied.
-  int32_t Zero(const LaunchArgs& args, const Side& side, int64_t i) const {
-    if (side.zeros == 0) return -Shift(side);
-    const std::byte at = operands_.input(args, side.operand + 2)[side.zeros == 1 ? 0 : i];
-    const auto byte = static_cast<uint8_t>(at);
-    return (side.is_signed ? static_cast<int8_t>(byte) : byte) - Shift(side);
+  int32_t Zero(const LaunchArgs& args, const IntegerSide& side, int64_t i) const {
+    return side.Zero(operands_, args, i) - Shift(side);
   }
 
   void CopyRow(const LaunchArgs& args, int64_t row) const {
@@ -165,21 +151,21 @@ class IntegerMatMul final : public PreparedKernel {
 
   std::shared_ptr<const ir::Graph> group_;
   NodeOperands operands_;
-  Facts f_;
+  IntegerProduct f_;
   const QuantKernels& kernels_;
   int64_t lanes_;
   int64_t a_matrices_ = 0;
 };
 
-Result<Facts> Read(const ir::Graph& group, const Device&) {
+Result<IntegerProduct> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1) return Unsupported("not a single node");
   const ir::Node& node = group.nodes()[0];
-  Facts facts;
+  IntegerProduct facts;
   ASSIGN_OR_RETURN(facts.p, ReadIntegerProduct(group, node));
   const Product& p = facts.p;
   if (p.k > kMaxDepth) return Unsupported("sums of over {} products", kMaxDepth);
   if (p.m == 0 || p.n == 0 || p.k == 0 || p.batches.empty()) return Unsupported("an empty operand");
-  for (Side* side : {&facts.a, &facts.b}) {
+  for (IntegerSide* side : {&facts.a, &facts.b}) {
     side->operand = side == &facts.a ? 0 : 1;
     side->is_signed = group.value(node.inputs[side->operand]).dtype == DType::kI8;
     const ir::ValueId zeros = node.input(side->operand + 2);
@@ -188,16 +174,23 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   return facts;
 }
 
-constexpr Family<Facts> kFamily{.read = Read,
-                                .states = RowMajorAlone,
-                                .prepare = Make<IntegerMatMul>,
-                                .taste = Always<9>,
-                                .reads_callers_memory = true};
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem,
+                                                const IntegerProduct& product, const Params&,
+                                                const Device&) {
+  if (IntegerTilesFit(product)) return MakeIntegerTiles(problem, product);
+  return std::unique_ptr<PreparedKernel>(new IntegerMatMul(problem, product));
+}
+
+constexpr Family<IntegerProduct> kFamily{.read = Read,
+                                         .states = RowMajorAlone,
+                                         .prepare = Prepare,
+                                         .taste = Always<9>,
+                                         .reads_callers_memory = true};
 
 }  // namespace
 
 extern const KernelDesc kCpuQuantisedInteger;
-const KernelDesc kCpuQuantisedInteger = {.name = "cpu.quantised.integer",
-                                         .match = MatchAs<kFamily>};
+const KernelDesc kCpuQuantisedInteger = {
+    .name = "cpu.quantised.integer", .version = 2, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

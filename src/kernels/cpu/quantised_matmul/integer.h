@@ -1,0 +1,40 @@
+// A MatMulInteger of any operands and zero points, and what makes it ready.
+#pragma once
+
+#include <memory>
+
+#include "kernels/cpu/operands.h"
+#include "kernels/match/product.h"
+
+namespace fettle::kernels {
+
+struct IntegerSide {
+  size_t operand = 0;  // of the node; its zero points are operand + 2
+  bool is_signed = false;
+  int64_t zeros = 0;  // how many there are
+
+  /// The zero point at `i`.
+  int32_t Zero(const NodeOperands& operands, const LaunchArgs& args, int64_t i) const {
+    if (zeros == 0) return 0;
+    const auto byte = static_cast<uint8_t>(operands.input(args, operand + 2)[zeros == 1 ? 0 : i]);
+    return is_signed ? static_cast<int8_t>(byte) : byte;
+  }
+};
+
+struct IntegerProduct {
+  Product p;
+  IntegerSide a, b;
+
+  int64_t a_matrices() const {
+    int64_t count = 0;
+    for (const Product::Batch& batch : p.batches) count = std::max(count, batch.a + 1);
+    return count;
+  }
+};
+
+/// By matrix tiles (Intel AMX), where IntegerTilesFit.
+bool IntegerTilesFit(const IntegerProduct& product);
+std::unique_ptr<PreparedKernel> MakeIntegerTiles(const Problem& problem,
+                                                 const IntegerProduct& product);
+
+}  // namespace fettle::kernels
