@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "binary_graphs.h"
+#include "passes/specialise.h"
 
 namespace fettle::passes {
 namespace {
@@ -73,6 +74,23 @@ TEST(Binary, Products) {
                   Numbers("b", 11, [](int64_t i) { return 0.37 * double(i); }) +
                   "%y = Gemm(%s, %w, %b) {transB=1}\noutput %y\n"),
             "PackBits BinaryMatMul");
+}
+
+TEST(Binary, RefusesOtherChannelsThatShapesShowLate) {
+  for (const char* x : {"%s", "%t"}) {
+    // As many words, whatever the channels.
+    ir::Graph graph = ParseGraph(
+        "input %x: f32\nconst %zero: f32[] = 0.0\nconst %one: f32[] = 1.0\n"
+        "const %minus: f32[] = -1.0\n%g = GreaterOrEqual(%x, %zero)\n"
+        "%s = Where(%g, %one, %minus)\n%t = Sign(%x)\n" +
+        Pair("w", "64x5", 320) + "%y = MatMul(" + x + ", %w)\noutput %y\n");
+    EXPECT_TRUE(Binarise(graph).value());
+    for (int64_t channels : {64, 18}) {
+      ir::Graph concrete = graph;
+      concrete.value(concrete.inputs[0]).shape = Shape{2, channels};
+      EXPECT_EQ(Specialise(concrete).ok(), channels == 64) << x << " " << channels;
+    }
+  }
 }
 
 /// Batch normalisation with factors of each sign, and the sign of its results as %t.

@@ -91,6 +91,9 @@ Result<BitPacking> ReadPackBits(const ir::Node& node, const Shape& x) {
   const std::optional<int> axis = NormaliseAxis(node.attributes.Int("axis", 1), x.rank());
   if (x.rank() < 2 || !axis || *axis == 0) return InvalidModel("attribute 'axis': no channels");
   packing.axis = *axis;
+  // Words of other channels would be as many, and products of them other numbers.
+  if (const int64_t channels = node.attributes.Int("channels", x[*axis]); channels != x[*axis])
+    return InvalidModel("{} channels where {} are multiplied", x[*axis], channels);
   packing.groups = node.attributes.Int("group", 1);
   if (packing.groups < 1 || x[packing.axis] % packing.groups != 0)
     return InvalidModel("attribute 'group': {} does not divide {} channels", packing.groups,

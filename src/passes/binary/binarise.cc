@@ -19,10 +19,11 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Bits of a value, by how a product wants them: channels on axis 1 or on the last one, in groups.
+/// Bits of a value, by how a product wants them: so many channels, on axis 1 or on the last one, in
+/// groups.
 struct Packing {
   bool is_last = false;
-  int64_t groups = 1;
+  int64_t groups = 1, channels = 0;
   auto operator<=>(const Packing&) const = default;
 };
 
@@ -75,7 +76,8 @@ class Binariser {
   }
 
   Result<std::vector<ir::ValueId>> Inputs(const BinaryProduct& product, Constant results) {
-    const Packing packing{!product.is_conv, product.groups};
+    const int64_t channels = product.is_masked ? product.x_channels : product.channels;
+    const Packing packing{!product.is_conv, product.groups, channels};
     ir::ValueId x = ir::kAbsent;
     if (product.is_masked) {
       x = PackPlanes(product.x, packing);
@@ -132,6 +134,7 @@ class Binariser {
         sums->product->is_conv == packing.is_last || !IsReadAsBits(id))
       return ir::kAbsent;
     const BinaryProduct& product = *sums->product;
+    if (product.outputs != packing.channels) return ir::kAbsent;
     for (ir::NodeId link : sums->chain) {
       const ir::ValueId written = editor_.graph().node(link).outputs[0];
       if (written != id && !editor_.HasOneUse(written)) return ir::kAbsent;
@@ -171,7 +174,7 @@ class Binariser {
     if (IsFlattening(node) && packing.is_last && packing.groups == 1 &&
         analysis_.Find(node.inputs[0]) != nullptr) {
       const Shape& y = *editor_.value(node.outputs[0]).shape;
-      ASSIGN_OR_RETURN(const ir::ValueId x, BitsOf(node.inputs[0], {false, 1}));
+      ASSIGN_OR_RETURN(const ir::ValueId x, BitsOf(node.inputs[0], {false, 1, packing.channels}));
       const ir::ValueId shape = editor_.AddConstant(IntsConstant({y[0], ops::WordsOf(y[1])}));
       return editor_.Add(node, "Reshape"_op, {x, shape});
     }
@@ -183,6 +186,7 @@ class Binariser {
     const TwoValued& two = *analysis_.Find(id);
     ir::ValueId x = id;
     ir::Attributes attributes = {{"axis", int64_t{packing.is_last ? -1 : 1}},
+                                 {"channels", packing.channels},
                                  {"group", packing.groups},
                                  {"low", two.high()},
                                  {"high", kInfinity}};
@@ -203,6 +207,7 @@ class Binariser {
     const auto pack = [&](double low, double high) {
       return editor_.Add(like, "PackBits"_op, {x},
                          {{"axis", int64_t{packing.is_last ? -1 : 1}},
+                          {"channels", packing.channels},
                           {"group", packing.groups},
                           {"low", low},
                           {"high", high}});

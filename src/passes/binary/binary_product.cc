@@ -260,6 +260,7 @@ std::optional<BinaryProduct> ReadMaskedProduct(const ir::Graph& graph, ir::NodeI
     return std::nullopt;
   }
   product->words = *std::move(both);
+  product->x_channels = product->channels;
   product->channels =
       product->groups * 2 * ops::kWordBits * ops::WordsOf(product->channels / product->groups);
   product->is_masked = true;

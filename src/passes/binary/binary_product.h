@@ -29,6 +29,7 @@ struct BinaryProduct {
   std::vector<int64_t> pads;
   bool pad_bit = false;
   int64_t groups = 1, channels = 0, outputs = 0;  // channels: of all groups
+  int64_t x_channels = 0;                         // where it is masked: those of x
   int64_t pairs = 0;                              // products in a sum
   double x_low = 0, x_high = 0;
   std::vector<double> w_zero, w_one, bias;  // per output
