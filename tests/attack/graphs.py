@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Random operators and graphs: Fettle's kernels twice, over two fillings of fresh memory, its scalar reference, and ONNX Runtime.
 
-usage: tests/attack/graphs.py FETTLE [--seed N] [--seconds S] [--count N] [--out FOLDER] [--only N] [--device NAME]
+usage: tests/attack/graphs.py FETTLE [--seed N] [--seconds S] [--count N] [--out FOLDER] [--only N] [--device NAME] [--near-misses]
 
 The library of the program's build is attacked: the one that fills memory before each use (tests/libfettle_marked.so), else
 lib/libfettle.so. A crash, a hang, "CHECK failed", an output of another type, shape or value, and bytes that differ between the
 fillings are failures; a case that fails is kept below --out with the command that shows it again. What ONNX Runtime refuses is
 compared with the reference alone; what both refuse, what Fettle refuses, and results that a rounding of the inputs changes as much
 are counted as skips, with the reasons. The same seed makes the same cases. --device runs the kernels of another device
-("opencl:portable"), of which buffers and images are filled, too.
+("opencl:portable"), of which buffers and images are filled, too. --near-misses makes what passes rewrite alone, changed a little.
 """
 
 import argparse
@@ -89,7 +89,8 @@ def quirk(model, inside):
 class Lane:
     """One process's servers, and the cases that it makes."""
 
-    def __init__(self, library, device):
+    def __init__(self, library, device, near_misses):
+        self.near_misses = near_misses
         self.device = {"device": device} if device else {}
         self.peer = Server("onnxruntime", library)
         self.first, self.second = (Server("fettle", library, fill) for fill in (1, 2))
@@ -107,7 +108,7 @@ class Lane:
 
     def attempt(self, seed):
         """(verdict, what): "passed", "failed" or "skipped", and why."""
-        told, model, feed = graph_cases.make(zlib.crc32(seed.encode()))
+        told, model, feed = graph_cases.make(zlib.crc32(seed.encode()), self.near_misses)
         request = {"model": model, "feed": feed, "outputs": [value.name for value in onnx.load_from_string(model).graph.output]}
         ours = {**request, "threads": 1 + zlib.crc32(seed.encode()) % 3, "runs": 1 + zlib.crc32(seed.encode()) % 2}
         results, refusals = {}, {}
@@ -217,9 +218,9 @@ class Lane:
         return False
 
 
-def lane(library, device, seed, first, step, most, ends, verdicts):
+def lane(library, device, near_misses, seed, first, step, most, ends, verdicts):
     """Every `step`-th case from `first` on."""
-    made, number = Lane(library, device), first
+    made, number = Lane(library, device, near_misses), first
     try:
         while number < most and time.monotonic() < ends:
             try:
@@ -249,6 +250,7 @@ def arguments():
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--only", type=int)
     parser.add_argument("--device")
+    parser.add_argument("--near-misses", action="store_true")
     parser.add_argument("--lanes", type=int, default=os.cpu_count())
     return parser.parse_args()
 
@@ -263,7 +265,7 @@ def main():
     if options.only is not None:
         lanes, most, options.count = 1, options.only + 1, None
     verdicts, counts, reasons = multiprocessing.Queue(), collections.Counter(), collections.Counter()
-    processes = [multiprocessing.Process(target=lane, args=(library, options.device, options.seed, options.only or i, lanes, most, ends, verdicts))
+    processes = [multiprocessing.Process(target=lane, args=(library, options.device, options.near_misses, options.seed, options.only or i, lanes, most, ends, verdicts))
                  for i in range(lanes)]
     for process in processes:
         process.start()
@@ -276,7 +278,7 @@ def main():
         number, judged, what, model, feed = verdict
         counts[judged] += 1
         if judged == "failed":
-            command = f"{shlex.join([sys.executable, *sys.argv[:2]])} --seed {options.seed} --only {number}" + (f" --device {options.device}" if options.device else "")
+            command = f"{shlex.join([sys.executable, *sys.argv[:2]])} --seed {options.seed} --only {number}" + (f" --device {options.device}" if options.device else "") + " --near-misses" * options.near_misses
             print(f"{number}: {what}\n  again: {command}", flush=True)
             if options.out:
                 keep(options.out, number, what, model, feed, command)

@@ -4,6 +4,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 import random_operators
+import rewritten
 from random_operators import data, n, pick
 
 TYPES = {"f4": TensorProto.FLOAT, "u1": TensorProto.UINT8, "i1": TensorProto.INT8, "b1": TensorProto.BOOL}
@@ -23,6 +24,9 @@ class Spelling:
             made = pick(*PATTERNS)(self, x, self.dims)
             if made is not None:
                 x, self.dims = made
+            if len(self.dims) < 2:
+                self.dims = (1, *self.dims) if self.dims else (1, 1)
+                x = self.reshape(x, *self.dims)
         if not self.nodes:
             x = self.node("Relu", x)
         self.result = x
@@ -295,4 +299,4 @@ def shown_shape(s, x, dims):
 
 
 PATTERNS = [layer_norm, rms_norm, group_norm, gelu, activation, activation, softmax, normalise, conv, conv, conv, product, attention, attention,
-            shuffle, shuffle, split_join, split_join, resize, quantised, quantised, quantised, shown_shape]
+            shuffle, shuffle, split_join, split_join, resize, quantised, quantised, quantised, shown_shape, *rewritten.PATTERNS]
