@@ -5,6 +5,7 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/cpu/pool/row.h"
+#include "kernels/cpu/pool/tap_row.h"
 #include "kernels/family.h"
 #include "ops/op.h"
 #include "ops/pool/op.h"
@@ -26,6 +27,15 @@ class PoolWithIndices final : public PreparedKernel {
     const PoolPlan& plan = facts_.plan;
     const int64_t taps = plan.kernel[0] * plan.kernel[1] * plan.kernel[2];
     rows_per_task_ = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, plan.out[2] * taps));
+    // Few windows are not worth it.
+    const auto is_inside = [&](int64_t ow) {
+      const PoolTaps w(plan, 2, ow);
+      return w.begin == 0 && w.end == plan.kernel[2];
+    };
+    if (taps > kMostTaps || plan.out[2] < 8) return;
+    while (inside_begin_ < plan.out[2] && !is_inside(inside_begin_)) ++inside_begin_;
+    inside_end_ = inside_begin_;
+    while (inside_end_ < plan.out[2] && is_inside(inside_end_)) ++inside_end_;
   }
 
   Status Launch(const LaunchArgs& args) const override {
@@ -42,40 +52,97 @@ class PoolWithIndices final : public PreparedKernel {
   }
 
  private:
+  static constexpr int64_t kTogether = 128;  // windows
+  static constexpr int64_t kMostTaps = 256;
+
+  struct Memory {
+    const float* x;
+    float* y;
+    int64_t* positions;
+  };
+  /// A row of windows.
+  struct Place {
+    const PoolTaps* taps[2];  // along depth and height
+    int64_t base, to;         // first elements of the plane, and of the row's results
+    Memory memory;
+  };
+
   void RunRow(const float* x, int64_t row, float* y, int64_t* positions) const {
     const PoolPlan& plan = facts_.plan;
     const int64_t plane = row / (plan.out[0] * plan.out[1]);
     const PoolTaps d(plan, 0, row / plan.out[1] % plan.out[0]), h(plan, 1, row % plan.out[1]);
-    const int64_t base = plane * plan.in[0] * plan.in[1] * plan.in[2];
-    for (int64_t ow = 0; ow < plan.out[2]; ++ow) {
-      const PoolTaps w(plan, 2, ow);
-      float best = facts_.empty;
-      int64_t at = -1;
-      for (int64_t kd = d.begin; kd < d.end; ++kd) {
-        for (int64_t kh = h.begin; kh < h.end; ++kh) {
-          const int64_t z = d.first + kd * plan.dilation[0], r = h.first + kh * plan.dilation[1];
-          const float* line = x + base + (z * plan.in[1] + r) * plan.in[2];
-          int64_t c = w.first + w.begin * plan.dilation[2];
-          int64_t position = base + z * facts_.steps[0] + r * facts_.steps[1] + c * facts_.steps[2];
-          for (int64_t kw = w.begin; kw < w.end; ++kw) {
-            // The first of equal ones counts, and a NaN if it is the first of all.
-            const bool better = at < 0 || line[c] > best;
-            best = better ? line[c] : best;
-            at = better ? position : at;
-            c += plan.dilation[2];
-            position += plan.dilation[2] * facts_.steps[2];
-          }
-        }
+    const Place place{{&d, &h},
+                      plane * plan.in[0] * plan.in[1] * plan.in[2],
+                      row * plan.out[2],
+                      {x, y, positions}};
+    for (int64_t ow = 0; ow < inside_begin_; ++ow) RunWindow(place, ow);
+    for (int64_t ow = inside_begin_; ow < inside_end_; ow += kTogether)
+      RunWindows(place, ow, std::min(kTogether, inside_end_ - ow));
+    for (int64_t ow = inside_end_; ow < plan.out[2]; ++ow) RunWindow(place, ow);
+  }
+
+  /// Calls f with the input row and its first position, for each row of a window.
+  template <typename F>
+  void ForEachLine(const Place& place, const F& f) const {
+    const PoolPlan& plan = facts_.plan;
+    const PoolTaps &d = *place.taps[0], &h = *place.taps[1];
+    for (int64_t kd = d.begin; kd < d.end; ++kd) {
+      for (int64_t kh = h.begin; kh < h.end; ++kh) {
+        const int64_t z = d.first + kd * plan.dilation[0], r = h.first + kh * plan.dilation[1];
+        f(place.memory.x + place.base + (z * plan.in[1] + r) * plan.in[2],
+          place.base + z * facts_.steps[0] + r * facts_.steps[1]);
       }
-      const int64_t to = row * plan.out[2] + ow;
-      if (y != nullptr) y[to] = best;
-      if (positions != nullptr) positions[to] = at;
+    }
+  }
+
+  void Store(const Place& place, int64_t ow, float best, int64_t at) const {
+    if (place.memory.y != nullptr) place.memory.y[place.to + ow] = best;
+    if (place.memory.positions != nullptr) place.memory.positions[place.to + ow] = at;
+  }
+
+  void RunWindow(const Place& place, int64_t ow) const {
+    const PoolPlan& plan = facts_.plan;
+    const PoolTaps w(plan, 2, ow);
+    float best = facts_.empty;
+    int64_t at = -1;
+    ForEachLine(place, [&](const float* line, int64_t position) {
+      for (int64_t kw = w.begin; kw < w.end; ++kw) {
+        const int64_t c = w.first + kw * plan.dilation[2];
+        // The first of equal ones counts, and a NaN if it is the first of all.
+        const bool better = at < 0 || line[c] > best;
+        best = better ? line[c] : best;
+        at = better ? position + c * facts_.steps[2] : at;
+      }
+    });
+    Store(place, ow, best, at);
+  }
+
+  /// `n` windows from `ow` on, whose taps lie within each line, tap by tap.
+  void RunWindows(const Place& place, int64_t ow, int64_t n) const {
+    const PoolPlan& plan = facts_.plan;
+    const int64_t c = ow * plan.stride[2] - plan.pad_begin[2];
+    float best[kTogether];
+    int32_t taps[kTogether];
+    int64_t of_taps[kMostTaps];
+    int32_t tap = 0;
+    ForEachLine(place, [&](const float* line, int64_t position) {
+      for (int64_t kw = 0; kw < plan.kernel[2]; ++kw, ++tap) {
+        const int64_t at = c + kw * plan.dilation[2];
+        TakeGreater(line + at, plan.stride[2], n, tap, tap == 0, best, taps);
+        of_taps[tap] = position + at * facts_.steps[2];
+      }
+    });
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t step = i * plan.stride[2] * facts_.steps[2];
+      tap == 0 ? Store(place, ow + i, facts_.empty, -1)
+               : Store(place, ow + i, best[i], of_taps[taps[i]] + step);
     }
   }
 
   NodeOperands operands_;
   Facts facts_;
   int64_t rows_per_task_ = 1;
+  int64_t inside_begin_ = 0, inside_end_ = 0;  // windows of a row that are computed together
 };
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
