@@ -2,6 +2,7 @@
 // are blended into one row, then spread along the width. fp32, or u8 and i8 between
 // DequantizeLinear and QuantizeLinear.
 #include <algorithm>
+#include <cstring>
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/layout/candidates.h"
@@ -76,6 +77,8 @@ class Resize final : public PreparedKernel {
       : plan_(std::move(plan)),
         lanes_(lanes),
         picks_rows_(Picks(plan_.height.taps) && plan_.from == DType::kF32),
+        picks_halves_(IsHalf(plan_.from) && plan_.from == plan_.to && Picks(plan_.height.taps) &&
+                      Picks(plan_.width.taps)),
         table_(MakeSpreadTable(plan_.width.out, plan_.width.taps.taps, plan_.inner,
                                plan_.width.taps.index, plan_.width.taps.weight)) {
     rows_per_task_ = std::max<int64_t>(1, 8192 / std::max<int64_t>(OutRow(), 1));
@@ -91,7 +94,15 @@ class Resize final : public PreparedKernel {
     stream.ParallelFor(tasks, [&](int64_t task, int lane) {
       float* scratch = args.workspace.host<float>() + lane * LaneElements();
       const int64_t end = std::min(rows, (task + 1) * rows_per_task_);
-      for (int64_t row = task * rows_per_task_; row < end; ++row) Row(args, row, scratch);
+      for (int64_t row = task * rows_per_task_; row < end; ++row) {
+        if (row > task * rows_per_task_ && IsAsBefore(row)) {
+          const int64_t bytes = StorageBytes(plan_.to, OutRow());
+          std::byte* out = args.outputs[0].host<std::byte>() + row * bytes;
+          std::memcpy(out, out - bytes, bytes);
+        } else {
+          Row(args, row, scratch);
+        }
+      }
     });
     plan_.pads.Zero(stream, args.outputs[0].host<std::byte>());
     return OkStatus();
@@ -108,9 +119,31 @@ class Resize final : public PreparedKernel {
     return (InRow() + OutRow() + widened + 31) / 16 * 16;
   }
 
+  /// Whether a row is made of what the one before it is.
+  bool IsAsBefore(int64_t row) const {
+    const int64_t y = row % plan_.height.out;
+    if (y == 0) return false;
+    const ops::AxisTaps& taps = plan_.height.taps;
+    const auto same = [&](const auto& values) {
+      const auto now = values.begin() + y * taps.taps;
+      return std::equal(now - taps.taps, now, now);
+    };
+    return same(taps.index) && same(taps.weight);
+  }
+
   /// Whether a row is read where it is copied to, as memory behind the input may be a stranger's.
   bool IsNearEnd(int64_t image, int64_t row) const {
     return ((plan_.outer - image) * plan_.height.in - row - 1) * InRow() < kReadBehind;
+  }
+
+  /// A row of halves, which stay as they are.
+  void PickRow(const uint16_t* from, uint16_t* to) const {
+    if (table_.expanded) {
+      for (int64_t i = 0; i < OutRow(); ++i) to[i] = from[table_.index[i]];
+      return;
+    }
+    for (int64_t i = 0; i < table_.count; ++i, to += table_.inner)
+      std::copy_n(from + table_.index[i] * table_.inner, table_.inner, to);
   }
 
   void Row(const LaunchArgs& args, int64_t row, float* scratch) const {
@@ -119,6 +152,11 @@ class Resize final : public PreparedKernel {
     const ops::AxisTaps& taps = plan_.height.taps;
     const std::byte* x = args.inputs[0].host<std::byte>() +
                          StorageBytes(plan_.from, image * plan_.height.in * InRow());
+    std::byte* out = args.outputs[0].host<std::byte>() + StorageBytes(plan_.to, row * OutRow());
+    if (picks_halves_) {
+      return PickRow(reinterpret_cast<const uint16_t*>(x) + taps.index[y] * InRow(),
+                     reinterpret_cast<uint16_t*>(out));
+    }
     const float* blended = scratch;
     for (int t = 0; t < taps.taps; ++t) {
       const size_t at = y * taps.taps + t;
@@ -136,7 +174,6 @@ class Resize final : public PreparedKernel {
       }
       BlendRow(type, from, static_cast<float>(taps.weight[at]), t > 0, InRow(), scratch);
     }
-    std::byte* out = args.outputs[0].host<std::byte>() + StorageBytes(plan_.to, row * OutRow());
     const bool is_direct = plan_.to == DType::kF32;
     float* spread = is_direct ? reinterpret_cast<float*>(out) : scratch + InRow();
     SpreadRow(table_, blended, spread);
@@ -150,7 +187,7 @@ class Resize final : public PreparedKernel {
 
   ResizePlan plan_;
   int lanes_;
-  bool picks_rows_;
+  bool picks_rows_, picks_halves_;
   SpreadTable table_;
   int64_t rows_per_task_ = 1;
 };
