@@ -5,7 +5,6 @@
 
 #include "kernels/cpu/elementwise/broadcast.h"
 #include "kernels/cpu/elementwise/typed_rows.h"
-#include "kernels/cpu/elementwise/wide_rows.h"
 #include "kernels/cpu/layout/broadcast.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
@@ -18,6 +17,7 @@ using elementwise::BroadcastLoop;
 using elementwise::FindCastRow;
 using elementwise::FindNumericRow;
 using elementwise::FindWhereRow;
+using elementwise::TakesOnce;
 using elementwise::TypedRow;
 
 /// The loop, and whether another kernel computes such operators in vectors of its own.
@@ -45,12 +45,14 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   }
   const DType dtype = group.value(node.inputs[0]).dtype;
   TypedRow function = nullptr;
+  bool takes_once = false;
   if (node.op == "Where"_op) {
     function = FindWhereRow(group.value(node.outputs[0]).dtype);
   } else if (node.op == "Cast"_op) {
     function = FindCastRow(dtype, group.value(node.outputs[0]).dtype);
   } else {
     function = FindNumericRow(dtype, LoopOf(node));
+    takes_once = TakesOnce(dtype, LoopOf(node));
     // These take other numbers of operands, too.
     const bool folds = node.op == "Max"_op || node.op == "Min"_op;
     const size_t of_loop = folds ? 2 : node.op == "Clip"_op ? 3 : node.inputs.size();
@@ -60,8 +62,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
     return Unsupported("{} of {} has no loop here", node.op, DTypeName(dtype));
   const DType result = group.value(node.outputs[0]).dtype;
   const bool reads_float = node.op == "Where"_op || IsFloat(dtype);
-  return Facts{function, reads_float && IsFloat(result) && result != DType::kF64,
-               function == elementwise::FindWideRow(dtype, LoopOf(node))};
+  return Facts{function, reads_float && IsFloat(result) && result != DType::kF64, takes_once};
 }
 
 template <typename T>

@@ -72,6 +72,24 @@ void Map(const std::byte* const in[kMaxTypedOperands], std::byte* out, int64_t n
   }
   (std::index_sequence_for<T...>());
 }
+/// The same of two operands, each of which may be one element.
+template <typename F, typename T>
+void MapSome(const std::byte* const in[kMaxTypedOperands], std::byte* out, int64_t n,
+             unsigned once) {
+  const T *a = reinterpret_cast<const T*>(in[0]), *b = reinterpret_cast<const T*>(in[1]);
+  T* y = reinterpret_cast<T*>(out);
+  const auto run = [n, y](const auto& f) {
+    for (int64_t i = 0; i < n; ++i) y[i] = f(i);
+  };
+  if (once == 0) return run([a, b](int64_t i) { return F{}(a[i], b[i]); });
+  if (once == 3) return run([x = F{}(*a, *b)](int64_t) { return x; });
+  if (once == 1) return run([x = *a, b](int64_t i) { return F{}(x, b[i]); });
+  run([a, x = *b](int64_t i) { return F{}(a[i], x); });
+}
+template <typename T, typename F>
+constexpr TypedRow OfSome(F) {
+  return MapSome<F, T>;
+}
 template <typename T, typename F>
 constexpr TypedRow Of1(F) {
   return Map<F, T, T>;
@@ -102,10 +120,10 @@ TypedRow Find(std::span<const Row> rows, std::string_view op) {
 template <typename T>
 TypedRow FindSignless(std::string_view op) {
   static constexpr Row kRows[] = {
-      {"Add", Of2<T>([](T a, T b) { return As<T>(a + b); })},
+      {"Add", OfSome<T>([](T a, T b) { return As<T>(a + b); })},
       // Narrow ones are promoted to signed integers, whose product might not fit.
-      {"Mul", Of2<T>([](T a, T b) { return As<T>(std::common_type_t<T, unsigned>(a) * b); })},
-      {"Sub", Of2<T>([](T a, T b) { return As<T>(a - b); })},
+      {"Mul", OfSome<T>([](T a, T b) { return As<T>(std::common_type_t<T, unsigned>(a) * b); })},
+      {"Sub", OfSome<T>([](T a, T b) { return As<T>(a - b); })},
   };
   return Find(kRows, op);
 }
@@ -243,6 +261,10 @@ bool IsPlain(DType dtype) {
 TypedRow FindNumericRow(DType dtype, std::string_view op) {
   const TypedRow wide = FindWideRow(dtype, op);
   return wide != nullptr ? wide : FindShortRow(dtype, op);
+}
+
+bool TakesOnce(DType dtype, std::string_view op) {
+  return FindWideRow(dtype, op) != nullptr || op == "Add" || op == "Mul" || op == "Sub";
 }
 
 TypedRow FindShortRow(DType dtype, std::string_view op) {

@@ -13,8 +13,8 @@ namespace fettle::kernels::elementwise {
 inline constexpr int64_t kOnceElements = 64;
 
 /// Computes `n` elements of `out` from as many of each operand, all without gaps. `out` may be an
-/// operand, and overlaps none of them otherwise. Bit k of `once`, of functions of FindWideRow
-/// alone: operand k has kOnceElements equal elements instead.
+/// operand, and overlaps none of them otherwise. Bit k of `once`, where the function
+/// TakesOnce: operand k has kOnceElements equal elements instead.
 using TypedRow = void (*)(const std::byte* const in[kMaxTypedOperands], std::byte* out, int64_t n,
                           unsigned once);
 
@@ -23,6 +23,8 @@ using TypedRow = void (*)(const std::byte* const in[kMaxTypedOperands], std::byt
 /// `op` of operands of `dtype`, integers, bool or double, by its canonical name; "FMod" is Mod with
 /// fmod = 1, "ShiftLeft" and "ShiftRight" are BitShift of unsigned integers.
 TypedRow FindNumericRow(DType dtype, std::string_view op);
+/// Whether operands of that loop may be one element.
+bool TakesOnce(DType dtype, std::string_view op);
 /// The same for a few elements at a call, without comparisons.
 TypedRow FindShortRow(DType dtype, std::string_view op);
 /// Where, of operands of `dtype`.
