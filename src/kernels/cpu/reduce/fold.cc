@@ -44,6 +44,18 @@ HWY_INLINE V Join(V a, V b) {
   return Step < is_sum ? FoldKind::kSum : kind > (a, b);
 }
 
+/// All lanes as one, half by half.
+template <FoldKind kind, class D, class V>
+HWY_INLINE float JoinLanes([[maybe_unused]] D d, V x) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (hn::MaxLanes(d) > 1) {
+    const hn::Half<D> half;
+    return JoinLanes<kind>(half, Join<kind>(hn::LowerHalf(half, x), hn::UpperHalf(half, x)));
+  }
+#endif
+  return hn::GetLane(x);
+}
+
 /// One contiguous row.
 template <FoldKind kind, typename T>
 float FoldRow(const T* from, int64_t n) {
@@ -63,12 +75,7 @@ float FoldRow(const T* from, int64_t n) {
     const auto some = hn::FirstN(d, n - i);
     s1 = hn::IfThenElse(some, Step<kind>(s1, LoadSomeFloats(d, from + i, n - i)), s1);
   }
-  HWY_ALIGN float parts[hn::MaxLanes(d)];
-  hn::Store(Join<kind>(Join<kind>(s0, s1), Join<kind>(s2, s3)), d, parts);
-  const hn::CappedTag<float, 1> one;
-  auto sum = hn::Set(one, parts[0]);
-  for (int64_t lane = 1; lane < lanes; ++lane) sum = Join<kind>(sum, hn::Set(one, parts[lane]));
-  return hn::GetLane(sum);
+  return JoinLanes<kind>(d, Join<kind>(Join<kind>(s0, s1), Join<kind>(s2, s3)));
 }
 
 /// `vectors` vectors of neighbouring columns.
