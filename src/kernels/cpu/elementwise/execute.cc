@@ -10,24 +10,13 @@
 // Highway needs this order.
 #include <hwy/highway.h>
 
+#include "kernels/cpu/elementwise/fetch-inl.h"
 #include "kernels/cpu/elementwise/functors-inl.h"
 #include "kernels/cpu/simd/partial-inl.h"
-#include "kernels/cpu/simd/storage-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fettle::kernels::elementwise {
 namespace HWY_NAMESPACE {
-
-/// fp32 elements of one chunk; `broadcast`: one element per row.
-struct View {
-  const float* data;
-  int64_t stride;
-  bool broadcast;
-};
-
-struct Area {
-  int64_t rows, cols;
-};
 
 /// `once`: `all` lanes hold the row's one element.
 template <bool once, class D, class V>
@@ -111,6 +100,30 @@ HWY_INLINE void Map3(const F& f, Area area, View a, View b, View c, float* dst,
   }
 }
 
+/// QuantizeLinear by one scale for each row: a division takes as long as all the rest.
+template <bool c_once>
+HWY_INLINE void QuantiseRows(const Instruction& in, Area area, const View (&v)[3], float* dst,
+                             int64_t dst_stride) {
+  const hn::ScalableTag<float> d;
+  const View &a = v[0], &b = v[1], &c = v[2];
+  for (int64_t r = 0; r < area.rows; ++r) {
+    const float scale = b.data[r * b.stride];
+    const View row{a.data + r * a.stride, 0, false}, zero{c.data + r * c.stride, 0, c_once};
+    float* out = dst + r * dst_stride;
+    const auto divisor = hn::Set(d, scale), inverse = hn::Div(hn::Set(d, 1.0f), divisor);
+    const auto run = [&](const auto& divide) HWY_ATTR {
+      Map2<false, c_once>([&](auto, auto x, auto z)
+                              HWY_ATTR { return Quantise(d, divide(x), z, in.p0, in.p1); },
+                          {1, area.cols}, row, zero, out, 0);
+    };
+    if (IsInvertible(scale)) {
+      run([&](auto x) HWY_ATTR { return QuotientBy(d, x, divisor, inverse); });
+    } else {
+      run([&](auto x) HWY_ATTR { return hn::Div(x, divisor); });
+    }
+  }
+}
+
 /// A function without a vector form, element by element, in double.
 template <class F>
 void MapScalar(const F& f, Area area, const View (&v)[3], float* dst, int64_t dst_stride) {
@@ -150,10 +163,6 @@ HWY_INLINE void MapLanes(const F& f, Area area, const View (&v)[3], float* dst,
   }
 }
 
-/// Rows that follow each other without a gap are one long row.
-HWY_INLINE Area Joined(Area area, bool dense) {
-  return dense ? Area{1, area.rows * area.cols} : area;
-}
 HWY_INLINE bool Dense(const View& v, Area area) {
   return v.broadcast ? v.stride == 0 : v.stride == area.cols;
 }
@@ -179,6 +188,9 @@ void Run(const Instruction& in, Area area, const View (&v)[3], float* dst, int64
   } else {
     const Functor<fn> f{in};
     const bool b = v[1].broadcast, c = v[2].broadcast;
+    if constexpr (fn == Fn::kQuantise) {
+      if (b) return (c ? QuantiseRows<true> : QuantiseRows<false>)(in, joined, v, dst, stride);
+    }
     if (b && c) return Map3<true, true>(f, joined, v[0], v[1], v[2], dst, stride);
     if (b) return Map3<true, false>(f, joined, v[0], v[1], v[2], dst, stride);
     if (c) return Map3<false, true>(f, joined, v[0], v[1], v[2], dst, stride);
@@ -192,69 +204,6 @@ constexpr Function kFunctions[] = {
 #include "kernels/expr/fn.inc"
 };
 
-/// The memory of one Execute: registers, and what operands become that are not plain fp32 rows.
-struct Scratch {
-  HWY_ALIGN float registers[kMaxRegisters][kChunk];
-  HWY_ALIGN float loaded[3][kChunk];
-  HWY_ALIGN float result[kChunk];
-};
-
-/// A chunk of a rectangle: where it starts, how large it is.
-struct Chunk {
-  int64_t row, col;
-  Area area;
-};
-
-/// One element of `window` relative to its first, as a byte address.
-HWY_INLINE const std::byte* At(const Window& window, int64_t row, int64_t col) {
-  return static_cast<const std::byte*>(window.data) +
-         (row * window.row_stride + col * window.col_stride) * StorageBytes(window.storage);
-}
-
-/// The chunk's rows of an operand in fp32, written to `loaded`.
-View Convert(const Window& window, const Chunk& chunk, float* loaded) {
-  const bool once = window.col_stride == 0;
-  const int64_t cols = once ? 1 : chunk.area.cols;
-  if (chunk.area.rows > 1 && window.col_stride == 1 &&
-      (window.row_stride == 0 || window.row_stride == cols)) {
-    // Short rows are converted together, a row that all share once.
-    const bool shared = window.row_stride == 0;
-    LoadAsFloat(window.storage, At(window, chunk.row, chunk.col), 1,
-                shared ? cols : chunk.area.rows * cols, loaded);
-    return {loaded, shared ? 0 : cols, false};
-  }
-  for (int64_t r = 0; r < chunk.area.rows; ++r) {
-    LoadAsFloat(window.storage, At(window, chunk.row + r, chunk.col), once ? 1 : window.col_stride,
-                cols, loaded + r * cols);
-  }
-  return {loaded, cols, once};
-}
-
-/// Fills rows with their one element; backwards, since `once` may lie in `loaded`.
-View Spread(const View& once, Area area, float* loaded) {
-  for (int64_t r = area.rows; r-- > 0;)
-    std::fill_n(loaded + r * area.cols, area.cols, once.data[r * once.stride]);
-  return {loaded, area.cols, false};
-}
-
-/// `source` as fp32 rows of the chunk; `loaded` takes what has to be converted or spread.
-View Fetch(const Source& source, std::span<const Window> operands, const Chunk& chunk,
-           bool may_broadcast, Scratch& scratch, float* loaded) {
-  const Area area = chunk.area;
-  if (source.kind == Source::kRegister) return {scratch.registers[source.index], area.cols, false};
-  if (source.kind == Source::kImmediate)  // that may not be broadcast
-    return Spread({&source.value, 0, true}, area, loaded);
-  const Window& window = operands[source.index];
-  const bool once = window.col_stride == 0;
-  if (window.storage != DType::kF32 || window.col_stride > 1) {
-    const View converted = Convert(window, chunk, loaded);
-    return once && !may_broadcast ? Spread(converted, area, loaded) : converted;
-  }
-  const auto* data = reinterpret_cast<const float*>(At(window, chunk.row, chunk.col));
-  if (once && !may_broadcast) return Spread({data, window.row_stride, true}, area, loaded);
-  return {data, window.row_stride, once};
-}
-
 void Step(const Instruction& in, std::span<const Window> operands, std::span<const Window> outputs,
           const Chunk& chunk, Scratch& scratch) {
   const Area area = chunk.area;
@@ -262,16 +211,15 @@ void Step(const Instruction& in, std::span<const Window> operands, std::span<con
   int64_t stride = area.cols;
   const Window* out = in.output < 0 ? nullptr : &outputs[in.output];
   if (out != nullptr) {
+    if (ConvertRows(in, operands, *out, chunk)) return;
     const bool direct = out->storage == DType::kF32;
-    dst = direct
-              ? const_cast<float*>(reinterpret_cast<const float*>(At(*out, chunk.row, chunk.col)))
-              : scratch.result;
+    dst = direct ? reinterpret_cast<float*>(OutputAt(*out, chunk.row, chunk.col)) : scratch.result;
     stride = direct ? out->row_stride : area.cols;
   }
   const auto fetch = [&](const Source& source, bool may_broadcast, int slot) {
     if (source.kind == Source::kNone) return View();
     if (source.kind == Source::kImmediate && may_broadcast) return View{&source.value, 0, true};
-    return Fetch(source, operands, chunk, may_broadcast, scratch, scratch.loaded[slot]);
+    return Fetch(source, operands, chunk, may_broadcast, scratch, slot);
   };
   // In place: a copy of what was just written waits for it.
   const View views[3] = {fetch(in.a, expr::OperandsOf(in.fn) == 2, 0),
@@ -281,7 +229,7 @@ void Step(const Instruction& in, std::span<const Window> operands, std::span<con
   const Area rows = Joined(area, area.rows > 1 && out->row_stride == area.cols);
   for (int64_t r = 0; r < rows.rows; ++r) {
     StoreFromFloat(out->storage, scratch.result + r * rows.cols, rows.cols,
-                   const_cast<std::byte*>(At(*out, chunk.row + r, chunk.col)));
+                   OutputAt(*out, chunk.row + r, chunk.col));
   }
 }
 

@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "kernels/cpu/elementwise/instruction.h"
-#include "kernels/cpu/simd/math-inl.h"
+#include "kernels/cpu/simd/trigonometry-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fettle::kernels::elementwise {
@@ -98,54 +98,27 @@ HWY_INLINE V Within(D d, V x, float least, float greatest) {
   const V low = hn::Set(d, least);
   return hn::IfThenElse(hn::Lt(low, x), AtMost(d, x, greatest), low);
 }
+template <class D, class V>
+HWY_INLINE V Quantise(D d, V quotient, V zero, float least, float greatest) {
+  return Within(d, hn::Add(hn::Round(quotient), zero), least, greatest);
+}
+/// a / b as a division rounds it where it is at least 2^-20 and less than 2^20, and as far away
+/// elsewhere: the quotient by `inverse`, 1 / b, is corrected by what is left of a (Markstein). Only
+/// where multiply-adds are fused and IsInvertible(b).
+template <class D, class V>
+HWY_INLINE V QuotientBy(D d, V a, V b, V inverse) {
+  const V q = hn::Mul(a, inverse);
+  const V exact = hn::MulAdd(hn::NegMulAdd(q, b, a), inverse, q);
+  return hn::IfThenElse(hn::Lt(hn::Abs(q), hn::Set(d, 0x1p20f)), exact, q);
+}
+/// Whether nothing underflows or overflows on the way.
+inline bool IsInvertible(float b) {
+  return HWY_NATIVE_FMA != 0 && std::abs(b) > 0x1p-60f && std::abs(b) < 0x1p60f;
+}
 template <class V>
 HWY_INLINE V Clip(V x, V least, V greatest) {
   const V low = hn::IfThenElse(hn::Lt(x, least), least, x);
   return hn::IfThenElse(hn::Lt(greatest, low), greatest, low);
-}
-/// What acos and asin share: the arc sine of s, which is |x| up to 1/2, otherwise the root of
-/// (1 - |x|) / 2; NaN beyond 1. The polynomial is (asin(s) - s) / s^3 in s^2, fitted for this
-/// range.
-template <class D, class V>
-HWY_INLINE V HalfArcSine(D d, V a, hn::Mask<D> is_small) {
-  constexpr float kQuotient[] = {0.166666731f, 0.0749876201f, 0.0450202115f, 0.0264333934f,
-                                 0.0383282453f};
-  const V half = hn::Set(d, 0.5f);
-  const V z = hn::IfThenElse(is_small, hn::Mul(a, a), hn::NegMulAdd(a, half, half));
-  const V s = hn::IfThenElse(is_small, a, hn::Sqrt(z));
-  return hn::MulAdd(hn::Mul(s, z), Horner(d, z, kQuotient), s);
-}
-template <class D, class V>
-HWY_INLINE V Asin(D d, V x) {
-  const V a = hn::Abs(x);
-  const auto is_small = hn::Le(a, hn::Set(d, 0.5f));
-  const V p = HalfArcSine(d, a, is_small);
-  const V rest = hn::NegMulAdd(p, hn::Set(d, 2.0f), hn::Set(d, 1.57079632679f));
-  return hn::CopySign(hn::IfThenElse(is_small, p, rest), x);
-}
-template <class D, class V>
-HWY_INLINE V Acos(D d, V x) {
-  const V a = hn::Abs(x);
-  const auto is_small = hn::Le(a, hn::Set(d, 0.5f));
-  const V p = HalfArcSine(d, a, is_small);
-  const V twice = hn::Add(p, p);
-  const V rest =
-      hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Sub(hn::Set(d, 3.14159265359f), twice), twice);
-  return hn::IfThenElse(is_small, hn::Sub(hn::Set(d, 1.57079632679f), hn::CopySign(p, x)), rest);
-}
-/// By the arc tangent of 1 / x beyond 1; the polynomial is (atan(t) - t) / t^3 in t^2, fitted for
-/// t <= 1.
-template <class D, class V>
-HWY_INLINE V Atan(D d, V x) {
-  constexpr float kQuotient[] = {-0.333333313f,  0.199997902f,   -0.142796159f,
-                                 0.110420354f,   -0.0868904442f, 0.0631822075f,
-                                 -0.0366702862f, 0.0139964838f,  -0.00250857649f};
-  const V a = hn::Abs(x), one = hn::Set(d, 1.0f);
-  const auto is_large = hn::Lt(one, a);
-  const V t = hn::IfThenElse(is_large, hn::Div(one, a), a);
-  const V z = hn::Mul(t, t);
-  const V p = hn::MulAdd(hn::Mul(t, z), Horner(d, z, kQuotient), t);
-  return hn::CopySign(hn::IfThenElse(is_large, hn::Sub(hn::Set(d, 1.57079632679f), p), p), x);
 }
 /// The remainder with the sign of the divisor.
 inline double Modulo(double a, double b) {
@@ -199,18 +172,18 @@ struct Functor;
 
 FETTLE_FUNCTOR(Abs, A, hn::Abs(a))
 FETTLE_FUNCTOR(Acos, A, Acos(d, a))
-FETTLE_SCALAR(Acosh, A, std::acosh(a))
+FETTLE_FUNCTOR(Acosh, A, Acosh(d, a))
 FETTLE_FUNCTOR(Asin, A, Asin(d, a))
-FETTLE_SCALAR(Asinh, A, std::asinh(a))
+FETTLE_FUNCTOR(Asinh, A, Asinh(d, a))
 FETTLE_FUNCTOR(Atan, A, Atan(d, a))
-FETTLE_SCALAR(Atanh, A, std::atanh(a))
+FETTLE_FUNCTOR(Atanh, A, Atanh(d, a))
 FETTLE_FUNCTOR(Ceil, A, hn::Ceil(a))
 FETTLE_FUNCTOR(Copy, A, a)
 FETTLE_FUNCTOR(Cos, A, SinOrCos(d, a, 1))
-FETTLE_SCALAR(Cosh, A, std::cosh(a))
+FETTLE_FUNCTOR(Cosh, A, Cosh(d, a))
 FETTLE_FUNCTOR(Elu, A, Elu(d, a, in.p0, in.p1, in.p2))
-FETTLE_FUNCTOR(Erf, A, Erf(d, a))
-FETTLE_FUNCTOR(Exp, A, Exp(d, a))
+FETTLE_SEVERAL(Erf, Erf(d, a))
+FETTLE_SEVERAL(Exp, Exp(d, a))
 FETTLE_FUNCTOR(Floor, A, hn::Floor(a))
 FETTLE_SEVERAL(GeluErf, GeluErf(d, a))
 FETTLE_FUNCTOR(GeluTanh, A, GeluTanh(d, a))
@@ -231,13 +204,13 @@ FETTLE_FUNCTOR(Shrink, A, Shrink(d, a, in.p0, in.p1))
 FETTLE_SEVERAL(Sigmoid, Sigmoid(d, a))
 FETTLE_FUNCTOR(Sign, A, Sign(d, a))
 FETTLE_FUNCTOR(Sin, A, SinOrCos(d, a, 0))
-FETTLE_SCALAR(Sinh, A, std::sinh(a))
-FETTLE_FUNCTOR(Softplus, A, hn::Add(AtLeast(d, a, 0.0f), Log1pUnit(d, Exp(d, hn::Neg(hn::Abs(a))))))
+FETTLE_FUNCTOR(Sinh, A, Sinh(d, a))
+FETTLE_FUNCTOR(Softplus, A, hn::Add(AtLeast(d, a, 0.0f), Log1p(d, Exp(d, hn::Neg(hn::Abs(a))))))
 FETTLE_FUNCTOR(Softsign, A, hn::Div(a, hn::Add(hn::Set(d, 1.0f), hn::Abs(a))))
 FETTLE_FUNCTOR(Sqrt, A, hn::Sqrt(a))
 FETTLE_SEVERAL(Swish, Swish(d, a, in.p0))
-FETTLE_SCALAR(Tan, A, std::tan(a))
-FETTLE_FUNCTOR(Tanh, A, Tanh(d, a))
+FETTLE_FUNCTOR(Tan, A, Tan(d, a))
+FETTLE_SEVERAL(Tanh, Tanh(d, a))
 FETTLE_FUNCTOR(ThresholdedRelu, A, hn::IfThenZeroElse(hn::Le(a, hn::Set(d, in.p0)), a))
 FETTLE_FUNCTOR(ToBool, A, ZeroOne(d, NonZero(d, a)))
 FETTLE_FUNCTOR(ToInt, A, ToInt(d, a, in.p0, in.p1))
@@ -264,7 +237,7 @@ FETTLE_FUNCTOR(Xor, AB, ZeroOne(d, hn::Xor(NonZero(d, a), NonZero(d, b))))
 FETTLE_FUNCTOR(Clip, ABC, Clip(a, b, c))
 FETTLE_FUNCTOR(Dequantise, ABC, hn::Mul(hn::Sub(a, b), c))
 FETTLE_FUNCTOR(MulAdd, ABC, hn::MulAdd(a, b, c))
-FETTLE_FUNCTOR(Quantise, ABC, Within(d, hn::Add(hn::Round(hn::Div(a, b)), c), in.p0, in.p1))
+FETTLE_FUNCTOR(Quantise, ABC, Quantise(d, hn::Div(a, b), c, in.p0, in.p1))
 FETTLE_FUNCTOR(Where, ABC, hn::IfThenElse(NonZero(d, a), b, c))
 
 #undef FETTLE_FUNCTOR

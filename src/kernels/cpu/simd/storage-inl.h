@@ -64,14 +64,13 @@ HWY_INLINE void LoadHalves(const uint16_t* from, int64_t stride, int64_t n, floa
     }
     return;
   }
+  int64_t i = 0;
+  for (; stride == 1 && i + lanes <= n; i += lanes)
+    hn::StoreU(hn::PromoteTo(d, hn::BitCast(dh, hn::LoadU(du, from + i))), d, to + i);
   HWY_ALIGN uint16_t bits[hn::MaxLanes(d)] = {};
   HWY_ALIGN float values[hn::MaxLanes(d)];
-  for (int64_t i = 0; i < n; i += lanes) {
+  for (; i < n; i += lanes) {
     const int64_t count = n - i < lanes ? n - i : lanes;
-    if (stride == 1 && count == lanes) {
-      hn::StoreU(hn::PromoteTo(d, hn::BitCast(dh, hn::LoadU(du, from + i))), d, to + i);
-      continue;
-    }
     for (int64_t k = 0; k < count; ++k) bits[k] = from[(i + k) * stride];
     hn::Store(hn::PromoteTo(d, hn::BitCast(dh, hn::Load(du, bits))), d, values);
     std::memcpy(to + i, values, static_cast<size_t>(count) * sizeof(float));
@@ -86,8 +85,8 @@ HWY_INLINE void LoadBFloats(const uint16_t* from, int64_t stride, int64_t n, flo
 }
 
 /// `n` elements of type `storage`, `stride` elements apart, as float.
-HWY_INLINE void LoadAsFloat(DType storage, const std::byte* from, int64_t stride, int64_t n,
-                            float* to) {
+HWY_NOINLINE inline void LoadAsFloat(DType storage, const std::byte* from, int64_t stride,
+                                     int64_t n, float* to) {
   switch (storage) {
     case DType::kF32: return LoadNumbers<float>(from, stride, n, to);
     case DType::kF16: return LoadHalves(reinterpret_cast<const uint16_t*>(from), stride, n, to);
@@ -161,7 +160,8 @@ HWY_INLINE void StoreBFloats(const float* from, int64_t n, uint16_t* to) {
 }
 
 /// Stores a row. Integer types take integral values that are in range already.
-HWY_INLINE void StoreFromFloat(DType storage, const float* from, int64_t n, std::byte* to) {
+HWY_NOINLINE inline void StoreFromFloat(DType storage, const float* from, int64_t n,
+                                        std::byte* to) {
   switch (storage) {
     case DType::kF32: std::memcpy(to, from, static_cast<size_t>(n) * sizeof(float)); return;
     case DType::kF16: return StoreHalves(from, n, reinterpret_cast<uint16_t*>(to));

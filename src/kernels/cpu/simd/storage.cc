@@ -38,10 +38,14 @@ bool IntegerRange(DType type, float& least, float& greatest) {
 
 void ConvertRowOnTarget(DType from_type, const std::byte* from, DType to_type, std::byte* to,
                         int64_t n) {
+  if (to_type == DType::kF32)
+    return LoadAsFloat(from_type, from, 1, n, reinterpret_cast<float*>(to));
   constexpr int64_t kBlock = 512;
   HWY_ALIGN float values[kBlock] = {};
   float least = 0, greatest = 0;
   const bool rounds = IntegerRange(to_type, least, greatest);
+  if (from_type == DType::kF32 && !rounds)
+    return StoreFromFloat(to_type, reinterpret_cast<const float*>(from), n, to);
   for (int64_t i = 0; i < n; i += kBlock) {
     const int64_t count = std::min(kBlock, n - i);
     LoadAsFloat(from_type, from + i * StorageBytes(from_type), 1, count, values);
