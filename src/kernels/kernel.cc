@@ -87,20 +87,12 @@ StateAssignment RowMajorStates(const ir::Graph& group) {
 void AddCallersMemory(const ir::Graph& group, std::vector<StateAssignment>& states) {
   constexpr size_t kFew = 3;
   const size_t count = states.size();
-  // Halves that no state holds in fp32 are not widened for it: they would be copied, no more.
-  const auto is_widened = [&](size_t input, DType half) {
-    return std::any_of(states.begin(), states.end(), [&](const StateAssignment& listed) {
-      return listed.inputs[input].storage != half;
-    });
-  };
   for (size_t s = 0; s < count; ++s) {
     if (WantedStates::LeaveOut(states[s])) continue;
     std::vector<size_t> readable;
     for (size_t i = 0; i < group.inputs.size(); ++i) {
       const State plain{.storage = group.value(group.inputs[i]).dtype};
-      const bool is_half = plain.storage == DType::kF16 || plain.storage == DType::kBF16;
-      if (states[s].inputs[i] != plain || (is_half && is_widened(i, plain.storage))) continue;
-      readable.push_back(i);
+      if (states[s].inputs[i] == plain) readable.push_back(i);
     }
     if (readable.empty()) continue;
     const unsigned all = readable.size() <= kFew ? (1u << readable.size()) - 1 : 1;
