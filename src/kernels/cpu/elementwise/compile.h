@@ -31,6 +31,7 @@ class Compiler {
   void DropDead();
   Status AssignRegisters();
   void Collapse();
+  void JoinTiles();
   std::vector<int> Uses() const;
 
   const expr::Expr& expr_;

@@ -2,7 +2,51 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/elementwise/tile_copy.h"
+
 namespace fettle::kernels::elementwise {
+namespace {
+
+/// Where the elements at `place`, counted over `dims`, begin.
+int64_t Offset(std::span<const int64_t> dims, std::span<const int64_t> strides, int64_t place) {
+  int64_t offset = 0;
+  for (size_t k = dims.size(); k-- > 0; place /= dims[k]) offset += place % dims[k] * strides[k];
+  return offset;
+}
+
+/// Tiles of an operand side by side, copied.
+class JoinedTiles {
+ public:
+  struct Source {
+    const std::byte* first;
+    int64_t bytes, step;  // of an element; from tile to tile, in elements
+    std::span<const int64_t> dims, strides;
+
+    bool IsDense(int64_t tile) const { return step == tile && IsDenseTile(dims, strides); }
+  };
+
+  /// `count` tiles of `tile` elements. One that is repeated is kept for the next call.
+  const std::byte* Of(const Source& from, int64_t tile, int64_t count) {
+    const bool repeats = from.step == 0;
+    if (repeats && held_ == from.first && count_ >= count) return row_;
+    const int64_t bytes = tile * from.bytes;
+    for (int64_t t = 0; t < (repeats ? 1 : count); ++t) {
+      CopyTile(from.bytes, from.dims, from.strides, from.first + t * from.step * from.bytes,
+               row_ + t * bytes);
+    }
+    if (repeats) RepeatTile(row_, bytes, count);
+    held_ = repeats ? from.first : nullptr;
+    count_ = count;
+    return row_;
+  }
+
+ private:
+  alignas(64) std::byte row_[Program::kJoined * sizeof(double)];
+  const std::byte* held_ = nullptr;
+  int64_t count_ = 0;
+};
+
+}  // namespace
 
 Binding Program::Bind(std::span<const Location> inputs, std::span<const Location> packed,
                       std::span<const Location> outputs) const {
@@ -19,6 +63,48 @@ Binding Program::Bind(std::span<const Location> inputs, std::span<const Location
 }
 
 void Program::Run(const Binding& binding, const Tile& tile) const {
+  if (first_of_tile_ > 0 && tile.out == nullptr && tile.cols == cols_) {
+    const int64_t rows = tile_ / cols_;
+    const int64_t begin = (tile.row + rows - 1) / rows, end = (tile.row + tile.rows) / rows;
+    if (begin < end) {
+      RunRows(binding, {.row = tile.row, .rows = begin * rows - tile.row, .cols = cols_});
+      RunTiles(binding, begin, end);
+      const int64_t left = tile.row + tile.rows - end * rows;
+      return RunRows(binding, {.row = end * rows, .rows = left, .cols = cols_});
+    }
+  }
+  RunRows(binding, tile);
+}
+
+void Program::RunTiles(const Binding& binding, int64_t begin, int64_t end) const {
+  std::array<JoinedTiles, kMostJoined> copies;
+  std::array<Window, kMaxOperands> operands;
+  std::array<Window, kMaxOutputs> outputs;
+  const size_t first = first_of_tile_;
+  for (int64_t at = begin; at < end;) {
+    const int64_t extent = dims_[first - 1];
+    const int64_t count = std::min({end - at, extent - at % extent, kJoined / tile_});
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      const Operand& operand = operands_[i];
+      const int64_t offset = Offset({dims_.data(), first}, operand.strides, at);
+      const JoinedTiles::Source from{binding.operands[i] + StorageBytes(operand.storage, offset),
+                                     StorageBytes(operand.storage, 1), operand.strides[first - 1],
+                                     std::span(dims_).subspan(first),
+                                     std::span(operand.strides).subspan(first)};
+      const std::byte* data = from.IsDense(tile_) ? from.first : copies[i].Of(from, tile_, count);
+      operands[i] = {data, 0, 1, operand.storage};
+    }
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const DType storage = outputs_[i].storage;
+      outputs[i] = {binding.outputs[i] + StorageBytes(storage, at * tile_), 0, 1, storage};
+    }
+    Execute(instructions_, {operands.data(), operands_.size()}, {outputs.data(), outputs_.size()},
+            1, count * tile_);
+    at += count;
+  }
+}
+
+void Program::RunRows(const Binding& binding, const Tile& tile) const {
   const size_t outer = dims_.size() - 1;
   const int64_t end = tile.row + tile.rows;
   std::array<Window, kMaxOperands> operands;
@@ -34,10 +120,8 @@ void Program::Run(const Binding& binding, const Tile& tile) const {
                        1, DType::kF32};
         continue;
       }
-      int64_t offset = tile.col * operand.strides[outer], rest = row;
-      for (size_t k = outer; k-- > 0; rest /= dims_[k]) {
-        offset += rest % dims_[k] * operand.strides[k];
-      }
+      const int64_t offset =
+          tile.col * operand.strides[outer] + Offset({dims_.data(), outer}, operand.strides, row);
       operands[i] = {binding.operands[i] + StorageBytes(operand.storage, offset),
                      outer == 0 ? 0 : operand.strides[outer - 1], operand.strides[outer],
                      operand.storage};

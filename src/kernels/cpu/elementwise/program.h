@@ -88,6 +88,11 @@ class Program {
 
   void Run(const Binding& binding, const Tile& tile) const;
 
+  /// Elements of rows that small tiles are joined to.
+  static constexpr int64_t kJoined = 512;
+  /// Operands of a program whose tiles are joined, at most.
+  static constexpr size_t kMostJoined = 4;
+
   /// The program as steps of its running value, for kernels that have it in registers; nothing
   /// where another value is needed twice, an operand is no matrix of f32 or stays one number in a
   /// row, or there are several outputs. In Binding, operands keep their numbers.
@@ -95,6 +100,10 @@ class Program {
 
  private:
   friend class Compiler;  // compile.cc
+
+  void RunRows(const Binding& binding, const Tile& tile) const;
+  /// Whole small tiles, from one to another.
+  void RunTiles(const Binding& binding, int64_t begin, int64_t end) const;
 
   /// A tensor that the program reads: where it comes from and how far its elements lie apart along
   /// the program's dimensions (0: broadcast).
@@ -117,6 +126,9 @@ class Program {
   int64_t rows_ = 1, cols_ = 1;
   int64_t bytes_per_element_ = 0;
   bool is_copy_ = false;
+  /// The first of the inner dimensions that small tiles have, which are joined; 0: there are none.
+  size_t first_of_tile_ = 0;
+  int64_t tile_ = 0;  // elements of one
 };
 
 }  // namespace fettle::kernels::elementwise

@@ -1,9 +1,9 @@
 // cpu.elementwise.typed: one element-wise operator on integers, bool or double, Where on any type,
 // and Cast between these and float, in any layout: plain loops that the compiler vectorises.
 #include <algorithm>
-#include <cstring>
 
 #include "kernels/cpu/elementwise/broadcast.h"
+#include "kernels/cpu/elementwise/tile_copy.h"
 #include "kernels/cpu/elementwise/typed_rows.h"
 #include "kernels/cpu/layout/broadcast.h"
 #include "kernels/cpu/layout/candidates.h"
@@ -65,29 +65,6 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   return Facts{function, reads_float && IsFloat(result) && result != DType::kF64, takes_once};
 }
 
-template <typename T>
-void CopyRow(const std::byte* from, int64_t stride, int64_t n, std::byte* to) {
-  const auto* x = reinterpret_cast<const T*>(from);
-  auto* y = reinterpret_cast<T*>(to);
-  if (stride == 0) {
-    std::fill_n(y, n, *x);
-  } else if (stride == 1) {
-    std::memcpy(y, x, n * sizeof(T));
-  } else {
-    for (int64_t i = 0; i < n; ++i) y[i] = x[i * stride];
-  }
-}
-
-/// `n` elements that lie `stride` of them apart, without gaps.
-void CopyRow(int64_t bytes, const std::byte* from, int64_t stride, int64_t n, std::byte* to) {
-  switch (bytes) {
-    case 1: return CopyRow<uint8_t>(from, stride, n, to);
-    case 2: return CopyRow<uint16_t>(from, stride, n, to);
-    case 4: return CopyRow<uint32_t>(from, stride, n, to);
-    default: return CopyRow<uint64_t>(from, stride, n, to);
-  }
-}
-
 struct Operand {
   int64_t bytes;  // of an element
   bool packed;
@@ -116,32 +93,22 @@ class TaskRows {
     held_[k] = from;
     tiles_[k] = count;
     const int64_t tile_bytes = tile * operand.bytes;
+    const auto copy = [&](const std::byte* x, std::byte* to) {
+      elementwise::CopyTile(operand.bytes, loop_.tile_dims(), loop_.tile_strides(k), x, to);
+    };
     if (tile == 1) {
-      CopyRow(operand.bytes, from, stride, count, row);
+      elementwise::CopyElements(operand.bytes, from, stride, count, row);
     } else if (stride == 0) {
-      CopyTile(k, 0, from, row);
-      for (int64_t done = 1; done < count; done *= 2)
-        std::memcpy(row + done * tile_bytes, row, std::min(done, count - done) * tile_bytes);
+      copy(from, row);
+      elementwise::RepeatTile(row, tile_bytes, count);
     } else {
       for (int64_t t = 0; t < count; ++t)
-        CopyTile(k, 0, from + t * stride * operand.bytes, row + t * tile_bytes);
+        copy(from + t * stride * operand.bytes, row + t * tile_bytes);
     }
     return row;
   }
 
  private:
-  /// The dimensions of a tile from `axis` on; where the copy ends.
-  std::byte* CopyTile(size_t k, size_t axis, const std::byte* from, std::byte* to) const {
-    const int64_t extent = loop_.tile_dims()[axis], stride = loop_.tile_strides(k)[axis];
-    const int64_t bytes = operands_[k].bytes;
-    if (axis + 1 == loop_.tile_dims().size()) {
-      CopyRow(bytes, from, stride, extent, to);
-      return to + extent * bytes;
-    }
-    for (int64_t i = 0; i < extent; ++i) to = CopyTile(k, axis + 1, from + i * stride * bytes, to);
-    return to;
-  }
-
   const BroadcastLoop& loop_;
   std::span<const Operand> operands_;
   const std::byte* held_[elementwise::kMaxTypedOperands] = {};
@@ -204,11 +171,7 @@ class Typed final : public PreparedKernel {
   /// Whether the elements of a tile follow each other.
   bool IsDense(size_t operand) const {
     if (loop_.tile() == 1) return loop_.stride(operand) == 1;
-    int64_t next = 1;
-    for (size_t axis = loop_.tile_dims().size(); axis-- > 0; next *= loop_.tile_dims()[axis]) {
-      if (loop_.tile_strides(operand)[axis] != next) return false;
-    }
-    return true;
+    return elementwise::IsDenseTile(loop_.tile_dims(), loop_.tile_strides(operand));
   }
 
   void RunRow(const LaunchArgs& args, TaskRows& rows, const int64_t* offsets, int64_t n,
