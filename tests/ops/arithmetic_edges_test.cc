@@ -229,6 +229,27 @@ TEST(Inference, RefusesWhatDoesNotFit) {
               HasSubstr("loops over 1048576x1048576x1048576"));
   EXPECT_THAT(InferError("input %a: f32[2x3]\n%y = Einsum(%a) {equation=\"ij->z\"}\noutput %y\n"),
               HasSubstr("output label"));
+  EXPECT_THAT(InferError("input %x: f32[2x3x5x8]\nconst %c: f32[11x4]\nconst %s: f32[11x4]\n"
+                         "input %p: i8[2x5]\n%y = RotaryEmbedding(%x, %c, %s, %p)\noutput %y\n"),
+              HasSubstr("i8"));
+}
+
+TEST(Floats, ShrinkTakesTheFirstSideThatHolds) {
+  EXPECT_THAT(ElementsOf("const %x: f32[3] = 0.25 1 -1\n"
+                         "%y = Shrink(%x) {bias=0.25, lambd=-0.5}\noutput %y\n"),
+              ElementsAre(0.5, 0.75, -0.75));
+}
+
+TEST(Inference, StatisticsOfDoublesAreFloats) {
+  // ONNX knows them in no wider type, and has them in fp32 unless told otherwise.
+  const std::vector<Tensor> outputs = EvaluateText(
+      "const %x: f64[2x2] = 1 3 5 5\nconst %s: f64[2] = 1 1\n"
+      "%y, %m, %i = LayerNormalization(%x, %s)\noutput %y\noutput %m\noutput %i\n");
+  ASSERT_EQ(outputs.size(), 3u);
+  EXPECT_EQ(outputs[0].dtype(), DType::kF64);
+  EXPECT_EQ(outputs[1].dtype(), DType::kF32);
+  EXPECT_EQ(outputs[2].dtype(), DType::kF32);
+  EXPECT_EQ(outputs[1].view().GetDouble(1), 5);
 }
 
 }  // namespace

@@ -67,6 +67,8 @@ Status InferAttention(InferContext& context) {
 
 Status InferRotary(InferContext& context) {
   RETURN_IF_ERROR(CheckTypes(context, 0, 3, kFloatTypes));
+  if (context.has_input(3))
+    RETURN_IF_ERROR(CheckType(context, 3, TypeBit(DType::kI32) | TypeBit(DType::kI64)));
   const Shape& x = context.shape(0);
   ASSIGN_OR_RETURN(const RotaryShape rotary, ReadRotary(context.node(), x));
   const int64_t length = x[rotary.packed ? 1 : 2];

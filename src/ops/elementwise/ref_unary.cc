@@ -69,8 +69,10 @@ template <typename T>
 T Shrink(T x, P p) {
   const auto value = static_cast<double>(x);
   double shrunk = 0;
-  if (value < -p.a) shrunk = value + p.b;
-  if (value > p.a) shrunk = value - p.b;
+  if (value < -p.a)  // the first that holds: of a negative lambd both may
+    shrunk = value + p.b;
+  else if (value > p.a)
+    shrunk = value - p.b;
   if constexpr (std::same_as<T, double>) return std::isnan(x) ? x : shrunk;
   // What lies beyond 64 bits becomes the nearest of them, and narrower types take its low bits.
   using Limits = std::numeric_limits<T>;

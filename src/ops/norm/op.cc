@@ -64,11 +64,10 @@ Status InferLayerNorm(InferContext& context) {
                           context.shape(i).ToString(), x.ToString());
     }
   }
-  const bool half = RowOf(context.dtype(0)).bits < 32;
-  const DType stash = half ? DType::kF32 : context.dtype(0);
   context.SetOutput(0, context.dtype(0), x);
-  context.SetOutput(1, stash, Shape(statistics));
-  context.SetOutput(2, stash, Shape(statistics));
+  // Of doubles too: ONNX has no statistics in another type.
+  context.SetOutput(1, DType::kF32, Shape(statistics));
+  context.SetOutput(2, DType::kF32, Shape(statistics));
   return OkStatus();
 }
 
