@@ -39,6 +39,18 @@ const std::string& Status::message() const {
   return ok() ? kEmpty : state_->message;
 }
 
+Status ErrorOf(StatusCode code, fmt::string_view format, fmt::format_args args) {
+  return Status(code, fmt::vformat(format, args));
+}
+
+void EndWithoutValue(const Status& failure) {
+  CheckFailed(__FILE__, __LINE__, "result.ok()", failure.message().c_str());
+}
+
+void CheckFailure(const Status& failure) {
+  FETTLE_CHECK(!failure.ok(), "a Result needs a value or a failure");
+}
+
 Status Status::WithContext(std::string_view context) const {
   if (ok()) return *this;
   return Status(state_->code, fmt::format("{}: {}", context, state_->message));

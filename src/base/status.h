@@ -5,10 +5,10 @@
 #include <fmt/core.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include "base/check.h"
 
@@ -62,9 +62,10 @@ class [[nodiscard]] Status {
 inline Status OkStatus() { return {}; }
 
 /// A failed Status with a formatted message.
+Status ErrorOf(StatusCode code, fmt::string_view format, fmt::format_args args);
 template <typename... Args>
 Status Error(StatusCode code, fmt::format_string<Args...> format, Args&&... args) {
-  return Status(code, fmt::format(format, std::forward<Args>(args)...));
+  return ErrorOf(code, format, fmt::make_format_args(args...));
 }
 template <typename... Args>
 Status InvalidArgument(fmt::format_string<Args...> format, Args&&... args) {
@@ -79,34 +80,37 @@ Status Unsupported(fmt::format_string<Args...> format, Args&&... args) {
   return Error(StatusCode::kUnsupported, format, std::forward<Args>(args)...);
 }
 
+/// Ends the process: of a failure somebody asks the value.
+[[noreturn]] void EndWithoutValue(const Status& failure);
+/// Ends the process where `failure` is none: a Result needs a value or a failure.
+void CheckFailure(const Status& failure);
+
 /// A value or the Status that says why there is none (the subset of std::expected that Fettle
-/// uses).
+/// uses). Of an optional, not of a variant, which takes compilers three times as long.
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Result(Status status) : state_(std::in_place_index<1>, std::move(status)) {
-    FETTLE_CHECK(!std::get<1>(state_).ok(), "a Result needs a value or a failure");
-  }
+  Result(T value) : value_(std::move(value)) {}
+  Result(Status status) : failure_(std::move(status)) { CheckFailure(failure_); }
   template <typename U>
   requires std::is_convertible_v<U&&, T> &&(!std::is_same_v<std::remove_cvref_t<U>, Result>)&&(
       !std::is_same_v<std::remove_cvref_t<U>, Status>)&&(!std::is_same_v<std::remove_cvref_t<U>, T>)
       Result(U&& value)
-      : state_(std::in_place_index<0>, std::forward<U>(value)) {}
+      : value_(std::in_place, std::forward<U>(value)) {}
 
-  bool ok() const { return state_.index() == 0; }
-  Status status() const { return ok() ? Status() : std::get<1>(state_); }
+  bool ok() const { return value_.has_value(); }
+  Status status() const { return failure_; }
   T& value() & {
-    FETTLE_CHECK(ok(), status().message().c_str());
-    return std::get<0>(state_);
+    if (!ok()) EndWithoutValue(failure_);
+    return *value_;
   }
   const T& value() const& {
-    FETTLE_CHECK(ok(), status().message().c_str());
-    return std::get<0>(state_);
+    if (!ok()) EndWithoutValue(failure_);
+    return *value_;
   }
   T&& value() && {
-    FETTLE_CHECK(ok(), status().message().c_str());
-    return std::get<0>(std::move(state_));
+    if (!ok()) EndWithoutValue(failure_);
+    return *std::move(value_);
   }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
@@ -114,7 +118,8 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value(); }
 
  private:
-  std::variant<T, Status> state_;
+  std::optional<T> value_;
+  Status failure_;  // OK where there is a value
 };
 
 }  // namespace fettle

@@ -14,6 +14,17 @@ T Get(const Attribute* attribute, T fallback) {
 
 }  // namespace
 
+Attributes::Attributes() = default;
+Attributes::Attributes(const Attributes& other) = default;
+Attributes::Attributes(Attributes&& other) noexcept = default;
+Attributes& Attributes::operator=(const Attributes& other) = default;
+Attributes& Attributes::operator=(Attributes&& other) noexcept = default;
+Attributes::~Attributes() = default;
+
+Attributes::Attributes(std::initializer_list<std::pair<std::string, Attribute>> items) {
+  for (const auto& [name, value] : items) Set(name, value);
+}
+
 const Attribute* Attributes::Find(std::string_view name) const {
   const auto it =
       std::lower_bound(items_.begin(), items_.end(), name,

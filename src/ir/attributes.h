@@ -22,10 +22,14 @@ using Attribute =
 /// A small map sorted by name. Reading an attribute of another kind than it has gives the default.
 class Attributes {
  public:
-  Attributes() = default;
-  Attributes(std::initializer_list<std::pair<std::string, Attribute>> items) {
-    for (const auto& [name, value] : items) Set(name, value);
-  }
+  Attributes();
+  Attributes(std::initializer_list<std::pair<std::string, Attribute>> items);
+  // Elsewhere: each file that copies a node would compile them for all kinds.
+  Attributes(const Attributes& other);
+  Attributes(Attributes&& other) noexcept;
+  Attributes& operator=(const Attributes& other);
+  Attributes& operator=(Attributes&& other) noexcept;
+  ~Attributes();
 
   bool Has(std::string_view name) const { return Find(name) != nullptr; }
   const Attribute* Find(std::string_view name) const;

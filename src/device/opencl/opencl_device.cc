@@ -99,6 +99,31 @@ Result<const OpenClListing*> ChooseOpenClDevice(std::span<const OpenClListing> l
   return chosen;
 }
 
+OpenClKernel::OpenClKernel(const OpenClApi& api, const OpenClFacts& facts, cl_kernel kernel,
+                           std::shared_ptr<OpenClProgram> program, std::string function,
+                           size_t most_items)
+    : api_(api),
+      facts_(facts),
+      kernel_(kernel),
+      program_(std::move(program)),
+      function_(std::move(function)),
+      most_items_(most_items) {}
+OpenClKernel::~OpenClKernel() { api_.ReleaseKernel(kernel_); }
+
+std::shared_ptr<LaunchPace> OpenClKernel::PaceOf(uint64_t sizes) const {
+  std::shared_ptr<LaunchPace>& pace = paces_[sizes];
+  if (pace == nullptr) pace = std::make_shared<LaunchPace>();
+  return pace;
+}
+
+OpenClDevice::OpenClDevice() = default;
+OpenClDevice::~OpenClDevice() = default;
+
+std::vector<ProgramBinary> OpenClDevice::ExportPrograms() const { return programs_->Export(); }
+void OpenClDevice::ImportPrograms(std::vector<ProgramBinary> binaries) const {
+  programs_->Import(std::move(binaries));
+}
+
 Result<std::shared_ptr<OpenClDevice>> OpenClDevice::Open(std::string_view choice,
                                                          const OpenClOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<OpenClListing> listings, ListOpenClDevices());

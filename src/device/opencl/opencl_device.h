@@ -68,14 +68,8 @@ class OpenClKernel {
   /// `facts`: of its device, which outlives it; `function`: its name; `most_items`:
   /// CL_KERNEL_WORK_GROUP_SIZE, 0 where the driver does not say.
   OpenClKernel(const OpenClApi& api, const OpenClFacts& facts, cl_kernel kernel,
-               std::shared_ptr<OpenClProgram> program, std::string function, size_t most_items)
-      : api_(api),
-        facts_(facts),
-        kernel_(kernel),
-        program_(std::move(program)),
-        function_(std::move(function)),
-        most_items_(most_items) {}
-  ~OpenClKernel() { api_.ReleaseKernel(kernel_); }
+               std::shared_ptr<OpenClProgram> program, std::string function, size_t most_items);
+  ~OpenClKernel();
   OpenClKernel(const OpenClKernel&) = delete;
   OpenClKernel& operator=(const OpenClKernel&) = delete;
   cl_kernel get() const { return kernel_; }
@@ -91,11 +85,7 @@ class OpenClKernel {
   SetArgs& set_args() const { return set_args_; }
   /// The pace of launches that `sizes` (a hash of work sizes and scalar arguments) stands for.
   /// Needs `mutex`.
-  std::shared_ptr<LaunchPace> PaceOf(uint64_t sizes) const {
-    std::shared_ptr<LaunchPace>& pace = paces_[sizes];
-    if (pace == nullptr) pace = std::make_shared<LaunchPace>();
-    return pace;
-  }
+  std::shared_ptr<LaunchPace> PaceOf(uint64_t sizes) const;
 
  private:
   const OpenClApi& api_;
@@ -140,6 +130,7 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
   static Result<std::shared_ptr<OpenClDevice>> Open(const OpenClListing& listing,
                                                     const OpenClOptions& options = {});
 
+  ~OpenClDevice() override;
   DeviceKind kind() const override { return DeviceKind::kOpenCl; }
   std::string_view name() const override { return facts_.name; }
   std::string_view fingerprint() const override { return fingerprint_; }
@@ -162,10 +153,8 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
   bool IsPinned(const void* data, int64_t bytes) const { return pinned_->Holds(data, bytes); }
   Status CheckLimits(const MemoryRequest& request) const override;
   bool computes_f16() const override { return facts_.fp16_compute; }
-  std::vector<ProgramBinary> ExportPrograms() const override { return programs_->Export(); }
-  void ImportPrograms(std::vector<ProgramBinary> binaries) const override {
-    programs_->Import(std::move(binaries));
-  }
+  std::vector<ProgramBinary> ExportPrograms() const override;
+  void ImportPrograms(std::vector<ProgramBinary> binaries) const override;
   ProgramStatistics program_statistics() const override { return programs_->statistics(); }
   /// `buffer` read as RGBA pixels of `storage`: a one-dimensional image over its first `pixels`.
   Result<std::shared_ptr<DeviceMemory>> ViewAsImage1d(const DeviceMemory& buffer, int64_t pixels,
@@ -187,7 +176,7 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
   OpenClPrograms& programs() const { return *programs_; }
 
  private:
-  OpenClDevice() = default;
+  OpenClDevice();
   Result<std::shared_ptr<DeviceMemory>> MakeImage(const MemoryRequest& request,
                                                   const cl_image_desc& desc,
                                                   cl_mem_flags flags) const;

@@ -23,6 +23,10 @@ double DurationMs(const OpenClApi& api, cl_event event) {
   return end > start ? static_cast<double>(end - start) * 1e-6 : 0;
 }
 
+OpenClStream::OpenClStream(std::shared_ptr<const OpenClDevice> device, cl_command_queue queue,
+                           const StreamOptions& options)
+    : device_(std::move(device)), queue_(queue), options_(options) {}
+
 Result<std::unique_ptr<OpenClStream>> OpenClStream::Create(
     std::shared_ptr<const OpenClDevice> device, const StreamOptions& wanted) {
   StreamOptions options = wanted;

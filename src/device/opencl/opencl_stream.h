@@ -111,8 +111,7 @@ class OpenClStream final : public HoldingStream, public MarksMemory {
 
  private:
   OpenClStream(std::shared_ptr<const OpenClDevice> device, cl_command_queue queue,
-               const StreamOptions& options)
-      : device_(std::move(device)), queue_(queue), options_(options) {}
+               const StreamOptions& options);
   using Extents = std::array<size_t, 3>;
   friend class OpenClChain;
   void CountCopy(int64_t bytes) {

@@ -84,6 +84,16 @@ void OpenClProgram::Trust() {
   InFlight::Forgive(watch_->flight_folder(), key_);
 }
 
+OpenClPrograms::OpenClPrograms(const OpenClApi& api, std::shared_ptr<void> context,
+                               cl_device_id device, std::string fingerprint,
+                               std::shared_ptr<ProgramCache> cache)
+    : api_(api),
+      context_(std::move(context)),
+      device_(device),
+      fingerprint_(std::move(fingerprint)),
+      cache_(std::move(cache)) {}
+OpenClPrograms::~OpenClPrograms() = default;
+
 Result<std::shared_ptr<OpenClProgram>> OpenClPrograms::Get(const ProgramSource& source) {
   std::shared_ptr<Slot> slot;
   {

@@ -67,12 +67,8 @@ class OpenClProgram {
 class OpenClPrograms {
  public:
   OpenClPrograms(const OpenClApi& api, std::shared_ptr<void> context, cl_device_id device,
-                 std::string fingerprint, std::shared_ptr<ProgramCache> cache)
-      : api_(api),
-        context_(std::move(context)),
-        device_(device),
-        fingerprint_(std::move(fingerprint)),
-        cache_(std::move(cache)) {}
+                 std::string fingerprint, std::shared_ptr<ProgramCache> cache);
+  ~OpenClPrograms();
 
   /// The program of `source`. kBuildFailed with the compiler's log, also of an earlier process; or
   /// where two processes died while building or first launching it.
