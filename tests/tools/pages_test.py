@@ -152,6 +152,7 @@ class Pages(unittest.TestCase):
                   "nowhere/report.html")
         self.says(3, "missing.onnx", "report", "missing.onnx")
         self.says(2, "--seconds", "report", MODEL, "--seconds", "-1")
+        self.says(2, "-o page.pdf: report writes HTML", "report", MODEL, "-o", "page.pdf")
         self.assertFalse(pathlib.Path("missing.html").exists())
 
     def test_advice_is_measured_and_good_networks_are_told_so(self):

@@ -23,6 +23,10 @@ int CheckAv(int result, const std::string& what, ExitCode code) {
   return result;
 }
 
+int CheckWrite(int result, const std::filesystem::path& file) {
+  return CheckAv(result, file.string() + ": cannot write");
+}
+
 PacketPtr NewPacket() {
   PacketPtr packet(av_packet_alloc());
   if (packet == nullptr) throw std::bad_alloc();

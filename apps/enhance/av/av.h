@@ -11,6 +11,7 @@ extern "C" {
 #include <libswscale/swscale.h>
 }
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -50,6 +51,8 @@ using OutputPtr = std::unique_ptr<AVFormatContext, CloseOutput>;
 std::string AvErrorText(int error);
 /// `result` where it is no error. Throws Failure("what: error").
 int CheckAv(int result, const std::string& what, ExitCode code = kExitFailed);
+/// Of a call that writes `file`. Throws Failure("FILE: cannot write: error").
+int CheckWrite(int result, const std::filesystem::path& file);
 
 PacketPtr NewPacket();
 /// A frame with memory of its own. Throws Failure.

@@ -41,10 +41,10 @@ void WriteAndSync(const std::filesystem::path& path, int flags, std::string_view
   while (!bytes.empty()) {
     const ssize_t written = write(file.get(), bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) FailWith(path, "cannot be written");
+    if (written < 0) FailWith(path, "cannot write");
     bytes.remove_prefix(static_cast<size_t>(written));
   }
-  if (fsync(file.get()) != 0) FailWith(path, "cannot be written");
+  if (fsync(file.get()) != 0) FailWith(path, "cannot write");
 }
 
 }  // namespace
@@ -71,8 +71,8 @@ void AppendLine(const std::filesystem::path& path, std::string_view line) {
 }
 
 void MoveInPlace(const std::filesystem::path& from, const std::filesystem::path& to) {
-  if (fsync(Descriptor(from, O_RDONLY).get()) != 0) FailWith(from, "cannot be written");
-  if (rename(from.c_str(), to.c_str()) != 0) FailWith(to, "cannot be written");
+  if (fsync(Descriptor(from, O_RDONLY).get()) != 0) FailWith(from, "cannot write");
+  if (rename(from.c_str(), to.c_str()) != 0) FailWith(to, "cannot write");
   const auto folder = to.has_parent_path() ? to.parent_path() : std::filesystem::path(".");
   (void)fsync(Descriptor(folder, O_RDONLY | O_DIRECTORY).get());
 }

@@ -146,8 +146,7 @@ Assembled Assemble(const Plan& plan, const JobFolder& folder, const std::filesys
                    std::stop_token stop) {
   Input input(plan.input);
   OutputPtr format = NewOutput(plan, file);
-  CheckAv(avio_open(&format->pb, ("file:" + file.string()).c_str(), AVIO_FLAG_WRITE),
-          file.string());
+  CheckWrite(avio_open(&format->pb, ("file:" + file.string()).c_str(), AVIO_FLAG_WRITE), file);
   const ParametersPtr parameters = Encoder(plan.encoder).Parameters();
   const int delay = DelayOf(plan, folder, *parameters);
   OutputWriter output(plan, input, *parameters, delay, std::move(format));

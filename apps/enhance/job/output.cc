@@ -101,7 +101,7 @@ OutputWriter::OutputWriter(const Plan& plan, const Input& input, const AVCodecPa
   std::map<std::string, std::string> values = plan.muxer_options;
   if (hides_) SetMovieClock(input, written_.places, *format_, values);
   Options options(values);
-  CheckAv(avformat_write_header(format_.get(), options.get()), name_.string());
+  CheckWrite(avformat_write_header(format_.get(), options.get()), name_);
   for (const int place : written_.places)
     written_.clocks.push_back(place < 0 ? AVRational{} : format_->streams[place]->time_base);
 }
@@ -139,7 +139,7 @@ void OutputWriter::WriteNow(PacketPtr packet, int stream, AVRational base) {
   if (from_begin_ && stream == input_.video_index()) DecodeFromBegin(*packet);
   packet->stream_index = written_.places[static_cast<size_t>(stream)];
   packet->pos = -1;
-  CheckAv(av_interleaved_write_frame(format_.get(), packet.get()), name_.string());
+  CheckWrite(av_interleaved_write_frame(format_.get(), packet.get()), name_);
 }
 
 /// From the plan's begin on.
@@ -160,9 +160,9 @@ void OutputWriter::DecodeFromBegin(AVPacket& packet) {
 }
 
 void OutputWriter::Finish() {
-  CheckAv(av_write_trailer(format_.get()), name_.string());
+  CheckWrite(av_write_trailer(format_.get()), name_);
   if (std::string_view(format_->oformat->name) == "mpegts") FillUp(*format_->pb);
-  if (!(format_->flags & AVFMT_FLAG_CUSTOM_IO)) CheckAv(avio_closep(&format_->pb), name_.string());
+  if (!(format_->flags & AVFMT_FLAG_CUSTOM_IO)) CheckWrite(avio_closep(&format_->pb), name_);
 }
 
 namespace {

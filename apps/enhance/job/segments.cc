@@ -24,9 +24,8 @@ struct SegmentWriter::Open {
       stream->codecpar->codec_tag = MKTAG('V', 'I', 'D', 'S');
     stream->time_base = setup.time_base;
     if (HasAlpha(setup.format)) AddAlphaStream(*made);
-    CheckAv(avio_open(&made->pb, ("file:" + file.string()).c_str(), AVIO_FLAG_WRITE),
-            file.string());
-    CheckAv(avformat_write_header(made, nullptr), file.string());
+    CheckWrite(avio_open(&made->pb, ("file:" + file.string()).c_str(), AVIO_FLAG_WRITE), file);
+    CheckWrite(avformat_write_header(made, nullptr), file);
   }
 
   std::filesystem::path file;
@@ -47,8 +46,8 @@ void SegmentWriter::Write(AVPacket& packet) {
   av_packet_rescale_ts(&packet, setup_.time_base, open_->format->streams[0]->time_base);
   packet.stream_index = 0;
   if (const PacketPtr alpha = TakeAlpha(packet))
-    CheckAv(av_write_frame(open_->format.get(), alpha.get()), open_->file.string());
-  CheckAv(av_write_frame(open_->format.get(), &packet), open_->file.string());
+    CheckWrite(av_write_frame(open_->format.get(), alpha.get()), open_->file);
+  CheckWrite(av_write_frame(open_->format.get(), &packet), open_->file);
 }
 
 int64_t SegmentWriter::Add(FramePtr frame, bool source_key, const std::string& network) {
@@ -69,8 +68,8 @@ int64_t SegmentWriter::Add(FramePtr frame, bool source_key, const std::string& n
 
 void SegmentWriter::Close(const std::string& next) {
   open_->encoder.Encode(nullptr, [&](AVPacket& packet) { Write(packet); });
-  CheckAv(av_write_trailer(open_->format.get()), open_->file.string());
-  CheckAv(avio_closep(&open_->format->pb), open_->file.string());
+  CheckWrite(av_write_trailer(open_->format.get()), open_->file);
+  CheckWrite(avio_closep(&open_->format->pb), open_->file);
   open_->segment.next = next;
   open_->segment.delay = ReorderDelay(open_->times);
   folder_.AddSegment(open_->file, open_->segment,

@@ -1,6 +1,8 @@
 // fettle report: one page about a model on this device.
 #include <fmt/core.h>
 
+#include <filesystem>
+
 #include "base/clock.h"
 #include "commands/command.h"
 #include "io/tensor_io.h"
@@ -24,6 +26,12 @@ std::string DefaultPageName(const std::string& model) {
   for (const std::string_view ending : {".onnx", ".fettle"})
     if (name.ends_with(ending)) name = name.substr(0, name.size() - ending.size());
   return name + ".html";
+}
+
+/// Names with no ending, "/dev/stdout", are the user's affair.
+bool IsNamedAsPage(const std::string& output) {
+  const std::string ending = std::filesystem::path(output).extension();
+  return ending.empty() || ending == ".html" || ending == ".htm";
 }
 
 Json ReportJson(const ReportOptions& options, const ModelReport& report, int64_t start) {
@@ -50,6 +58,8 @@ int WriteReport(ReportOptions options) {
   const int64_t start = NowNs();
   if (const Status status = CheckPages(); !status.ok()) return Fail(status);
   if (options.output.empty()) options.output = DefaultPageName(options.report.job.model);
+  if (!IsNamedAsPage(options.output))
+    return FailUsage(fmt::format("-o {}: report writes HTML; name the page .html", options.output));
   if (const Status place = CheckWritable(options.output); !place.ok()) return Fail(place);
   auto job = MakeJob(options.report.job);
   if (!job.ok()) return Fail(job.status());

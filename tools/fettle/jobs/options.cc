@@ -236,7 +236,11 @@ void InstallLog(const std::string& level) {
   if (level == "error") most = LogLevel::kError;
   if (level == "info") most = LogLevel::kInfo;
   if (level == "debug") most = LogLevel::kDebug;
-  SetLogSink([](LogLevel, std::string_view line) { PrintMessage("fettle: {}\n", line); }, most);
+  SetLogSink(
+      [](LogLevel of_line, std::string_view line) {
+        PrintMessage("fettle: {}{}\n", of_line == LogLevel::kWarn ? "warning: " : "", line);
+      },
+      most);
 }
 
 }  // namespace fettle::tools
