@@ -67,9 +67,20 @@ def passes_its_type(node, x, inside):
             results = x.astype(np.float64)
         elif node.op_type == "Pow" and inside.get(node.input[1]) is not None:
             results = np.power(x.astype(np.float64), inside[node.input[1]].astype(np.float64))
+        elif node.op_type == "ReduceLogSum":
+            results = np.log(x.astype(np.float64))
         else:
             return False
     return bool((~(np.abs(results) < np.iinfo(x.dtype).max)).any())
+
+
+def is_below_strides(node, weights):
+    """Whether windows that do not touch one another leave room between them."""
+    given = {a.name: list(a.ints) for a in node.attribute}
+    if weights is None:
+        return False
+    spans = [(extent - 1) * step + 1 for extent, step in zip(weights.shape[2:], given.get("dilations", [1] * weights.ndim))]
+    return any(span < stride for span, stride in zip(spans, given.get("strides", [1] * weights.ndim)))
 
 
 def quirk(model, inside):
@@ -80,6 +91,11 @@ def quirk(model, inside):
             return "no text says what is made of no elements"
         if first is not None and first.dtype.kind in "iu" and passes_its_type(node, first, inside):
             return "integers beyond their type are undefined in ONNX Runtime"
+        second = inside.get(node.input[1]) if len(node.input) > 1 and node.input[1] else None
+        if node.op_type == "Squeeze" and second is not None and second.size == 0:
+            return "ONNX Runtime takes an empty list of axes for none"
+        if node.op_type == "ConvTranspose" and any(a.s.startswith(b"SAME") for a in node.attribute) and is_below_strides(node, second):
+            return "ONNX Runtime leaves out what SAME adds behind the last window"
         beta = [a.f for a in node.attribute if a.name == "beta"]
         if node.op_type == "Gemm" and beta and beta[0] != 1 and first is not None and first.size == 0:
             return "ONNX Runtime leaves beta out where products have no terms"
