@@ -31,10 +31,13 @@ QuantLayout LayoutOf(const ir::Graph& group, const QuantBytes& bytes) {
   return layout;
 }
 
-/// Vectors of pixels that would be mostly empty are left to others.
+/// Vectors of pixels that would be mostly empty are left to others, and so are few inputs of few
+/// channels: their rows are widened quicker than interleaved.
 bool Wins(const ir::Graph& group, const QuantBytes& bytes) {
   constexpr double kWidened = 1.7;  // what a step of theirs takes, in terms
+  constexpr int64_t kFewInputs = 64;
   const ConvGeometry& g = bytes.shapes.g;
+  if (TapsOf(g).rows && g.ic * g.taps() < kFewInputs) return false;
   const int64_t pixels = g.pixels(), columns = g.oc / g.groups;
   const double filled =
       static_cast<double>(pixels) / static_cast<double>(RoundUp(pixels, kTermLanes));
