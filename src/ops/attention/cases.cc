@@ -115,6 +115,10 @@ std::span<const Case> AttentionCases() {
        "input %q: f32[2x3x12]\ninput %k: f32[2x7x4]\ninput %v: f32[2x7x4]\n"
        "const %n: i64[2] = 7 4\n%y = Attention(%q, %k, %v, _, _, _, %n) {is_causal=1, "
        "kv_num_heads=1, left_window_size=0, q_num_heads=3}\noutput %y\n"},
+      {"attention.no_queries",
+       "input %q: f32[1x2x0x4]\ninput %k: f32[1x2x0x4]\ninput %v: f32[1x2x0x4]\n"
+       "input %pk: f32[1x2x3x4]\ninput %pv: f32[1x2x3x4]\n"
+       "%y, %nk, %nv = Attention(%q, %k, %v, _, %pk, %pv)\noutput %y\noutput %nk\noutput %nv\n"},
       {"attention.rotary",
        "input %x: f32[2x3x5x8]\nconst %c: f32[11x4]\nconst %s: f32[11x4]\n"
        "input %p: i64[2x5] = noise(0, 10)\n%y = RotaryEmbedding(%x, %c, %s, %p)\noutput %y\n"},

@@ -111,11 +111,12 @@ class Reference final : public PreparedKernel {
                                  : context.outputs[0].shape.elements();
     if (op_.Has(ir::Trait::kWholeOutput)) return op_.reference(context, {0, elements});
     // What goes along with the first output's elements is 0 where there are none, as Evaluate has
-    // it.
+    // it; what does not (present keys) is written by the region that begins at 0, an empty one too.
     for (const HostView& output : context.outputs)
       if (elements == 0 && output.data != nullptr && output.shape.elements() > 0)
         std::memset(output.data, 0, StorageBytes(output.dtype, output.shape.elements()));
-    const int64_t tasks = (elements + kElementsPerTask - 1) / kElementsPerTask;
+    const int64_t tasks =
+        std::max<int64_t>(1, (elements + kElementsPerTask - 1) / kElementsPerTask);
     std::vector<Status> failures(tasks);
     stream.ParallelFor(tasks, [&](int64_t task, int) {
       const int64_t begin = task * kElementsPerTask;
