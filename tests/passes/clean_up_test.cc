@@ -150,6 +150,38 @@ TEST(Folding, ReshapedConstantsShareTheirBytes) {
             before.value(0).constant->bytes().data());
 }
 
+TEST(Folding, SlicesOfConstantsAreWindows) {
+  const char* windows[] = {"2,0 5,9 0,1 1,1",   "0,3 9,7 0,1 2,1",         "-1,0 -20,9 0,1 -2,1",
+                           "1,8 2,-9 1,2 1,-3", "3,5,2 4,6,3 0,1,2 1,1,1", "8,0 9,30 0,2 1,1"};
+  for (const std::string window : windows) {
+    SCOPED_TRACE(window);
+    std::string text = "input %x: f32[1]\nconst %w: f32[9x9x12] = noise(-1, 1)\n";
+    std::string rest = window + " ", names;
+    for (const char* name : {"s", "e", "a", "t"}) {
+      std::string list = rest.substr(0, rest.find(' '));
+      rest.erase(0, list.size() + 1);
+      const auto count = std::ranges::count(list, ',') + 1;
+      std::ranges::replace(list, ',', ' ');
+      text += fmt::format("const %{}: i64[{}] = {}\n", name, count, list);
+      names += fmt::format(", %{}", name);
+    }
+    text += fmt::format("%v = Slice(%w{})\n%y = Add(%x, %v)\noutput %y\n", names);
+    const ir::Graph graph = Optimised(text);
+    EXPECT_EQ(Ops(graph), "Add");
+    ExpectSameResults(ParseGraph(text), graph);
+  }
+}
+
+TEST(Folding, LongRowsOfAConstantShareItsBytes) {
+  const ir::Graph before = ParseGraph(
+      "const %w: f32[40x512]\nconst %s: i64[1] = 3\nconst %e: i64[1] = 30\n"
+      "%y = Slice(%w, %s, %e)\noutput %y\n");
+  ir::Graph after = before;
+  ASSERT_TRUE(Optimise(after, {.verify = true}).ok());
+  EXPECT_EQ(after.value(after.outputs[0]).constant->bytes().data(),
+            before.value(0).constant->bytes().data() + 3 * 512 * 4);
+}
+
 /// A tied embedding: stored once by rows, read by columns.
 TEST(Folding, LargeWeightsAreTransposedWithoutACopy) {
   const ir::Graph before = ParseGraph(

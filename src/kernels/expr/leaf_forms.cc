@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tensor/layout.h"
+#include "tensor/read_floats.h"
 #include "tensor/shape.h"
 
 namespace fettle::kernels {
@@ -14,17 +15,37 @@ Shape AlignRight(const Shape& shape, int rank) {
   return Shape(std::move(dims));
 }
 
+namespace {
+
+/// All elements, row-major.
+Status WriteElements(std::span<const Constant* const> operands, const MakeElement& make,
+                     int64_t count, float* out) {
+  if (make == nullptr) {
+    ReadFloats(*operands[0], 0, count, out);
+    return OkStatus();
+  }
+  for (int64_t i = 0; i < count; ++i) RETURN_IF_ERROR(make(operands, i, out + i));
+  return OkStatus();
+}
+
+}  // namespace
+
 PackRequest PackElements(std::vector<ir::ValueId> constants, const Shape& shape,
                          const Layout& layout, std::string recipe, MakeElement make) {
   const int64_t bytes = StateBytes(shape, {.layout = layout});
   return {std::move(constants), std::move(recipe), bytes,
           [=, make = std::move(make)](std::span<const Constant* const> operands, std::byte* out) {
+            auto* const floats = reinterpret_cast<float*>(out);
+            const int64_t count = shape.elements();
+            if (layout == Layout::RowMajor()) return WriteElements(operands, make, count, floats);
+            std::vector<float> elements(count);
+            RETURN_IF_ERROR(WriteElements(operands, make, count, elements.data()));
             std::memset(out, 0, bytes);
             const OffsetMap to(shape, layout);
             std::vector<int64_t> coordinate(shape.rank());
-            for (int64_t i = 0; i < shape.elements(); ++i) {
+            for (int64_t i = 0; i < count; ++i) {
               Unravel(i, shape, coordinate);
-              RETURN_IF_ERROR(make(operands, i, reinterpret_cast<float*>(out) + to(coordinate)));
+              floats[to(coordinate)] = elements[i];
             }
             return OkStatus();
           }};

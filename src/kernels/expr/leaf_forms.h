@@ -12,7 +12,8 @@ namespace fettle::kernels {
 /// `shape` with extents of 1 in front, so that it has `rank` axes.
 Shape AlignRight(const Shape& shape, int rank);
 
-/// Writes one element, at row-major index `i` of a derived constant's shape.
+/// Writes one element, at row-major index `i` of a derived constant's shape. Empty: those of the
+/// one constant that it is derived from, as f32.
 using MakeElement =
     std::function<Status(std::span<const Constant* const> constants, int64_t i, float* out)>;
 

@@ -68,11 +68,7 @@ Ref Lowering::LeafOf(ir::ValueId id, const Shape& shape) {
     return Add(std::move(leaf));
   }
   if (const auto number = NumberOf(id)) return Add({.number = number, .constants = {id}});
-  return Derived({id}, shape, "copy",
-                 [](std::span<const Constant* const> constants, int64_t i, float* out) {
-                   *out = static_cast<float>(constants[0]->GetDouble(i));
-                   return OkStatus();
-                 });
+  return Derived({id}, shape, "copy", nullptr);
 }
 
 std::optional<float> Lowering::NumberOf(ir::ValueId id) const {

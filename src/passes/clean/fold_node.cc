@@ -6,6 +6,7 @@
 #include "ops/op.h"
 #include "ops/transpose/op.h"
 #include "passes/clean/fold_product.h"
+#include "passes/clean/fold_slice.h"
 #include "tensor/compact_floats.h"
 #include "tensor/transposed_constant.h"
 
@@ -155,6 +156,8 @@ std::optional<std::vector<Constant>> FoldNode(const ir::Node& node, const Inputs
     std::optional<Constant> product = FoldProduct(node, inputs);
     return product ? std::optional(std::vector<Constant>{*std::move(product)}) : std::nullopt;
   }
+  if (std::optional<Constant> window = FoldSlice(node, inputs))
+    return std::vector<Constant>{*std::move(window)};
   std::vector<Tensor> operands;
   for (const auto& input : inputs) {
     const Result<Tensor> tensor = input == nullptr ? Tensor() : input->ToTensor();
