@@ -12,6 +12,12 @@ T Get(const Attribute* attribute, T fallback) {
   return value == nullptr ? fallback : *value;
 }
 
+/// Where `name` is, or would be.
+auto PlaceOf(auto& items, std::string_view name) {
+  return std::lower_bound(items.begin(), items.end(), name,
+                          [](const auto& item, std::string_view key) { return item.first < key; });
+}
+
 }  // namespace
 
 Attributes::Attributes() = default;
@@ -25,26 +31,33 @@ Attributes::Attributes(std::initializer_list<std::pair<std::string, Attribute>> 
   for (const auto& [name, value] : items) Set(name, value);
 }
 
+const Attributes::Items& Attributes::items() const {
+  static const Items kNone;
+  return items_ == nullptr ? kNone : *items_;
+}
+
 const Attribute* Attributes::Find(std::string_view name) const {
-  const auto it =
-      std::lower_bound(items_.begin(), items_.end(), name,
-                       [](const auto& item, std::string_view key) { return item.first < key; });
-  return it != items_.end() && it->first == name ? &it->second : nullptr;
+  const Items& items = this->items();
+  const auto it = PlaceOf(items, name);
+  return it != items.end() && it->first == name ? &it->second : nullptr;
 }
 
 void Attributes::Set(std::string_view name, Attribute value) {
-  const auto it =
-      std::lower_bound(items_.begin(), items_.end(), name,
-                       [](const auto& item, std::string_view key) { return item.first < key; });
-  if (it != items_.end() && it->first == name) {
+  auto changed = std::make_shared<Items>(items());
+  const auto it = PlaceOf(*changed, name);
+  if (it != changed->end() && it->first == name) {
     it->second = std::move(value);
   } else {
-    items_.insert(it, {std::string(name), std::move(value)});
+    changed->insert(it, {std::string(name), std::move(value)});
   }
+  items_ = std::move(changed);
 }
 
 void Attributes::Erase(std::string_view name) {
-  std::erase_if(items_, [&](const auto& item) { return item.first == name; });
+  if (!Has(name)) return;
+  auto changed = std::make_shared<Items>(items());
+  std::erase_if(*changed, [&](const auto& item) { return item.first == name; });
+  items_ = std::move(changed);
 }
 
 int64_t Attributes::Int(std::string_view name, int64_t fallback) const {

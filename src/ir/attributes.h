@@ -19,7 +19,8 @@ using Attribute =
     std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>,
                  std::vector<std::string>, Constant, std::shared_ptr<const Graph>>;
 
-/// A small map sorted by name. Reading an attribute of another kind than it has gives the default.
+/// A small map sorted by name, whose copies share their items until one is changed. Reading an
+/// attribute of another kind than it has gives the default.
 class Attributes {
  public:
   Attributes();
@@ -44,10 +45,12 @@ class Attributes {
   std::vector<std::string> Texts(std::string_view name) const;
   std::shared_ptr<const Graph> SubGraph(std::string_view name) const;
 
-  const std::vector<std::pair<std::string, Attribute>>& items() const { return items_; }
+  using Items = std::vector<std::pair<std::string, Attribute>>;
+  /// Good until the next change.
+  const Items& items() const;
 
  private:
-  std::vector<std::pair<std::string, Attribute>> items_;
+  std::shared_ptr<const Items> items_;  // null: none
 };
 
 }  // namespace fettle::ir
