@@ -108,6 +108,8 @@ void CutWhereDead(Editor& editor, ir::NodeId id) {
   const ir::Node& node = editor.node(id);
   const ir::Value &x = editor.value(node.inputs[0]), &weights = editor.value(node.inputs[1]);
   if (!x.has_concrete_shape() || !weights.has_concrete_shape()) return;
+  const Shape& filter = *weights.shape;
+  if (filter.rank() < 2 || filter.Count(2, filter.rank()) <= 1) return;  // no tap but one
   const Result<ops::ConvAttributes> conv = ops::ReadConv(node, *x.shape, *weights.shape);
   if (!conv.ok()) return;
   const std::optional<TapRanges> ranges = LiveTaps(*conv, *x.shape);

@@ -60,9 +60,14 @@ Result<Epilogue> Epilogue::Compile(const ir::Graph& group, const StateAssignment
 
 Result<Epilogue> Epilogue::Compile(const ir::Graph& group, const StateAssignment& states,
                                    ir::ValueId anchor) {
-  Epilogue epilogue;
   if (group.outputs.size() != 1) return Unsupported("a value inside the group is an output");
   ASSIGN_OR_RETURN(const expr::Expr expr, expr::Lower(group, anchor));
+  return Compile(expr, group, states, anchor);
+}
+
+Result<Epilogue> Epilogue::Compile(const expr::Expr& expr, const ir::Graph& group,
+                                   const StateAssignment& states, ir::ValueId anchor) {
+  Epilogue epilogue;
   const auto is_running = [&](expr::Ref ref) { return expr.IsRunning(ref); };
   if (const std::optional<Clamp> clamp = ClampOf(expr, 0, is_running)) {
     epilogue.clamp_ = *clamp;
@@ -90,7 +95,7 @@ Result<Epilogue> Epilogue::CompileSum(const ir::Graph& group, const StateAssignm
   if (addend < 0 || !clamp || states.inputs[addend] != states.outputs[0] ||
       states.outputs[0].storage != DType::kF32 ||
       *group.value(group.inputs[addend]).shape != shape || *group.value(anchor).shape != shape) {
-    return Compile(group, states);
+    return Compile(expr, group, states, anchor);
   }
   Epilogue epilogue;
   epilogue.clamp_ = *clamp;

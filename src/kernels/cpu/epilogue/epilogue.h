@@ -43,6 +43,10 @@ class Epilogue {
   void Run(const elementwise::Binding& binding, const elementwise::Tile& tile) const;
 
  private:
+  /// Of what the group was lowered to.
+  static Result<Epilogue> Compile(const expr::Expr& expr, const ir::Graph& group,
+                                  const StateAssignment& states, ir::ValueId anchor);
+
   Clamp clamp_;
   int addend_ = -1;
   std::optional<elementwise::Program> program_;
