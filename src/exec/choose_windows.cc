@@ -9,7 +9,7 @@ namespace {
 
 class Chooser {
  public:
-  Chooser(const Plan& plan, std::span<std::unique_ptr<kernels::PreparedKernel>* const> kernels)
+  Chooser(const Plan& plan, std::span<std::shared_ptr<kernels::PreparedKernel>* const> kernels)
       : plan_(plan),
         kernels_(kernels),
         maker_(plan.tensors.size(), -1),
@@ -71,7 +71,7 @@ class Chooser {
   }
 
   const Plan& plan_;
-  std::span<std::unique_ptr<kernels::PreparedKernel>* const> kernels_;
+  std::span<std::shared_ptr<kernels::PreparedKernel>* const> kernels_;
   std::vector<int> maker_;    // the step that writes a tensor; -1: none
   std::vector<int> readers_;  // how often a tensor is read, or known by another name
   std::vector<bool> has_windows_;
@@ -81,7 +81,7 @@ class Chooser {
 }  // namespace
 
 std::vector<TensorWindow> ChooseWindows(
-    const Plan& plan, std::span<std::unique_ptr<kernels::PreparedKernel>* const> kernels) {
+    const Plan& plan, std::span<std::shared_ptr<kernels::PreparedKernel>* const> kernels) {
   return Chooser(plan, kernels).Run();
 }
 

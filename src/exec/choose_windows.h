@@ -21,7 +21,7 @@ struct TensorWindow {
 /// that nobody else sees. Tells their makers. `kernels` holds one for each step, or null. The
 /// kernel of a step that has nothing left to do becomes null.
 std::vector<TensorWindow> ChooseWindows(
-    const Plan& plan, std::span<std::unique_ptr<kernels::PreparedKernel>* const> kernels);
+    const Plan& plan, std::span<std::shared_ptr<kernels::PreparedKernel>* const> kernels);
 
 /// PlanMemory with windows in the place of the tensors that they are.
 MemoryPlan PlanMemory(const Plan& plan, std::span<const DeviceKind> devices,

@@ -2,12 +2,15 @@
 // it, a Program runs it.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "kernels/kernel.h"
 
 namespace fettle::exec {
+
+class KeptKernel;
 
 /// One value in one state.
 struct PlannedTensor {
@@ -28,6 +31,9 @@ struct PlannedStep {
   std::shared_ptr<const kernels::Match> match;
   int states_index = 0;
   kernels::Params params;
+  bool has_all_params = false;  // Setting::is_complete
+  /// Where its kernel is kept for the same step of other plans; null: nowhere.
+  std::shared_ptr<KeptKernel> kept;
   std::vector<int> inputs;  // tensors, in the order of the group's inputs
   std::vector<int> outputs;
 };

@@ -1,8 +1,11 @@
 // How the steps of a program get their kernels.
+#include <algorithm>
+
 #include "base/memory_budget.h"
 #include "device/compile_elsewhere.h"
 #include "exec/program.h"
 #include "kernels/backend.h"
+#include "kernels/join_windows.h"
 #include "kernels/launch_tunables.h"
 #include "kernels/work.h"
 
@@ -14,7 +17,8 @@ Result<std::unique_ptr<kernels::PreparedKernel>> PrepareStep(const Plan& plan,
                                                              const Device& device) {
   if (step.match != nullptr)
     return kernels::PrepareWithLaunches(
-        *step.match, {step.states_index, step.problem.threads, step.params}, device);
+        *step.match, {step.states_index, step.problem.threads, step.params, step.has_all_params},
+        device);
   if (step.kernel != nullptr)
     return kernels::PrepareWithLaunches(*step.kernel, step.problem, step.params, device);
   const PlannedTensor& from = plan.tensors[step.inputs[0]];
@@ -28,11 +32,12 @@ Status Program::PrepareKernel(size_t index, const DeviceSet& devices,
                               const std::atomic<bool>* cancelled, StepProfile& profile) {
   const PlannedStep& planned = plan_.steps[index];
   Step& step = steps_[index];
-  if (step.nothing_to_do) return OkStatus();
+  if (step.nothing_to_do || step.is_shared) return OkStatus();
   if (IsSet(cancelled)) return Cancelled();
   if (planned.kernel != nullptr)
-    profile.work = kernels::WorkOf(*planned.kernel, planned.problem, planned.match.get(),
-                                   {planned.states_index, planned.problem.threads, planned.params});
+    profile.work = kernels::WorkOf(
+        *planned.kernel, planned.problem, planned.match.get(),
+        {planned.states_index, planned.problem.threads, planned.params, planned.has_all_params});
   ASSIGN_OR_RETURN(step.kernel, PrepareStep(plan_, planned, DeviceAt(devices, step.device)));
   return OkStatus();
 }
@@ -55,6 +60,39 @@ Status Program::PrepareKernels(const DeviceSet& devices, const std::atomic<bool>
     if (steps_[i].device != 0) RETURN_IF_ERROR(PrepareKernel(i, devices, cancelled, profiles[i]));
   }
   return OkStatus();
+}
+
+bool Program::TakeKept(const PlannedStep& planned, Step& step) {
+  if (planned.kept == nullptr) return false;
+  const std::shared_ptr<const MadeStep> made = planned.kept->Get();
+  if (made == nullptr) return false;
+  step.kernel = made->kernel;
+  step.blobs = made->blobs;
+  step.packed = made->packed;
+  step.profile = made->profile;
+  step.is_shared = true;
+  return true;
+}
+
+void Program::MarkOwn(std::span<const TensorWindow> windows) {
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const bool writes = std::ranges::any_of(windows, [&](const TensorWindow& window) {
+      return std::ranges::find(plan_.steps[i].outputs, window.tensor) !=
+             plan_.steps[i].outputs.end();
+    });
+    steps_[i].is_own =
+        writes || dynamic_cast<const kernels::JoinsWindows*>(steps_[i].kernel.get()) != nullptr;
+  }
+}
+
+void Program::KeepSteps() const {
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
+    if (plan_.steps[i].kept == nullptr || step.is_shared || step.is_own || step.kernel == nullptr ||
+        step.device != 0)
+      continue;
+    plan_.steps[i].kept->Keep({step.kernel, step.blobs, step.packed, step.profile});
+  }
 }
 
 /// Those of devices beside the CPU, whose programs may be compiled elsewhere.

@@ -62,7 +62,7 @@ Status Program::Prepare(const DeviceSet& devices, PackedStore& packed,
     step.device = devices.IndexOf(DeviceOf(plan_, planned));
     step.crosses_devices = planned.kernel == nullptr && CrossesDevices(plan_, planned);
     step.nothing_to_do = WritesNothing(plan_, planned);
-    profiles.push_back(Describe(planned));
+    profiles.push_back(TakeKept(planned, step) ? StepProfile() : Describe(planned));
     if (step.device < 0)
       return Error(StatusCode::kDeviceUnavailable, "{}: planned for a device that is not there",
                    profiles.back().node);
@@ -70,16 +70,27 @@ Status Program::Prepare(const DeviceSet& devices, PackedStore& packed,
   RETURN_IF_ERROR(PrepareKernels(devices, cancelled, profiles));
   const int64_t prepared = NowNs();
   PlanSteps(devices, profiles);
-  RETURN_IF_ERROR(CheckMemory(packed, memory));
-  RETURN_IF_ERROR(PackAll(devices, packed, cancelled, profiles));
+  const Requests requests = PackRequests();
+  RETURN_IF_ERROR(CheckMemory(packed, memory, requests));
+  RETURN_IF_ERROR(PackAll(devices, packed, cancelled, requests, profiles));
   build_times_ = {.kernels_ns = prepared - begin, .weights_ns = NowNs() - prepared};
   KeepProfiles(profiles);
+  KeepSteps();
   return OkStatus();
+}
+
+Program::Requests Program::PackRequests() const {
+  Requests requests(steps_.size());
+  for (size_t i = 0; i < steps_.size(); ++i)
+    if (steps_[i].kernel != nullptr && !steps_[i].is_shared)
+      requests[i] = steps_[i].kernel->packs();
+  return requests;
 }
 
 /// On all threads.
 Status Program::PackAll(const DeviceSet& devices, PackedStore& packed,
-                        const std::atomic<bool>* cancelled, std::vector<StepProfile>& profiles) {
+                        const std::atomic<bool>* cancelled, const Requests& requests,
+                        std::vector<StepProfile>& profiles) {
   std::vector<Status> statuses(steps_.size());
   ThreadPool& pool = static_cast<const CpuDevice&>(devices.cpu()).pool();
   const std::shared_ptr<MemoryBudget> budget = MemoryBudget::OutsideLoops();
@@ -88,9 +99,9 @@ Status Program::PackAll(const DeviceSet& devices, PackedStore& packed,
     const auto i = static_cast<size_t>(task);
     if (IsSet(cancelled)) {
       statuses[i] = Cancelled();
-    } else if (steps_[i].kernel != nullptr) {
-      statuses[i] =
-          Pack(plan_.steps[i], DeviceAt(devices, steps_[i].device), packed, steps_[i], profiles[i]);
+    } else {
+      statuses[i] = Pack(requests[i], plan_.steps[i], DeviceAt(devices, steps_[i].device), packed,
+                         steps_[i], profiles[i]);
     }
   });
   for (const Status& status : statuses) RETURN_IF_ERROR(status);
@@ -98,10 +109,13 @@ Status Program::PackAll(const DeviceSet& devices, PackedStore& packed,
 }
 
 void Program::PlanSteps(const DeviceSet& devices, std::vector<StepProfile>& profiles) {
-  std::vector<std::unique_ptr<kernels::PreparedKernel>*> made;
-  for (Step& step : steps_) made.push_back(&step.kernel);
+  // What is shared neither joins nor writes windows.
+  std::shared_ptr<kernels::PreparedKernel> none;
+  std::vector<std::shared_ptr<kernels::PreparedKernel>*> made;
+  for (Step& step : steps_) made.push_back(step.is_shared ? &none : &step.kernel);
   const std::vector<TensorWindow> windows = ChooseWindows(plan_, made);
   LeaveOutWindows(plan_, windows, profiles);
+  MarkOwn(windows);
   std::vector<std::vector<kernels::Alias>> aliases(steps_.size());
   std::vector<int64_t> workspaces(steps_.size(), 0);
   for (size_t i = 0; i < steps_.size(); ++i) {
@@ -124,6 +138,7 @@ void Program::PlanSteps(const DeviceSet& devices, std::vector<StepProfile>& prof
 
 void Program::KeepProfiles(std::vector<StepProfile>& profiles) {
   for (size_t i = 0; i < steps_.size(); ++i) {
+    if (steps_[i].is_shared) continue;
     if (steps_[i].nothing_to_do) {
       profiles[i].bytes = 0;
       profiles[i].work = {};
@@ -134,9 +149,9 @@ void Program::KeepProfiles(std::vector<StepProfile>& profiles) {
     chain_profiles_.push_back(std::make_shared<const StepProfile>(DescribeChain(chain, steps_)));
 }
 
-Status Program::Pack(const PlannedStep& planned, const Device& device, PackedStore& packed,
-                     Step& step, StepProfile& profile) {
-  for (const kernels::PackRequest& request : step.kernel->packs()) {
+Status Program::Pack(std::span<const kernels::PackRequest> requests, const PlannedStep& planned,
+                     const Device& device, PackedStore& packed, Step& step, StepProfile& profile) {
+  for (const kernels::PackRequest& request : requests) {
     ASSIGN_OR_RETURN(std::shared_ptr<const PackedBlob> blob,
                      packed.Get(request, *planned.problem.group));
     profile.bytes += blob->bytes;

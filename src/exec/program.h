@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "device/cpu/cpu_device.h"
+#include "exec/choose_windows.h"
 #include "exec/device_marks.h"
+#include "exec/kept_kernel.h"
 #include "exec/memory_plan.h"
 #include "exec/packed_store.h"
 #include "exec/plan.h"
@@ -63,7 +65,7 @@ class Program {
 
  private:
   struct Step {
-    std::unique_ptr<kernels::PreparedKernel> kernel;
+    std::shared_ptr<kernels::PreparedKernel> kernel;
     std::vector<std::shared_ptr<const PackedBlob>> blobs;
     std::vector<std::shared_ptr<DeviceMemory>> copies;  // of the blobs, on a device beside the CPU
     std::vector<Location> packed;
@@ -71,7 +73,11 @@ class Program {
     int device = 0;                // in DeviceSet::all()
     bool nothing_to_do = false;    // its outputs are views, or empty
     bool crosses_devices = false;  // a conversion that waits
+    bool is_shared = false;        // with programs of other plans (PlannedStep::kept)
+    bool is_own = false;           // writes or joins windows, which other plans may lack
   };
+  /// By step: what it wants packed.
+  using Requests = std::vector<std::vector<kernels::PackRequest>>;
 
   Program() = default;
   static uint64_t NextId() {
@@ -97,14 +103,21 @@ class Program {
                        StepProfile& profile);
   void PrepareOthersAhead(const DeviceSet& devices, const std::atomic<bool>* cancelled) const;
 
+  /// Takes what another program made of the step, if one did.
+  static bool TakeKept(const PlannedStep& planned, Step& step);
+  /// Keeps what others may take.
+  void KeepSteps() const;
+  Requests PackRequests() const;
   Status PackAll(const DeviceSet& devices, PackedStore& packed, const std::atomic<bool>* cancelled,
-                 std::vector<StepProfile>& profiles);
+                 const Requests& requests, std::vector<StepProfile>& profiles);
+  /// Those that make or join `windows`, and those that might.
+  void MarkOwn(std::span<const TensorWindow> windows);
   /// What the steps need of memory.
   void PlanSteps(const DeviceSet& devices, std::vector<StepProfile>& profiles);
-  Status CheckMemory(PackedStore& packed, MemoryBeside memory) const;
+  Status CheckMemory(PackedStore& packed, MemoryBeside memory, const Requests& requests) const;
   void KeepProfiles(std::vector<StepProfile>& profiles);
-  Status Pack(const PlannedStep& planned, const Device& device, PackedStore& packed, Step& step,
-              StepProfile& profile);
+  static Status Pack(std::span<const kernels::PackRequest> requests, const PlannedStep& planned,
+                     const Device& device, PackedStore& packed, Step& step, StepProfile& profile);
   StepProfile Describe(const PlannedStep& step) const;
   Location Locate(int tensor, const RunArgs& args) const;
   /// Of a step beside the CPU.

@@ -103,6 +103,7 @@ class FamilyMatch final : public Match {
   /// The usual parameters with those of the setting in their place.
   Params ParamsOf(const Setting& setting) const {
     if (family_.params == nullptr) return {};
+    if (setting.is_complete) return setting.params;
     Params params = this->params(setting.states, setting.threads).usual;
     for (const auto& [name, value] : setting.params) params[name] = value;
     return params;

@@ -135,6 +135,7 @@ struct Setting {
   int states = 0;  // index of Match::states()
   int threads = 1;
   Params params;
+  bool is_complete = false;  // whether `params` has all parameters
 };
 
 /// Match::taste() of what no plan takes before it is measured.

@@ -170,7 +170,8 @@ class Assembler {
       step.problem.threads = ThreadsWorthWaking({step.kernel, step.match, step.states_index},
                                                 step.problem.group, threads_);
     const kernels::ParamSpace space = step.match->params(step.states_index, step.problem.threads);
-    step.params = group.params.empty() ? space.usual : group.params;
+    step.has_all_params = group.params.empty();
+    step.params = step.has_all_params ? space.usual : group.params;
     if (step.kernel->device() != DeviceKind::kCpu) RETURN_IF_ERROR(CheckListed(space, step.params));
     return space.check ? space.check(step.params) : OkStatus();
   }

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/memory_budget.h"
+#include "exec/kept_kernel.h"
 #include "passes/outline.h"
 #include "planner/planner.h"
 
@@ -113,13 +114,21 @@ class Carried final : public PlanSource {
     known_.push_back(std::move(known));
   }
 
-  /// Steps that another shape changed are changed by most: what is kept is small.
-  void KeepUnchanged(const std::shared_ptr<const Known>& known, const exec::Plan& carried) {
+  /// Steps that another shape changed are changed by most: what is kept is small. The program of
+  /// `carried` makes the kernels of the others, for all that follow.
+  void KeepUnchanged(const std::shared_ptr<const Known>& known, exec::Plan& carried) {
     auto pruned = std::make_shared<Known>(*known);
     pruned->was_carried = true;
-    const std::vector<exec::PlannedStep> now = StepsOfGroups(carried);
-    for (size_t i = 0; i < now.size(); ++i)
-      if (now[i].problem.group != pruned->steps[i].problem.group) pruned->steps[i] = {};
+    auto at = pruned->steps.begin();
+    for (exec::PlannedStep& step : carried.steps) {
+      if (step.match == nullptr) continue;
+      exec::PlannedStep& kept = *at++;
+      if (step.problem.group == kept.problem.group) {
+        step.kept = kept.kept = std::make_shared<exec::KeptKernel>();
+      } else {
+        kept = {};
+      }
+    }
     const std::lock_guard lock(mutex_);
     std::replace(known_.begin(), known_.end(), known,
                  std::shared_ptr<const Known>(std::move(pruned)));

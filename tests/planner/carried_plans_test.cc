@@ -156,6 +156,34 @@ TEST_F(CarriedPlansTest, WhatIsCarriedIsWhatMatchingAnewMakes) {
   EXPECT_GE(same, 40u) << "squeezed images depend on no extent";
 }
 
+TEST_F(CarriedPlansTest, KernelsOfEqualGroupsAreMadeOnce) {
+  const DeviceSet devices(device_);
+  const auto plan_for = [&](const ir::Graph& graph) {
+    return plans_->PlanFor(graph, devices, {.threads = 1}).value();
+  };
+  const auto made = [](const exec::Plan& plan) {
+    return std::ranges::count_if(plan.steps, [](const exec::PlannedStep& step) {
+      return step.kept != nullptr && step.kept->Get() != nullptr;
+    });
+  };
+  EXPECT_EQ(made(plan_for(BlocksFor({1, 3, 24, 40}))), 0);
+  for (int64_t width = 41; width < 45; ++width) {
+    const ir::Graph graph = BlocksFor({1, 3, 24, width});
+    const exec::Plan plan = plan_for(graph);
+    EXPECT_EQ(plan.carried_from, "x 1x3x24x40");
+    // The first one that is carried makes them for the others.
+    EXPECT_EQ(made(plan) > 0, width > 41) << width;
+    exec::Plan alone = plan;
+    for (exec::PlannedStep& step : alone.steps) step.kept = nullptr;
+    const std::vector<Tensor> inputs = ir::NoiseInputs(graph, width).value();
+    const auto want = RunPlan(graph, alone, devices, inputs),
+               got = RunPlan(graph, plan, devices, inputs);
+    ASSERT_TRUE(want.ok() && got.ok());
+    for (size_t o = 0; o < want->size(); ++o)
+      EXPECT_TRUE(std::ranges::equal((*want)[o].bytes(), (*got)[o].bytes())) << width;
+  }
+}
+
 TEST_F(CarriedPlansTest, OtherConstantsAndAttributesAreOtherGroups) {
   ir::Graph first = ops::Parse(
                         "input %x: f32[2x16]\nconst %w: f32[16x512] = noise(-1, 1)\n"
