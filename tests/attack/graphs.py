@@ -96,6 +96,11 @@ def quirk(model, inside):
             return "ONNX Runtime takes an empty list of axes for none"
         if node.op_type == "ConvTranspose" and any(a.s.startswith(b"SAME") for a in node.attribute) and is_below_strides(node, second):
             return "ONNX Runtime leaves out what SAME adds behind the last window"
+        if node.op_type == "SkipLayerNormalization" and first is not None and second is not None and second.ndim == first.ndim and \
+                second.size > first.size:
+            return "ONNX Runtime gives a larger skip the input's shape"
+        if node.op_type == "DynamicQuantizeMatMul" and first is not None and first.size == 0:
+            return "ONNX Runtime leaves the bias out where products have no terms"
         beta = [a.f for a in node.attribute if a.name == "beta"]
         if node.op_type == "Gemm" and beta and beta[0] != 1 and first is not None and first.size == 0:
             return "ONNX Runtime leaves beta out where products have no terms"

@@ -31,7 +31,7 @@ void SetHeader(std::vector<std::byte>& bytes) {
 }
 
 /// Messages are one line, and a hostile file is no bug.
-void CheckFailure(const Status& status) {
+void CheckRefusal(const Status& status) {
   if (status.message().find('\n') != std::string::npos) std::abort();
   if (status.code() == StatusCode::kInternal) std::abort();
 }
@@ -50,7 +50,7 @@ void Run(const std::shared_ptr<const Model>& model) {
   const Result<std::vector<Tensor>> noise = ir::NoiseInputs(graph, 1);
   if (!noise.ok()) return;
   auto session = Session::Create(model, {.threads = 1});
-  if (!session.ok()) return CheckFailure(session.status());
+  if (!session.ok()) return CheckRefusal(session.status());
   TensorMap inputs, outputs;
   for (size_t i = 0; i < noise->size(); ++i)
     inputs.emplace(graph.value(graph.inputs[i]).name, (*noise)[i]);
@@ -67,7 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size >= sizeof(runtime::package::Header)) runtime::SetHeader(bytes);
   const auto model = runtime::Model::LoadBytes(bytes, "fuzz.fettle");
   if (!model.ok()) {
-    runtime::CheckFailure(model.status());
+    runtime::CheckRefusal(model.status());
     return 0;
   }
   runtime::Run(*model);
