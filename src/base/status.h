@@ -86,7 +86,7 @@ Status Unsupported(fmt::format_string<Args...> format, Args&&... args) {
 void CheckFailure(const Status& failure);
 
 /// A value or the Status that says why there is none (the subset of std::expected that Fettle
-/// uses). Of an optional, not of a variant, which takes compilers three times as long.
+/// uses). Of an optional, not of a variant, which compilers take longer for (decision 28).
 template <typename T>
 class [[nodiscard]] Result {
  public:
