@@ -53,7 +53,7 @@ run_stage() { # NAME
     printf '%-12s%4d s  ok  %s\n' "$name" $((SECONDS - start)) "${covers[$name]:-}"
   else
     printf '%-12s%4d s  FAILED\n' "$name" $((SECONDS - start))
-    tail -n 60 "$log"
+    tail -n 60 "$log" | sed 's/^/  /'  # indented: .ci/run counts lines that begin with a number
     echo "$0: stage $name failed; its whole output is in $log" >&2
     [ "${f:-0}" -gt 0 ] || f=1
   fi

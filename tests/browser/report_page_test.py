@@ -25,13 +25,27 @@ AXE = pathlib.Path(axe_selenium_python.__file__).parent / "node_modules/axe-core
 WIDE, PHONE = (1280, 900), (390, 844)
 DESKTOPS = (WIDE, (1400, 900), (800, 900))
 
+NOTES_RESIZING = "addEventListener('resize', () => { window.resizedAt = performance.now(); });"
+# Two frames deliver what was sent to the page; a resize makes it draw anew within 150 ms, and what was drawn before is gone.
+SETTLES = """
+const done = arguments[0];
+const settle = () => {
+  const left = window.resizedAt === undefined ? 0 : window.resizedAt + 250 - performance.now();
+  if (left > 0) setTimeout(settle, left); else done();
+};
+requestAnimationFrame(() => requestAnimationFrame(settle));
+"""
+TEXTS = "return Array.from(document.querySelectorAll(arguments[0])).map(one => one.textContent)"
+
 
 def browser():
     options = webdriver.ChromeOptions()
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    return webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
+    driver = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
+    driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": NOTES_RESIZING})
+    return driver
 
 
 def with_steps(page, steps, name):
@@ -84,6 +98,7 @@ class Pages(unittest.TestCase):
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
                                     {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size == PHONE})
         self.driver.get(pathlib.Path(page).resolve().as_uri())
+        self.driver.execute_async_script(SETTLES)
 
     def find(self, selector):
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
@@ -166,8 +181,8 @@ class Pages(unittest.TestCase):
         for page in ("report.html", "long.html", "large.html"):
             for size in (*DESKTOPS, PHONE):
                 self.open(page, size=size)
-                names, lines = ([one.get_attribute("textContent") for one in self.find(selector)] for selector in
-                                ("#operator-table .name", "#network-plot g > g > text:not(.quiet)"))
+                names, lines = (self.driver.execute_script(TEXTS, selector)
+                                for selector in ("#operator-table .name", "#network-plot g > g > text:not(.quiet)"))
                 self.assertEqual(len(set(names)), len(names), (page, size))
                 self.assertEqual(len(set(lines)), len(lines), (page, size))
 

@@ -118,5 +118,10 @@ theme.draw(drawRoofline);
 theme.draw(drawNetwork);
 theme.draw(drawHistory);
 byId("network-colours").addEventListener("change", drawNetwork);
-let resized;
-addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => theme.redraws.forEach(redraw => redraw()), 150); });
+let resized, width = innerWidth;
+addEventListener("resize", () => {
+  if (innerWidth === width) return;  // a phone's address bar comes and goes
+  width = innerWidth;
+  clearTimeout(resized);
+  resized = setTimeout(() => theme.redraws.forEach(redraw => redraw()), 150);
+});

@@ -54,7 +54,7 @@ class ChannelNorm final : public PreparedKernel {
     return {{.output = 0, .input = static_cast<int>(x_)}};
   }
   int64_t workspace_bytes() const override {
-    return channels_last_ ? (parts_ + 3) * extents_.all_channels() * 4 : 0;
+    return channels_last_ ? (parts_ + 2) * extents_.all_channels() * 4 : 0;
   }
 
   Status Launch(const LaunchArgs& args) const override {
@@ -83,7 +83,7 @@ class ChannelNorm final : public PreparedKernel {
         const int64_t channel = i % extents_.groups * extents_.channels + c;
         const float a = Factor(s.variance) * scale[channel];
         const int64_t at = i * row + c * extents_.space;
-        ScaleShiftRow(x + at, y + at, extents_.space, a, bias[channel] - s.mean * a);
+        ScaleShiftRow(x + at, y + at, extents_.space, s.mean, a, bias[channel]);
       }
     });
   }
@@ -96,7 +96,7 @@ class ChannelNorm final : public PreparedKernel {
     const float* x = args.inputs[x_].host<float>() + n * extents_.space * columns;
     float* y = args.outputs[0].host<float>() + n * extents_.space * columns;
     float* mean = args.workspace.host<float>();
-    float *a = mean + columns, *b = a + columns, *parts = b + columns;
+    float *a = mean + columns, *parts = a + columns;
     const auto for_parts = [&](auto&& f) {
       stream.ParallelFor(parts_, [&](int64_t part, int) {
         const int64_t begin = part * part_rows_;
@@ -117,12 +117,9 @@ class ChannelNorm final : public PreparedKernel {
     Join(parts, a);  // variances; the loop below turns them into factors
     const int64_t first = n % extents_.blocks * columns;
     const float *scale = scale_.At(args) + first, *bias = bias_.At(args) + first;
-    for (int64_t c = 0; c < columns; ++c) {
-      a[c] = Factor(a[c]) * scale[c];
-      b[c] = bias[c] - mean[c] * a[c];
-    }
+    for (int64_t c = 0; c < columns; ++c) a[c] = Factor(a[c]) * scale[c];
     for_parts([&](int64_t, int64_t at, int64_t rows) {
-      ScaleShiftColumns(x + at, y + at, rows, columns, a, b);
+      ScaleShiftColumns(x + at, y + at, rows, columns, mean, a, bias);
     });
   }
 

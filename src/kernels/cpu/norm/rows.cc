@@ -61,13 +61,14 @@ void MeasureRowOnTarget(const float* x, int64_t n, bool takes_mean, RowStatistic
   statistics.variance = SumOf<true>(x, n, statistics.mean) / count;
 }
 
-void ScaleShiftRowOnTarget(const float* x, float* y, int64_t n, float a, float b) {
+void ScaleShiftRowOnTarget(const float* x, float* y, int64_t n, float mean, float a, float b) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto va = hn::Set(d, a), vb = hn::Set(d, b);
+  const auto m = hn::Set(d, mean), va = hn::Set(d, a), vb = hn::Set(d, b);
+  const auto scaled = [&](auto v) HWY_ATTR { return hn::MulAdd(hn::Sub(v, m), va, vb); };
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) hn::StoreU(hn::MulAdd(hn::LoadU(d, x + i), va, vb), d, y + i);
-  if (i < n) StoreSomeFloats(d, hn::MulAdd(LoadSomeFloats(d, x + i, n - i), va, vb), y + i, n - i);
+  for (; i + lanes <= n; i += lanes) hn::StoreU(scaled(hn::LoadU(d, x + i)), d, y + i);
+  if (i < n) StoreSomeFloats(d, scaled(LoadSomeFloats(d, x + i, n - i)), y + i, n - i);
 }
 
 void NormaliseRowOnTarget(const float* x, float* y, int64_t n, float mean, float factor,
@@ -110,20 +111,21 @@ void SquaredDeviationsOnTarget(const float* x, int64_t rows, int64_t columns, co
 }
 
 void ScaleShiftColumnsOnTarget(const float* x, float* y, int64_t rows, int64_t columns,
-                               const float* a, const float* b) {
+                               const float* mean, const float* a, const float* b) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t r = 0; r < rows; ++r, x += columns, y += columns) {
     int64_t c = 0;
     for (; c + lanes <= columns; c += lanes) {
-      const auto v = hn::LoadU(d, x + c);
-      hn::StoreU(hn::MulAdd(v, hn::LoadU(d, a + c), hn::LoadU(d, b + c)), d, y + c);
+      const auto centred = hn::Sub(hn::LoadU(d, x + c), hn::LoadU(d, mean + c));
+      hn::StoreU(hn::MulAdd(centred, hn::LoadU(d, a + c), hn::LoadU(d, b + c)), d, y + c);
     }
     if (c == columns) continue;
     const int64_t count = columns - c;
-    const auto v = LoadSomeFloats(d, x + c, count);
+    const auto centred =
+        hn::Sub(LoadSomeFloats(d, x + c, count), LoadSomeFloats(d, mean + c, count));
     const auto scaled =
-        hn::MulAdd(v, LoadSomeFloats(d, a + c, count), LoadSomeFloats(d, b + c, count));
+        hn::MulAdd(centred, LoadSomeFloats(d, a + c, count), LoadSomeFloats(d, b + c, count));
     StoreSomeFloats(d, scaled, y + c, count);
   }
 }
@@ -191,8 +193,8 @@ RowStatistics MeasureRow(const float* x, int64_t n, bool takes_mean) {
   HWY_DYNAMIC_DISPATCH(MeasureRowOnTarget)(x, n, takes_mean, statistics);
   return statistics;
 }
-void ScaleShiftRow(const float* x, float* y, int64_t n, float a, float b) {
-  HWY_DYNAMIC_DISPATCH(ScaleShiftRowOnTarget)(x, y, n, a, b);
+void ScaleShiftRow(const float* x, float* y, int64_t n, float mean, float a, float b) {
+  HWY_DYNAMIC_DISPATCH(ScaleShiftRowOnTarget)(x, y, n, mean, a, b);
 }
 void NormaliseRow(const float* x, float* y, int64_t n, float mean, float factor, const float* scale,
                   const float* bias) {
@@ -202,9 +204,9 @@ void SquaredDeviations(const float* x, int64_t rows, int64_t columns, const floa
                        float* to) {
   HWY_DYNAMIC_DISPATCH(SquaredDeviationsOnTarget)(x, rows, columns, mean, to);
 }
-void ScaleShiftColumns(const float* x, float* y, int64_t rows, int64_t columns, const float* a,
-                       const float* b) {
-  HWY_DYNAMIC_DISPATCH(ScaleShiftColumnsOnTarget)(x, y, rows, columns, a, b);
+void ScaleShiftColumns(const float* x, float* y, int64_t rows, int64_t columns, const float* mean,
+                       const float* a, const float* b) {
+  HWY_DYNAMIC_DISPATCH(ScaleShiftColumnsOnTarget)(x, y, rows, columns, mean, a, b);
 }
 void ResponseColumns(const ResponseWindow& window, const float* x, float* y, int64_t stride,
                      int64_t count) {

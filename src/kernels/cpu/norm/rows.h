@@ -13,8 +13,8 @@ struct RowStatistics {
 /// Two passes, so that a mean far from zero costs no digits.
 RowStatistics MeasureRow(const float* x, int64_t n, bool takes_mean);
 
-/// y = x * a + b.
-void ScaleShiftRow(const float* x, float* y, int64_t n, float a, float b);
+/// y = (x - mean) * a + b: a row without variance becomes b itself.
+void ScaleShiftRow(const float* x, float* y, int64_t n, float mean, float a, float b);
 
 /// y[i] = (x[i] - mean) * factor * scale[i] + bias[i]; `bias` may be null.
 void NormaliseRow(const float* x, float* y, int64_t n, float mean, float factor, const float* scale,
@@ -23,9 +23,9 @@ void NormaliseRow(const float* x, float* y, int64_t n, float mean, float factor,
 /// to[c] = sum over `rows` of (x[r * columns + c] - mean[c])^2.
 void SquaredDeviations(const float* x, int64_t rows, int64_t columns, const float* mean, float* to);
 
-/// y[r * columns + c] = x[r * columns + c] * a[c] + b[c].
-void ScaleShiftColumns(const float* x, float* y, int64_t rows, int64_t columns, const float* a,
-                       const float* b);
+/// y[r * columns + c] = (x[r * columns + c] - mean[c]) * a[c] + b[c].
+void ScaleShiftColumns(const float* x, float* y, int64_t rows, int64_t columns, const float* mean,
+                       const float* a, const float* b);
 
 /// Local response: y = x * (bias + alpha / size * sum of squares)^-beta over the channels [c -
 /// before, c + after] of element i of each channel; channels lie `stride` elements apart. For
