@@ -140,6 +140,8 @@ def retype(built):
 
 def outputs(built):
     """Of one node: optional ones are asked for, one that was is left out, or is there and used by nobody."""
+    if not built.graph.node:  # a change before took the last one out
+        return
     node = pick(*built.graph.node)
     try:
         most = onnx.defs.get_schema(node.op_type, built.model.opset_import[0].version, node.domain).max_output
@@ -229,12 +231,16 @@ def operand(built):
 
 def absent(built):
     """An operand is left out, required or not."""
+    if not built.graph.node:  # a change before took the last one out
+        return
     node = pick(*built.graph.node)
     if node.input:
         node.input[n(0, len(node.input) - 1)] = ""
 
 
 def sibling(built):
+    if not built.graph.node:  # a change before took the last one out
+        return
     node = pick(*built.graph.node)
     for family in SIBLINGS:
         if node.op_type in family:

@@ -195,7 +195,7 @@ Status WireReader::Model(std::string_view bytes, bool header_only, ModelRecord* 
   const auto metadata = [&](std::string_view body) {
     RETURN_IF_ERROR(Count());
     std::pair<std::string_view, std::string_view>& entry = model->metadata.emplace_back();
-    return ForEachField(body, "metadata", [&](auto& field) {
+    return ForEachField(body, "model", [&](auto& field) {
       switch (field.tag_and_type()) {
         case BytesField(1): entry.first = View(field); break;
         case BytesField(2): entry.second = View(field); break;

@@ -12,6 +12,7 @@
 
 #include "kernels/cpu/elementwise/fetch-inl.h"
 #include "kernels/cpu/elementwise/functors-inl.h"
+#include "kernels/cpu/elementwise/quantise-inl.h"
 #include "kernels/cpu/simd/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -224,6 +225,7 @@ void Step(const Instruction& in, std::span<const Window> operands, std::span<con
   // In place: a copy of what was just written waits for it.
   const View views[3] = {fetch(in.a, expr::OperandsOf(in.fn) == 2, 0),
                          fetch(in.b, !views[0].broadcast, 1), fetch(in.c, true, 2)};
+  if (out != nullptr && QuantiseBytes(in, views, *out, chunk)) return;
   kFunctions[static_cast<size_t>(in.fn)](in, area, views, dst, stride);
   if (out == nullptr || out->storage == DType::kF32) return;
   const Area rows = Joined(area, area.rows > 1 && out->row_stride == area.cols);

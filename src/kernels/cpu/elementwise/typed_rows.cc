@@ -7,7 +7,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "kernels/cpu/elementwise/float_casts.h"
+#include "kernels/cpu/elementwise/cast_rows.h"
 #include "kernels/cpu/elementwise/wide_rows.h"
 
 namespace fettle::kernels::elementwise {
@@ -243,13 +243,18 @@ struct Conversion {
   }
 };
 
-/// Of FindFloatCastRow.
+/// Of FindVectorCastRow.
 template <typename From, typename To>
 constexpr bool kIsInVectors = (std::floating_point<From> &&
                                (std::is_same_v<To, int8_t> || std::is_same_v<To, uint8_t> ||
                                 std::is_same_v<To, int32_t> || std::is_same_v<To, int64_t> ||
                                 std::is_same_v<To, bool>)) ||
-                              (std::is_same_v<From, bool> && std::is_same_v<To, float>);
+                              (std::is_same_v<From, bool> &&
+                               (std::is_same_v<To, int8_t> || std::is_same_v<To, int32_t> ||
+                                std::is_same_v<To, int64_t> || std::floating_point<To>)) ||
+                              (std::is_same_v<From, int64_t> && std::floating_point<To>) ||
+                              (std::is_same_v<From, int8_t> && std::is_same_v<To, uint8_t>) ||
+                              (std::is_same_v<From, uint8_t> && std::is_same_v<To, int8_t>);
 
 bool IsPlain(DType dtype) {
   return dtype == DType::kBool || dtype == DType::kF32 || dtype == DType::kF64 ||
@@ -287,7 +292,7 @@ TypedRow FindWhereRow(DType dtype) {
 TypedRow FindCastRow(DType from, DType to) {
   TypedRow found = nullptr;
   if (!IsPlain(from) || !IsPlain(to)) return nullptr;
-  if (const TypedRow vectors = FindFloatCastRow(from, to); vectors != nullptr) return vectors;
+  if (const TypedRow vectors = FindVectorCastRow(from, to); vectors != nullptr) return vectors;
   DispatchDType(from, [&]<typename From>() {
     DispatchDType(to, [&]<typename To>() {
       if constexpr (!kIsReducedFloat<From> && !kIsReducedFloat<To> && !kIsInVectors<From, To>)

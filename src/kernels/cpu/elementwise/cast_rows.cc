@@ -1,0 +1,180 @@
+#include "kernels/cpu/elementwise/cast_rows.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/elementwise/cast_rows.cc"
+#include <hwy/foreach_target.h>
+// Highway needs this order.
+#include <hwy/highway.h>
+
+#include "kernels/cpu/simd/partial-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fettle::kernels::elementwise {
+namespace HWY_NAMESPACE {
+
+using namespace ::fettle::kernels::HWY_NAMESPACE;  // NOLINT: the vector functions of this target
+
+/// y = f(d, x), a vector at a time; nothing behind either row is touched.
+template <typename To, typename From, class F>
+HWY_INLINE void Map(const F& f, const From* HWY_RESTRICT x, int64_t n, To* HWY_RESTRICT y) {
+  const hn::ScalableTag<From> d;
+  const hn::Rebind<To, decltype(d)> to;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(f(d, hn::LoadU(d, x + i)), to, y + i);
+  if (i == n) return;
+  HWY_ALIGN To rest[hn::MaxLanes(d)];
+  hn::Store(f(d, LoadFirst(d, n - i, x + i)), to, rest);
+  std::copy_n(rest, n - i, y + i);
+}
+
+/// Within the range of 32 bits; NaN is 0.
+template <class D, class V>
+HWY_INLINE auto ToInt32(D d, V x) {
+  const hn::Rebind<int32_t, D> di;
+  const V number = hn::IfThenElseZero(hn::Eq(x, x), x);
+  if constexpr (sizeof(hn::TFromD<D>) == sizeof(int32_t)) {
+    return hn::ConvertTo(di, number);
+  } else {
+    return hn::DemoteTo(di, number);
+  }
+}
+
+/// A number is held in the range of integers.
+template <typename From, typename To>
+HWY_INLINE void CastNumbers(const From* HWY_RESTRICT x, int64_t n, To* HWY_RESTRICT y) {
+  if constexpr (std::is_same_v<To, int32_t>) {
+    Map([](auto d, auto v) HWY_ATTR { return ToInt32(d, v); }, x, n, y);
+  } else if constexpr (sizeof(To) == 1) {
+    Map([](auto d, auto v)
+            HWY_ATTR { return hn::DemoteTo(hn::Rebind<To, decltype(d)>(), ToInt32(d, v)); },
+        x, n, y);
+  } else {  // int64_t: a plain loop, of which the compiler makes vectors
+    constexpr From kPast = 0x1p63;
+    constexpr From kHigh = sizeof(From) == 4 ? From{0x1.fffffep62} : From(0x1.fffffffffffffp62);
+    for (int64_t i = 0; i < n; ++i) {
+      const From value = x[i] == x[i] ? x[i] : From{0};
+      const From floor = value > -kPast ? value : -kPast;
+      const auto cut = static_cast<int64_t>(floor < kHigh ? floor : kHigh);
+      y[i] = value >= kPast ? INT64_MAX : cut;
+    }
+  }
+}
+
+template <typename From>
+HWY_INLINE void CastFloats(DType to, const std::byte* in, int64_t n, std::byte* out) {
+  const From* HWY_RESTRICT x = reinterpret_cast<const From*>(in);
+  switch (to) {
+    case DType::kI8: return CastNumbers(x, n, reinterpret_cast<int8_t*>(out));
+    case DType::kU8: return CastNumbers(x, n, reinterpret_cast<uint8_t*>(out));
+    case DType::kI32: return CastNumbers(x, n, reinterpret_cast<int32_t*>(out));
+    case DType::kI64: return CastNumbers(x, n, reinterpret_cast<int64_t*>(out));
+    default: {
+      bool* HWY_RESTRICT y = reinterpret_cast<bool*>(out);
+      for (int64_t i = 0; i < n; ++i) y[i] = x[i] != 0;
+    }
+  }
+}
+
+template <typename To>
+HWY_INLINE void Flags(const uint8_t* HWY_RESTRICT x, int64_t n, To* HWY_RESTRICT y) {
+  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(x[i] != 0);
+}
+
+void CastBoolsOnTarget(DType to, const std::byte* in, int64_t n, std::byte* out) {
+  const auto* x = reinterpret_cast<const uint8_t*>(in);
+  switch (to) {
+    case DType::kI8: return Flags(x, n, reinterpret_cast<int8_t*>(out));
+    case DType::kI32: return Flags(x, n, reinterpret_cast<int32_t*>(out));
+    case DType::kI64: return Flags(x, n, reinterpret_cast<int64_t*>(out));
+    case DType::kF64: return Flags(x, n, reinterpret_cast<double*>(out));
+    default: return Flags(x, n, reinterpret_cast<float*>(out));
+  }
+}
+
+void CastFloatsOnTarget(DType from, DType to, const std::byte* in, int64_t n, std::byte* out) {
+  if (from == DType::kF32) return CastFloats<float>(to, in, n, out);
+  CastFloats<double>(to, in, n, out);
+}
+
+void WidenIntegersOnTarget(DType to, const std::byte* in, int64_t n, std::byte* out) {
+  const auto* HWY_RESTRICT x = reinterpret_cast<const int64_t*>(in);
+  if (to == DType::kF64)
+    return Map(
+        [](auto, auto v)
+            HWY_ATTR { return hn::ConvertTo(hn::RebindToFloat<hn::DFromV<decltype(v)>>(), v); },
+        x, n, reinterpret_cast<double*>(out));
+  // By way of double some would be rounded twice.
+  float* HWY_RESTRICT y = reinterpret_cast<float*>(out);
+  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(x[i]);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fettle::kernels::elementwise
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fettle::kernels::elementwise {
+
+HWY_EXPORT(CastBoolsOnTarget);
+HWY_EXPORT(CastFloatsOnTarget);
+HWY_EXPORT(WidenIntegersOnTarget);
+
+namespace {
+
+using In = const std::byte* const[kMaxTypedOperands];
+
+template <DType kFrom, DType kTo>
+void OfFloat(In in, std::byte* out, int64_t n, unsigned) {
+  HWY_DYNAMIC_DISPATCH(CastFloatsOnTarget)(kFrom, kTo, in[0], n, out);
+}
+template <DType kTo>
+void OfBool(In in, std::byte* out, int64_t n, unsigned) {
+  HWY_DYNAMIC_DISPATCH(CastBoolsOnTarget)(kTo, in[0], n, out);
+}
+template <DType kTo>
+void OfInteger(In in, std::byte* out, int64_t n, unsigned) {
+  HWY_DYNAMIC_DISPATCH(WidenIntegersOnTarget)(kTo, in[0], n, out);
+}
+void SameBits(In in, std::byte* out, int64_t n, unsigned) { std::memcpy(out, in[0], n); }
+
+struct Rule {
+  DType from, to;
+  TypedRow function;
+};
+constexpr Rule kRules[] = {{DType::kF32, DType::kI8, OfFloat<DType::kF32, DType::kI8>},
+                           {DType::kF32, DType::kU8, OfFloat<DType::kF32, DType::kU8>},
+                           {DType::kF32, DType::kI32, OfFloat<DType::kF32, DType::kI32>},
+                           {DType::kF32, DType::kI64, OfFloat<DType::kF32, DType::kI64>},
+                           {DType::kF32, DType::kBool, OfFloat<DType::kF32, DType::kBool>},
+                           {DType::kF64, DType::kI8, OfFloat<DType::kF64, DType::kI8>},
+                           {DType::kF64, DType::kU8, OfFloat<DType::kF64, DType::kU8>},
+                           {DType::kF64, DType::kI32, OfFloat<DType::kF64, DType::kI32>},
+                           {DType::kF64, DType::kI64, OfFloat<DType::kF64, DType::kI64>},
+                           {DType::kF64, DType::kBool, OfFloat<DType::kF64, DType::kBool>},
+                           {DType::kBool, DType::kI8, OfBool<DType::kI8>},
+                           {DType::kBool, DType::kI32, OfBool<DType::kI32>},
+                           {DType::kBool, DType::kI64, OfBool<DType::kI64>},
+                           {DType::kBool, DType::kF32, OfBool<DType::kF32>},
+                           {DType::kBool, DType::kF64, OfBool<DType::kF64>},
+                           {DType::kI64, DType::kF32, OfInteger<DType::kF32>},
+                           {DType::kI64, DType::kF64, OfInteger<DType::kF64>},
+                           {DType::kI8, DType::kU8, SameBits},
+                           {DType::kU8, DType::kI8, SameBits}};
+
+}  // namespace
+
+TypedRow FindVectorCastRow(DType from, DType to) {
+  const auto at = std::ranges::find_if(
+      kRules, [&](const Rule& rule) { return rule.from == from && rule.to == to; });
+  return at == std::end(kRules) ? nullptr : at->function;
+}
+
+}  // namespace fettle::kernels::elementwise
+#endif

@@ -1,0 +1,97 @@
+// QuantizeLinear straight to bytes. Included once per SIMD target.
+#if defined(FETTLE_KERNELS_CPU_ELEMENTWISE_QUANTISE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FETTLE_KERNELS_CPU_ELEMENTWISE_QUANTISE_INL_H_
+#undef FETTLE_KERNELS_CPU_ELEMENTWISE_QUANTISE_INL_H_
+#else
+#define FETTLE_KERNELS_CPU_ELEMENTWISE_QUANTISE_INL_H_
+#endif
+
+#include <algorithm>
+
+#include "kernels/cpu/elementwise/fetch-inl.h"
+#include "kernels/cpu/elementwise/functors-inl.h"
+#include "kernels/cpu/simd/partial-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fettle::kernels::elementwise {
+namespace HWY_NAMESPACE {
+
+/// The larger one; `low` in the place of NaN.
+template <class V>
+HWY_INLINE V NotBelow(V x, V low) {
+#if HWY_ARCH_X86
+  return hn::Max(x, low);  // the second of two where one is NaN
+#else
+  return hn::IfThenElse(hn::Lt(low, x), x, low);
+#endif
+}
+
+/// QuotientBy where the quotient is held among bytes: an infinite one stays beyond them, or is NaN
+/// if it is negative.
+template <class D, class V>
+HWY_INLINE V NearQuotientBy(D d, V a, V b, V inverse) {
+  const V q = hn::Min(hn::Mul(a, inverse), hn::Set(d, 0x1p20f));
+  return hn::MulAdd(hn::NegMulAdd(q, b, a), inverse, q);
+}
+
+/// The bytes, of either sign, of the quotients, rounded, plus `zero`, of `least` and up to 255
+/// more; NaN is the least.
+template <class F>
+HWY_INLINE void QuantiseRow(const F& divide, const float* x, int64_t n, int32_t zero, int32_t least,
+                            uint8_t* y) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToUnsigned<decltype(d)> du;
+  const hn::Rebind<uint8_t, decltype(d)> db;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto low = hn::Set(d, static_cast<float>(least - zero)),
+             high = hn::Set(d, static_cast<float>(least + 255 - zero));
+  // Sums with it have no places behind the point: they are rounded, to even where two are as near.
+  // Their last byte is the number's.
+  const auto whole = hn::Set(d, 0x1.8p23f);
+  const auto z = hn::Set(du, static_cast<uint32_t>(zero));
+  const auto bytes = [&](auto v) HWY_ATTR {
+    const auto rounded = hn::Add(hn::Min(NotBelow(divide(v), low), high), whole);
+    return hn::TruncateTo(db, hn::Add(hn::BitCast(du, rounded), z));
+  };
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(bytes(hn::LoadU(d, x + i)), db, y + i);
+  if (i == n) return;
+  HWY_ALIGN uint8_t rest[hn::MaxLanes(d)];
+  hn::Store(bytes(LoadFirst(d, n - i, x + i)), db, rest);
+  std::copy_n(rest, n - i, y + i);
+}
+
+/// Whether the instruction quantises to bytes by one scale and zero point a row, which is done
+/// then.
+inline bool QuantiseBytes(const Instruction& in, const View (&v)[3], const Window& out,
+                          const Chunk& chunk) {
+  if (in.fn != Fn::kQuantise || v[0].broadcast || !v[1].broadcast || !v[2].broadcast) return false;
+  const bool bytes = out.storage == DType::kI8 || out.storage == DType::kU8;
+  if (!bytes || in.p1 - in.p0 != 255) return false;
+  const bool one = v[1].stride == 0 && v[2].stride == 0;
+  const Area area = Joined(
+      chunk.area, one && v[0].stride == chunk.area.cols && out.row_stride == chunk.area.cols);
+  const hn::ScalableTag<float> d;
+  for (int64_t r = 0; r < area.rows; ++r) {
+    const float scale = v[1].data[r * v[1].stride];
+    const float* x = v[0].data + r * v[0].stride;
+    auto* y = reinterpret_cast<uint8_t*>(OutputAt(out, chunk.row + r, chunk.col));
+    const auto run = [&](const auto& divide) HWY_ATTR {
+      QuantiseRow(divide, x, area.cols, static_cast<int32_t>(v[2].data[r * v[2].stride]),
+                  static_cast<int32_t>(in.p0), y);
+    };
+    const auto divisor = hn::Set(d, scale), inverse = hn::Div(hn::Set(d, 1.0f), divisor);
+    if (IsInvertible(scale)) {
+      run([&](auto a) HWY_ATTR { return NearQuotientBy(d, a, divisor, inverse); });
+    } else {
+      run([&](auto a) HWY_ATTR { return hn::Div(a, divisor); });
+    }
+  }
+  return true;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fettle::kernels::elementwise
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
