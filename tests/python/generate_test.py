@@ -112,6 +112,20 @@ class Generate(unittest.TestCase):
         with self.assertRaises(fettle.Unsupported):
             fettle.Generator(path).chat("Why?")
 
+    def test_the_token_that_begins_a_text_stands_in_front_of_questions_too(self):
+        path = pathlib.Path(self.folder.name, "begins.gguf")
+        path.write_bytes(small_decoder(changes={"tokenizer.ggml.bos_token_id": 3, "tokenizer.ggml.add_bos_token": True}))
+        generator = fettle.Generator(path)
+        self.assertEqual((generator.facts.begin_token, generator.facts.adds_begin), (3, True))
+        for chat, text in ((False, "W"), (True, generator.chat("W"))):
+            generator.rewind(0)
+            list(generator.generate("W", tokens=2, chat=chat))
+            self.assertEqual(generator.position, 3 + len(generator.encode(text, special=True)))
+            # Behind other text it stands nowhere.
+            before = generator.position
+            list(generator.generate("W", tokens=2, chat=chat))
+            self.assertEqual(generator.position, before + 2 + len(generator.encode(text, special=True)))
+
     def test_a_tokenizer_of_the_callers(self):
         own = fettle.Generator(self.path, context=64, tokenizer=Characters())
         answer = "".join(own.generate("Hello", tokens=12))

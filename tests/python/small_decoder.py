@@ -20,7 +20,9 @@ def text(value):
 
 
 def typed(value):
-    """A value of the metadata with its type: int (u32), float, str, or a list of str or of int (i32)."""
+    """A value of the metadata with its type: bool, int (u32), float, str, or a list of str or of int (i32)."""
+    if isinstance(value, bool):
+        return struct.pack("<IB", 7, value)
     if isinstance(value, int):
         return struct.pack("<II", 4, value)
     if isinstance(value, float):

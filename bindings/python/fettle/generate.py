@@ -130,7 +130,7 @@ class Generator(_native.Generator):
         """Reads the prompt behind what was read so far, then chooses, reads and gives up to `count` tokens, until one ends
         the answer or the context is full."""
         self.finish = None
-        self._read(self._prompt(prompt) if isinstance(prompt, str) else prompt)
+        self._read(self._begun(self.encode(prompt)) if isinstance(prompt, str) else prompt)
         for _ in range(count):
             token = self._next()
             if self.is_end(token):
@@ -154,7 +154,7 @@ class Generator(_native.Generator):
         """
         self.set_sampling(temperature, top_k=top_k, top_p=top_p, seed=seed)
         if chat:
-            prompt = self.encode(self.chat(str(prompt), system), special=True)
+            prompt = self._begun(self.encode(self.chat(str(prompt), system), special=True))
         text = _Text([stop] if isinstance(stop, str) else stop)
         pieces = self._pieces(self.tokens(prompt, count=tokens))
         for piece in pieces:
@@ -168,9 +168,9 @@ class Generator(_native.Generator):
         if rest:
             yield rest
 
-    def _prompt(self, text: str) -> list[int]:
+    def _begun(self, tokens: list[int]) -> list[int]:
+        """With the token that begins a text in front, where the model wants it and they begin one."""
         facts = self.facts
-        tokens = self.encode(text)
         begins = facts.position == 0 and facts.begin_token is not None and (facts.adds_begin or not tokens)
         return [facts.begin_token, *tokens] if begins else tokens
 
