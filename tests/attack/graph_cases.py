@@ -285,7 +285,7 @@ def whole_scales(built):
 
 def reduced(built):
     """Without nodes that nothing shown is made of, and with something shown."""
-    if not built.graph.output:
+    if not built.graph.output and built.made():
         built.show(built.made()[-1])
     return built
 

@@ -13,6 +13,7 @@ are counted as skips, with the reasons. The same seed makes the same cases. --de
 
 import argparse
 import collections
+import itertools
 import multiprocessing
 import os
 import pathlib
@@ -83,6 +84,12 @@ def is_below_strides(node, weights):
     return any(span < stride for span, stride in zip(spans, given.get("strides", [1] * weights.ndim)))
 
 
+def takes_no_products_for_one(a, b):
+    """Whether one operand of a product holds no matrices where the other holds one."""
+    batches = [value.shape[:-2][::-1] for value in (a, b)]
+    return any({x, y} == {0, 1} for x, y in itertools.zip_longest(*batches, fillvalue=1))
+
+
 def quirk(model, inside):
     """Where ONNX Runtime's results are its own: the reason, or "". `inside`: its values by name."""
     for node in model.graph.node:
@@ -99,6 +106,8 @@ def quirk(model, inside):
         if node.op_type == "SkipLayerNormalization" and first is not None and second is not None and second.ndim == first.ndim and \
                 second.size > first.size:
             return "ONNX Runtime gives a larger skip the input's shape"
+        if node.op_type == "MatMul" and first is not None and second is not None and takes_no_products_for_one(first, second):
+            return "ONNX Runtime takes the larger of 0 and 1 products of matrices"
         if node.op_type == "DynamicQuantizeMatMul" and first is not None and first.size == 0:
             return "ONNX Runtime leaves the bias out where products have no terms"
         beta = [a.f for a in node.attribute if a.name == "beta"]

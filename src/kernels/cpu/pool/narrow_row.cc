@@ -33,11 +33,15 @@ template <bool max, bool first, typename T>
 void JoinAll(const T* const* rows, int64_t count, int64_t n, float* to) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
+  const auto join = [&](int64_t i) HWY_ATTR {
     auto joined = LoadFloats(d, rows[0] + i);
     for (int64_t r = 1; r < count; ++r) joined = Join<max>(joined, LoadFloats(d, rows[r] + i));
     hn::StoreU(first ? joined : Join<max>(hn::LoadU(d, to + i), joined), d, to + i);
+  };
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) join(i);
+  if constexpr (max || first) {  // may be joined twice
+    if (i < n && n >= lanes) return join(n - lanes);
   }
   for (; i < n; ++i) {
     auto joined = static_cast<float>(rows[0][i]);
@@ -81,13 +85,15 @@ void JoinNeighbours(const float* from, int64_t n, int64_t taps, int64_t step, fl
                     float* to) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
+  const auto join = [&](int64_t i) HWY_ATTR {
     auto joined = hn::LoadU(d, from + i);
     for (int64_t k = 1; k < taps; ++k)
       joined = Join<max>(joined, hn::LoadU(d, from + i + k * step));
     hn::StoreU(max ? joined : hn::Mul(joined, hn::Set(d, scale)), d, to + i);
-  }
+  };
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) join(i);
+  if (i < n && n >= lanes) return join(n - lanes);
   for (; i < n; ++i) {
     float joined = from[i];
     for (int64_t k = 1; k < taps; ++k) joined = JoinOne<max>(joined, from[i + k * step]);
@@ -138,8 +144,9 @@ void JoinWidth(const PoolPlan& plan, const float* from, float rows, float* to) {
   const int64_t inner = plan.channels, stride = plan.stride[2], pad = plan.pad_begin[2];
   const int64_t reach = (plan.kernel[2] - 1) * plan.dilation[2];
   const int64_t last = plan.in[2] - 1 - reach + pad;  // input position, from which none are outside
-  const int64_t begin = std::min((pad + stride - 1) / stride, plan.out[2]);
-  const int64_t end = last < 0 ? begin : std::clamp(last / stride + 1, begin, plan.out[2]);
+  const int64_t begin = std::min(QuotientOf(pad + stride - 1, stride), plan.out[2]);
+  const int64_t end =
+      last < 0 ? begin : std::clamp(QuotientOf(last, stride) + 1, begin, plan.out[2]);
   for (int64_t ow = 0; ow < begin; ++ow)
     JoinPixel<max>(plan, PoolTaps(plan, 2, ow), from, rows, to + ow * inner);
   for (int64_t ow = end; ow < plan.out[2]; ++ow)
@@ -175,36 +182,41 @@ void StoreRow(const PoolPlan& plan, const float* from, int64_t n, T* to) {
 }
 
 template <bool max, typename T>
-void NarrowRow(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,
-               float* scratch) {
-  const int64_t oh = row % plan.out[1], od = row / plan.out[1] % plan.out[0],
-                n = row / (plan.out[1] * plan.out[0]);
+void NarrowRows(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t first, int64_t rows,
+                float* scratch) {
   const int64_t width = plan.in[2] * plan.channels, out_width = plan.out[2] * plan.channels;
-  const PoolTaps d(plan, 0, od), h(plan, 1, oh);
-  const T* image = reinterpret_cast<const T*>(x) + n * plan.in[0] * plan.in[1] * width;
-  T* to = reinterpret_cast<T*>(y) + row * out_width;
-  JoinRows<max>(plan, image, d, h, scratch);
-  float* joined = scratch + width;
-  if constexpr (std::is_same_v<T, float>) joined = to;
-  JoinWidth<max>(plan, scratch, static_cast<float>(d.counted * h.counted), joined);
-  if constexpr (!std::is_same_v<T, float>) StoreRow(plan, joined, out_width, to);
+  float counted[kNarrowRows];
+  for (int64_t k = 0; k < rows; ++k) {
+    const PoolRowAt at(plan, first + k);
+    const PoolTaps d(plan, 0, at.depth), h(plan, 1, at.height);
+    const T* image = reinterpret_cast<const T*>(x) + at.image * plan.in[0] * plan.in[1] * width;
+    JoinRows<max>(plan, image, d, h, scratch + k * width);
+    counted[k] = static_cast<float>(d.counted * h.counted);
+  }
+  for (int64_t k = 0; k < rows; ++k) {
+    T* to = reinterpret_cast<T*>(y) + (first + k) * out_width;
+    float* joined = scratch + rows * width;
+    if constexpr (std::is_same_v<T, float>) joined = to;
+    JoinWidth<max>(plan, scratch + k * width, counted[k], joined);
+    if constexpr (!std::is_same_v<T, float>) StoreRow(plan, joined, out_width, to);
+  }
 }
 
 template <typename T>
-void NarrowRowOf(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,
-                 float* scratch) {
-  plan.max ? NarrowRow<true, T>(plan, x, y, row, scratch)
-           : NarrowRow<false, T>(plan, x, y, row, scratch);
+void NarrowRowsOf(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row, int64_t rows,
+                  float* scratch) {
+  plan.max ? NarrowRows<true, T>(plan, x, y, row, rows, scratch)
+           : NarrowRows<false, T>(plan, x, y, row, rows, scratch);
 }
 
 }  // namespace
 
-void PoolNarrowRowOnTarget(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,
-                           float* scratch) {
+void PoolNarrowRowsOnTarget(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,
+                            int64_t rows, float* scratch) {
   switch (plan.storage) {
-    case DType::kU8: return NarrowRowOf<uint8_t>(plan, x, y, row, scratch);
-    case DType::kI8: return NarrowRowOf<int8_t>(plan, x, y, row, scratch);
-    default: return NarrowRowOf<float>(plan, x, y, row, scratch);
+    case DType::kU8: return NarrowRowsOf<uint8_t>(plan, x, y, row, rows, scratch);
+    case DType::kI8: return NarrowRowsOf<int8_t>(plan, x, y, row, rows, scratch);
+    default: return NarrowRowsOf<float>(plan, x, y, row, rows, scratch);
   }
 }
 
@@ -215,16 +227,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fettle::kernels {
 
-HWY_EXPORT(PoolNarrowRowOnTarget);
+HWY_EXPORT(PoolNarrowRowsOnTarget);
 
-void PoolNarrowRow(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,
-                   float* scratch) {
-  HWY_DYNAMIC_DISPATCH(PoolNarrowRowOnTarget)(plan, x, y, row, scratch);
+void PoolNarrowRows(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,
+                    int64_t rows, float* scratch) {
+  HWY_DYNAMIC_DISPATCH(PoolNarrowRowsOnTarget)(plan, x, y, row, rows, scratch);
 }
 
 int64_t PoolScratch(const PoolPlan& plan) {
   const int64_t joined = plan.storage == DType::kF32 ? 0 : plan.out[2] * plan.channels;
-  return (plan.in[2] * plan.channels + joined + 15) / 16 * 16;
+  return (kNarrowRows * plan.in[2] * plan.channels + joined + 15) / 16 * 16;
 }
 
 }  // namespace fettle::kernels

@@ -53,9 +53,9 @@ class Pool final : public PreparedKernel, public WritesWindow {
     stream.ParallelFor(tasks, [&](int64_t task, int lane) {
       std::byte* scratch = args.workspace.host<std::byte>() + lane * ScratchBytes();
       const int64_t end = std::min(rows, (task + 1) * rows_per_task_);
-      for (int64_t row = task * rows_per_task_; row < end; ++row) {
-        RunRow(x, y, row, scratch);
-      }
+      const int64_t step = narrow_ ? kNarrowRows : 1;
+      for (int64_t row = task * rows_per_task_; row < end; row += step)
+        RunRows(x, y, row, std::min(step, end - row), scratch);
     });
     pads_.Zero(stream, y);
     return OkStatus();
@@ -67,8 +67,10 @@ class Pool final : public PreparedKernel, public WritesWindow {
     return selects_bytes_ ? (MaxBytesScratch(plan_) + 63) / 64 * 64 : 0;
   }
 
-  void RunRow(const std::byte* x, std::byte* y, int64_t row, std::byte* scratch) const {
-    if (narrow_) return PoolNarrowRow(plan_, x, y, row, reinterpret_cast<float*>(scratch));
+  /// One row, but of narrow pixels.
+  void RunRows(const std::byte* x, std::byte* y, int64_t row, int64_t rows,
+               std::byte* scratch) const {
+    if (narrow_) return PoolNarrowRows(plan_, x, y, row, rows, reinterpret_cast<float*>(scratch));
     if (selects_bytes_) return MaxBytesRow(plan_, x, y, row, scratch);
     PoolRow(plan_, x, y, row);
   }

@@ -101,8 +101,7 @@ struct Pixel {
 
 template <typename T>
 void Row(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row) {
-  const int64_t oh = row % plan.out[1], od = row / plan.out[1] % plan.out[0],
-                n = row / (plan.out[1] * plan.out[0]);
+  const auto [n, od, oh] = PoolRowAt(plan, row);
   const int64_t line = plan.in[2] * plan.channels, plane = plan.in[1] * line;
   const PoolTaps d(plan, 0, od), h(plan, 1, oh);
   const T* first = reinterpret_cast<const T*>(x) +

@@ -27,6 +27,21 @@ struct PoolPlan {
   bool selects_bytes() const { return max && storage != DType::kF32 && mul == 1 && add == 0; }
 };
 
+/// a / b. Most divisors are 1, and a division takes as long as the taps of a window.
+inline int64_t QuotientOf(int64_t a, int64_t b) { return b == 1 ? a : a / b; }
+
+/// Where a row of output pixels lies: `row` counts (image, depth, height).
+struct PoolRowAt {
+  int64_t image, depth, height;
+
+  PoolRowAt(const PoolPlan& plan, int64_t row) {
+    const int64_t planes = row / plan.out[1];
+    height = row - planes * plan.out[1];
+    image = QuotientOf(planes, plan.out[0]);
+    depth = planes - image * plan.out[0];
+  }
+};
+
 /// The taps of one axis that fall inside the input, and how many an average counts: at least one,
 /// so that a window of padding alone gives 0.
 struct PoolTaps {
@@ -42,7 +57,7 @@ struct PoolTaps {
     }
     const auto below = [&](int64_t limit) {  // taps at positions before `limit`
       const int64_t room = limit - first;
-      return room <= 0 ? 0 : std::min(kernel, (room + dilation - 1) / dilation);
+      return room <= 0 ? 0 : std::min(kernel, QuotientOf(room + dilation - 1, dilation));
     };
     begin = below(0);
     end = std::max(begin, below(plan.in[axis]));
@@ -56,9 +71,12 @@ struct PoolTaps {
 void PoolRow(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row);
 
 /// The same for narrow pixels: the input rows of the window are joined into one, then neighbours of
-/// that one, so that vectors run along the width. `scratch` holds PoolScratch(plan) elements.
-void PoolNarrowRow(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,
-                   float* scratch);
+/// that one, so that vectors run along the width. Up to kNarrowRows rows at a time: what was just
+/// stored is read again in other vectors, which waits for the stores. `scratch` holds
+/// PoolScratch(plan) elements.
+constexpr int64_t kNarrowRows = 8;
+void PoolNarrowRows(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,
+                    int64_t rows, float* scratch);
 int64_t PoolScratch(const PoolPlan& plan);
 
 }  // namespace fettle::kernels

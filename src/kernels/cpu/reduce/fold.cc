@@ -56,9 +56,44 @@ HWY_INLINE float JoinLanes([[maybe_unused]] D d, V x) {
   return hn::GetLane(x);
 }
 
+/// An extreme of one contiguous row. That all are numbers is noted apart: the instructions for
+/// extremes lose NaN.
+template <FoldKind kind, typename T>
+float ExtremeOfRow(const T* from, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto neutral = hn::Set(d, NeutralOf(kind));
+  auto s0 = neutral, s1 = neutral, s2 = neutral, s3 = neutral;
+  auto numbers = hn::Eq(neutral, neutral);
+  const auto step = [&numbers](auto held, auto x) HWY_ATTR {
+    if constexpr (std::is_same_v<T, float>) numbers = hn::And(numbers, hn::Eq(x, x));
+    return kind == FoldKind::kMax ? hn::Max(held, x) : hn::Min(held, x);
+  };
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    s0 = step(s0, LoadFloats(d, from + i));
+    s1 = step(s1, LoadFloats(d, from + i + lanes));
+    s2 = step(s2, LoadFloats(d, from + i + 2 * lanes));
+    s3 = step(s3, LoadFloats(d, from + i + 3 * lanes));
+  }
+  for (; i + lanes <= n; i += lanes) s0 = step(s0, LoadFloats(d, from + i));
+  if (i < n) {
+    const auto some = LoadSomeFloats(d, from + i, n - i);
+    s1 = step(s1, hn::IfThenElse(hn::FirstN(d, n - i), some, neutral));
+  }
+  if (!hn::AllTrue(d, numbers)) return std::numeric_limits<float>::quiet_NaN();
+  if constexpr (kind == FoldKind::kMax) {
+    return hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(s0, s1), hn::Max(s2, s3))));
+  } else {
+    return hn::GetLane(hn::MinOfLanes(d, hn::Min(hn::Min(s0, s1), hn::Min(s2, s3))));
+  }
+}
+
 /// One contiguous row.
 template <FoldKind kind, typename T>
 float FoldRow(const T* from, int64_t n) {
+  if constexpr (kind == FoldKind::kMax || kind == FoldKind::kMin)
+    return ExtremeOfRow<kind>(from, n);
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto neutral = hn::Set(d, NeutralOf(kind));
@@ -110,7 +145,7 @@ template <FoldKind kind, typename T>
 void FoldTyped(const FoldBlock& block, float* to) {
   const T* from = reinterpret_cast<const T*>(block.from);
   if (block.inner_stride == 1) {
-    *to = FoldRow<kind>(from, block.row);
+    for (int64_t k = 0; k < block.rows; ++k) to[k] = FoldRow<kind>(from + k * block.row, block.row);
     return;
   }
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));

@@ -19,11 +19,12 @@ struct FoldBlock {
   int64_t row = 0;                  // elements to fold
   int64_t inner = 1;                // neighbours in memory that are folded each on its own
   int64_t inner_stride = 1;         // elements between row elements: the tensor's inner extent
+  int64_t rows = 1;                 // of single columns: so many follow each other
 };
 
 /// to[i] = fold over r of from[r * inner_stride + i] for i < inner; the neutral element for no
-/// rows. A single column (inner_stride 1) is folded in several chains. `storage` is f32, or u8 or
-/// i8 for sums and extremes.
+/// rows. A single column (inner_stride 1) is folded in several chains, and to[k] is that of row k
+/// of `rows`. `storage` is f32, or u8 or i8 for sums and extremes.
 void Fold(const FoldBlock& block, float* to);
 
 /// The same for extremes of u8, i8, i32 or i64, whose type `to` has.

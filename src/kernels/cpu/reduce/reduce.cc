@@ -100,6 +100,16 @@ class Reduce final : public PreparedKernel {
     const int64_t element = StorageBytes(affine_.from.storage, 1);
     stream.ParallelFor((units + units_per_task - 1) / units_per_task, [&](int64_t task, int) {
       const int64_t end = std::min(units, (task + 1) * units_per_task);
+      if (extents_.inner == 1 && parts_ == 1) {  // whole rows, one behind the other
+        const int64_t first = task * units_per_task;
+        Fold({.kind = op_.fold,
+              .storage = affine_.from.storage,
+              .from = x + first * extents_.row * element,
+              .row = extents_.row,
+              .rows = end - first},
+             parts + first);
+        return;
+      }
       for (int64_t unit = task * units_per_task; unit < end; ++unit) {
         const int64_t column = unit % columns * kColumnsPerTask;
         const int64_t o = unit / columns % extents_.outer, part = unit / columns / extents_.outer;
@@ -116,12 +126,13 @@ class Reduce final : public PreparedKernel {
   }
 
   void Complete(float* values, int64_t n) const {
+    const auto finish = [&](auto&& f) {
+      for (int64_t i = 0; i < n; ++i) values[i] = f(values[i]);
+    };
     const auto count = static_cast<float>(extents_.row);
-    for (int64_t i = 0; i < n; ++i) {
-      if (op_.finish == Finish::kMean) values[i] /= count;
-      if (op_.finish == Finish::kSqrt) values[i] = std::sqrt(values[i]);
-      if (op_.finish == Finish::kLog) values[i] = std::log(values[i]);
-    }
+    if (op_.finish == Finish::kMean) finish([count](float x) { return x / count; });
+    if (op_.finish == Finish::kSqrt) finish([](float x) { return std::sqrt(x); });
+    if (op_.finish == Finish::kLog) finish([](float x) { return std::log(x); });
   }
 
   void Requantise(const float* values, int64_t n, std::byte* out) const {
