@@ -94,6 +94,20 @@ int Gemm(const GemmOptions& options) {
   return usage ? Fail(code.status(), kExitUsage) : Fail(code.status());
 }
 
+void AddTiming(CLI::App& sub, GemmOptions& options) {
+  sub.add_option("--evals", options.evals,
+                 "configurations that each search measures; 0: no search (default 16)")
+      ->check(Between(0, 100000));
+  sub.add_option("--warmup", options.warmup, "products before the timed ones (default 10)")
+      ->check(Between(0, 100000));
+  sub.add_option("--iters", options.iters, "timed products (default 20)")
+      ->check(Between(1, 100000));
+  sub.add_option("--protocol", options.protocol,
+                 "article: also the mean of 20 products after 10, in GFLOP/s of 1024^3, as "
+                 "articles report it (default fettle)")
+      ->check(OneOf({"fettle", "article"}));
+}
+
 }  // namespace
 
 void RegisterGemm(CLI::App& app, Action& action) {
@@ -121,13 +135,7 @@ void RegisterGemm(CLI::App& app, Action& action) {
   sub->add_option("--dtype", options->dtype,
                   "type of A and B (default f32); with i8 and u8, that of A: B is i8, sums are i32")
       ->check(OneOf({"f32", "f16", "bf16", "i8", "u8"}));
-  sub->add_option("--evals", options->evals,
-                  "configurations that each search measures; 0: no search (default 16)")
-      ->check(Between(0, 100000));
-  sub->add_option("--warmup", options->warmup, "products before the timed ones (default 10)")
-      ->check(Between(0, 100000));
-  sub->add_option("--iters", options->iters, "timed products (default 20)")
-      ->check(Between(1, 100000));
+  AddTiming(*sub, *options);
   AddCommonOptions(*sub, options->common);
   sub->callback([&action, options] {
     SetTypes(options->dtype, options->problem);

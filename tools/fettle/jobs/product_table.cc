@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/log.h"
 #include "jobs/interrupt.h"
 #include "kernels/check/tolerance.h"
 #include "kernels/work.h"
@@ -121,6 +122,15 @@ void ProductTable::Fill(ProductRow& row, const Candidate& candidate, const Row& 
   row.peak = work.ceiling;
   const double peak = peaks_.Of(work.ceiling);
   row.share_of_peak = peak > 0 ? work.operations / (row.ms * 1e-3) / peak : 0;
+  if (row.verified && job_.options.by_article())
+    AddArticleTime(row, TimeAsArticle(candidate, devices, job_.options.common.seed));
+}
+
+void ProductTable::AddArticleTime(ProductRow& row, const Result<ArticleTime>& time) {
+  if (time.ok())
+    row.article = *time;
+  else if (!InterruptScope::Interrupted())
+    Log(LogLevel::kWarn, "{}: --protocol article: {}", row.name, time.status().message());
 }
 
 void ProductTable::AddLines(std::vector<ProductLine> lines) {
@@ -251,6 +261,8 @@ Status ProductTable::AddCall() {
   ASSIGN_OR_RETURN(const tuner::Summary us, TimeCalls(call, Measuring(job_.options)));
   row.ms = us.median * 1e-3;
   row.runs = us.samples;
+  // A call begins and ends on the host, whose clock times it.
+  if (job_.options.by_article()) AddArticleTime(row, TimeAsArticle(call, [] { return -1; }));
   rows_.push_back(std::move(row));
   return OkStatus();
 }

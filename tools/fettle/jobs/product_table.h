@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "device/cpu/cpu_device.h"
+#include "jobs/article_protocol.h"
 #include "jobs/options.h"
 #include "jobs/product_bench.h"
 #include "jobs/product_ladder.h"
@@ -22,6 +23,9 @@ struct GemmOptions {
   int warmup = 10, iters = 20;
   int64_t evals = 16;  // of each search; 0: none
   bool ladder = false;
+  std::string protocol = "fettle";  // or "article": beside that, as articles time products
+
+  bool by_article() const { return protocol == "article"; }
 };
 
 /// Everything that the lines of one table share.
@@ -49,6 +53,7 @@ struct ProductRow {
   double share_of_peak = 0;
   double ms = 0;
   int runs = 0;
+  std::optional<ArticleTime> article;  // with --protocol article
 
   bool is_wrong() const { return ms > 0 ? !verified : refused.starts_with("WRONG"); }
 };
@@ -75,6 +80,7 @@ class ProductTable {
     tuner::Candidate candidate;
   };
   void Fill(ProductRow& row, const tuner::Candidate& candidate, const tuner::Row& measured);
+  void AddArticleTime(ProductRow& row, const Result<ArticleTime>& time);
   const Measured* Best() const;
   ProductRow& Add(std::string name, const Measured& of);
   std::optional<Measured> AddSearched(std::string name, const Measured& start,

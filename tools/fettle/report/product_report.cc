@@ -12,11 +12,19 @@
 namespace fettle::tools {
 namespace {
 
+double OperationsOf(const runtime::ProductProblem& p) {
+  return 2 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) *
+         static_cast<double>(p.batch);
+}
+
 double GflopsOf(const GemmOptions& options, const ProductRow& row) {
-  const runtime::ProductProblem& p = options.problem;
-  return row.ms > 0 ? 2e-6 * static_cast<double>(p.m) * static_cast<double>(p.n) *
-                          static_cast<double>(p.k) * static_cast<double>(p.batch) / row.ms
-                    : 0;
+  return row.ms > 0 ? 1e-6 * OperationsOf(options.problem) / row.ms : 0;
+}
+
+Json ArticleJson(const GemmOptions& options, const ArticleTime& time) {
+  return {{"ms", time.ms},
+          {"gflops_1024", time.GflopsOf1024Cubed(OperationsOf(options.problem))},
+          {"clock", time.by_events ? "events" : "host"}};
 }
 
 /// Of each row, how much faster it is than the one before that has a time; 1 where there is none.
@@ -46,6 +54,7 @@ Json RowJson(const GemmOptions& options, const ProductRow& row, double factor) {
   json["share_of_peak"] = row.share_of_peak > 0 ? Json(row.share_of_peak) : Json();
   json["precision"] = row.precision;
   json["verified"] = row.verified;
+  if (row.article) json["article"] = ArticleJson(options, *row.article);
   return json;
 }
 
@@ -76,6 +85,7 @@ Json DocumentOf(const GemmJob& job, const std::vector<ProductRow>& rows,
           {"trans_b", p.trans_b},
           {"alpha", p.alpha},
           {"beta", p.beta},
+          {"protocol", job.options.protocol},
           {"rows", json},
           {"device", tools::DeviceJson(job.threads, accelerator)},
           {"precision", PrecisionJson(job.options.common, accelerator, UsedPrecision(rows))},
@@ -89,26 +99,50 @@ std::string ProductText(const GemmOptions& options) {
                      p.beta, p.batch, options.dtype);
 }
 
+std::vector<Table::Column> Columns(bool by_article) {
+  constexpr auto kRight = Table::Align::kRight;
+  std::vector<Table::Column> columns = {{.title = "name", .least = 22},
+                                        {.title = "kernel", .leaves = 5, .least = 18},
+                                        {.title = "B", .leaves = 3},
+                                        {"ms", kRight},
+                                        {"GFLOP/s", kRight},
+                                        {"factor", kRight},
+                                        {.title = "of peak", .align = kRight, .leaves = 4},
+                                        {.title = "bound by", .leaves = 2},
+                                        {.title = "parameters", .leaves = 1}};
+  if (by_article) columns.insert(columns.begin() + 5, {{"mean ms", kRight}, {"of 1024^3", kRight}});
+  return columns;
+}
+
+std::vector<std::string> ArticleCells(const GemmOptions& options, const ProductRow& row) {
+  if (!row.article) return {"", ""};
+  return {fmt::format("{:.3f}", row.article->ms),
+          fmt::format("{:.1f}", row.article->GflopsOf1024Cubed(OperationsOf(options.problem)))};
+}
+
+/// What the columns of --protocol article are.
+std::string ArticleText() {
+  return fmt::format(
+      "mean ms: the mean of {} runs after {}, by profiling events where the device has them, "
+      "otherwise by the clock; of 1024^3: 2MNK in GFLOP/s of 1024^3, those of 10^9 over 1.0737",
+      kArticleRuns, kArticleWarmUps);
+}
+
 std::string TableOf(const GemmOptions& options, const std::vector<ProductRow>& rows,
                     const std::vector<double>& factors) {
-  constexpr auto kRight = Table::Align::kRight;
-  Table table({{.title = "name", .least = 22},
-               {.title = "kernel", .leaves = 5, .least = 18},
-               {.title = "B", .leaves = 3},
-               {"ms", kRight},
-               {"GFLOP/s", kRight},
-               {"factor", kRight},
-               {.title = "of peak", .align = kRight, .leaves = 4},
-               {.title = "bound by", .leaves = 2},
-               {.title = "parameters", .leaves = 1}});
+  Table table(Columns(options.by_article()));
   for (size_t i = 0; i < rows.size(); ++i) {
     const ProductRow& row = rows[i];
     std::vector<std::string> cells = {row.name, row.kernel, std::string(KindOfB(row))};
-    if (row.ms > 0)
-      cells.insert(cells.end(),
-                   {fmt::format("{:.3f}", row.ms), fmt::format("{:.1f}", GflopsOf(options, row)),
-                    fmt::format("{:.2f}x", factors[i]), ShareOf(row),
-                    row.share_of_peak > 0 ? row.peak : "", row.params});
+    const auto add = [&](std::vector<std::string> more) {
+      cells.insert(cells.end(), more.begin(), more.end());
+    };
+    if (row.ms > 0) {
+      add({fmt::format("{:.3f}", row.ms), fmt::format("{:.1f}", GflopsOf(options, row))});
+      if (options.by_article()) add(ArticleCells(options, row));
+      add({fmt::format("{:.2f}x", factors[i]), ShareOf(row), row.share_of_peak > 0 ? row.peak : "",
+           row.params});
+    }
     table.Row(std::move(cells));
   }
   return table.ToString();
@@ -157,6 +191,7 @@ void PrintProducts(const GemmJob& job, const std::vector<ProductRow>& rows,
              RemarksOn(rows));
   fmt::print("{}\n", Fit("B constant: packed once before, as a network's weights are; given: as it "
                          "is, anew each time"));
+  if (job.options.by_article()) fmt::print("{}\n", Fit(ArticleText()));
   PrintParts({"factor: over the line before",
               "of peak: of what bounds the kernel's arithmetic (fettle peak)",
               DeviceLine(job.threads, accelerator),
