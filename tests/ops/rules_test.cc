@@ -133,6 +133,15 @@ TEST(Rules, GroupQueriesContinueAtTheLengthOfTheCache) {
   const Result<std::vector<Tensor>> y = RunRule(input);
   EXPECT_THAT(Elements(y), ElementsAre(4, 4));
   EXPECT_THAT(Elements(y, 2), ElementsAre(1, 3, 8, 0));
+  // Three keys of a score of 0 share with one more: of 0, or what a head says.
+  RuleInput smooth = input;
+  smooth.attributes.Set("smooth_softmax", int64_t{1});
+  EXPECT_THAT(Elements(RunRule(smooth)), ElementsAre(DoubleNear(3, 1e-6), DoubleNear(3, 1e-6)));
+  smooth.inputs.resize(12);
+  smooth.inputs[11] = Make<float>(Shape{2}, {std::log(3.0F), -100});
+  EXPECT_THAT(Elements(RunRule(smooth)), ElementsAre(DoubleNear(2, 1e-6), DoubleNear(4, 1e-6)));
+  smooth.inputs[11] = Make<float>(Shape{3}, {0, 0, 0});
+  EXPECT_THAT(RunRule(smooth).status().message(), HasSubstr("'head_sink': 3 for 2 heads"));
 }
 
 TEST(Rules, EmbeddingsAreSummedAndNormalised) {

@@ -68,6 +68,17 @@ std::span<const Case> AttentionCases() {
        "input %b: f32[1x2x5x5]\nconst %n: i32[2] = 4 2\nconst %t: i32[1] = 5\n"
        "%y = GroupQueryAttention(%q, %k, %v, _, _, %n, %t, %b) {kv_num_heads=1, "
        "local_window_size=1, num_heads=2, scale=0.4, softcap=1.5}\noutput %y\n"},
+      {"attention.group_query_sinks",
+       "input %q: f32[1x1x96]\ninput %k: f32[1x1x32]\ninput %v: f32[1x1x32]\n"
+       "input %pk: f32[1x2x600x16]\ninput %pv: f32[1x2x600x16]\nconst %n: i32[1] = 580\n"
+       "const %t: i32[] = 581\ninput %s: f32[6] = noise(-2, 6)\n"
+       "%y, %nk, %nv = GroupQueryAttention(%q, %k, %v, %pk, %pv, %n, %t, _, %s) "
+       "{kv_num_heads=2, num_heads=6}\noutput %y\noutput %nk\noutput %nv\n"},
+      {"attention.group_query_sinks_window",
+       "input %q: f32[2x37x120]\ninput %k: f32[2x37x60]\ninput %v: f32[2x37x36]\n"
+       "input %s: f32[6] = noise(-2, 2)\nconst %n: i64[2] = 36 20\nconst %t: i32[] = 37\n"
+       "%y = GroupQueryAttention(%q, %k, %v, _, _, %n, %t, _, %s) {kv_num_heads=3, "
+       "local_window_size=5, num_heads=6}\noutput %y\n"},
       {"attention.group_query_shared_cache",
        "input %q: f32[1x1x64]\ninput %k: f32[1x1x32]\ninput %v: f32[1x1x32]\n"
        "input %pk: f32[1x2x12x16]\ninput %pv: f32[1x2x12x16]\ninput %b: f32[1x1x1x8]\n"

@@ -72,6 +72,26 @@ Status InferAttentionMask(InferContext& context) {
   return OkStatus();
 }
 
+namespace {
+
+/// What is added to the scores, and the heads' own.
+Status CheckScoreOperands(const InferContext& context, const GroupQueryShape& a, int64_t total) {
+  RETURN_IF_ERROR(CheckType(context, 8, kFloatTypes));
+  if (context.has_input(7)) {
+    const Shape& bias = context.shape(7);
+    const Shape scores = {a.batch, a.q_heads, a.length, total};
+    if (bias.rank() != 4 || BroadcastShapes(bias, scores) != scores)
+      return InvalidModel("input 'attention_bias': {} does not broadcast to {}", bias.ToString(),
+                          scores.ToString());
+  }
+  if (context.has_input(8) && context.shape(8) != Shape{a.q_heads})
+    return InvalidModel("input 'head_sink': {} for {} heads", context.shape(8).ToString(),
+                        a.q_heads);
+  return OkStatus();
+}
+
+}  // namespace
+
 Status InferGroupQuery(InferContext& context) {
   RETURN_IF_ERROR(CheckTypes(context, 0, 3, kFloatTypes));
   RETURN_IF_ERROR(CheckTypes(context, 3, 5, kFloatTypes));
@@ -97,13 +117,7 @@ Status InferGroupQuery(InferContext& context) {
   if (total < a.length || total > kMaxElements)
     return InvalidModel("input 'total_sequence_length': {} for {} new keys", total, a.length);
   const int64_t keys = std::max(total, a.cache);
-  if (context.has_input(7)) {
-    const Shape& bias = context.shape(7);
-    const Shape scores = {a.batch, a.q_heads, a.length, total};
-    if (bias.rank() != 4 || BroadcastShapes(bias, scores) != scores)
-      return InvalidModel("input 'attention_bias': {} does not broadcast to {}", bias.ToString(),
-                          scores.ToString());
-  }
+  RETURN_IF_ERROR(CheckScoreOperands(context, a, total));
   context.SetOutput(0, context.dtype(0), Shape{a.batch, a.length, a.q_heads * a.v_size});
   context.SetOutput(1, cache, Shape{a.batch, a.kv_heads, keys, a.size});
   context.SetOutput(2, cache, Shape{a.batch, a.kv_heads, keys, a.v_size});

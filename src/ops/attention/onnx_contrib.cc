@@ -1,4 +1,5 @@
 // Import rules of attention in domain com.microsoft, as ONNX Runtime's tools write it.
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
@@ -198,6 +199,15 @@ void Rotate(ImportContext& context, Heads& heads) {
   heads.k = rotate(heads.k, heads.keys);
 }
 
+/// Scores of the heads themselves beside those of the keys: 0 with 'smooth_softmax'.
+ir::ValueId HeadSinks(ImportContext& context, const Heads& heads) {
+  if (const Constant* sinks = context.constant(11); sinks != nullptr && IsFloat(sinks->dtype()))
+    return CastTo(context, context.input(11), "f32");
+  if (context.has_input(11) || context.attributes().Int("smooth_softmax", 0) != 1)
+    return context.input(11);
+  return context.ConstFloats(std::vector<double>(std::clamp<int64_t>(heads.queries, 0, 4096)));
+}
+
 ir::Attributes GroupQueryAttributes(const ImportContext& context) {
   const ir::Attributes& from = context.attributes();
   ir::Attributes attributes = {{"num_heads", from.Int("num_heads")},
@@ -212,12 +222,11 @@ ir::Attributes GroupQueryAttributes(const ImportContext& context) {
 }  // namespace
 
 /// Inputs query (or all three, packed), key, value, past_key, past_value, seqlens_k,
-/// total_sequence_length, cos_cache, sin_cache, position_ids, attention_bias.
+/// total_sequence_length, cos_cache, sin_cache, position_ids, attention_bias, head_sink.
 Status ImportGroupQueryAttention(ImportContext& context) {
-  for (const char* name : {"smooth_softmax", "qk_output"})
-    RETURN_IF_ERROR(RefuseAttribute(context, name));
-  if (context.num_inputs() > 11)
-    return Unsupported("inputs after 'attention_bias' are not supported");
+  RETURN_IF_ERROR(RefuseAttribute(context, "qk_output"));
+  if (context.has_input(12) || context.has_input(13))
+    return Unsupported("inputs after 'head_sink' are not supported");
   if (IsOutputUsed(context, 3)) return Unsupported("output 3 is not supported");
   Heads heads = {context.attributes().Int("num_heads"), context.attributes().Int("kv_num_heads"),
                  context.input(0), context.input(1), context.input(2)};
@@ -226,7 +235,7 @@ Status ImportGroupQueryAttention(ImportContext& context) {
   const std::vector<ir::ValueId> y =
       context.Emit("GroupQueryAttention",
                    {heads.q, heads.k, heads.v, context.input(3), context.input(4), context.input(5),
-                    context.input(6), context.input(10)},
+                    context.input(6), context.input(10), HeadSinks(context, heads)},
                    GroupQueryAttributes(context), std::min<size_t>(context.num_outputs(), 3));
   for (size_t i = 0; i < y.size(); ++i) context.Bind(i, y[i]);
   return OkStatus();

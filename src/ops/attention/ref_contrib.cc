@@ -76,6 +76,12 @@ class Head {
       weights[key] = Score(query, key);
       max = std::max(max, weights[key]);
     }
+    if (context_.has_input(8)) {
+      // A score of the head's own, which takes its share and gives nothing.
+      const double sink = Get(context_.inputs[8], {head_});
+      if (begin < end) max = std::max(max, sink);
+      sum = std::exp(sink - max);
+    }
     for (int64_t key = begin; key < end; ++key) {
       double& weight = weights[key];
       sum += weight = std::exp(weight - max);

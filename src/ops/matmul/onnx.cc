@@ -89,6 +89,9 @@ constexpr ImportRule kInverse[] = {{.op_type = "Inverse", .domain = kMicrosoft}}
 constexpr ImportRule kMatMul[] = {
     {.op_type = "MatMul"},
     {.op_type = "FusedMatMul", .run = ImportFusedMatMul, .domain = kMicrosoft},
+    {.op_type = "MatMulBnb4", .run = ImportMatMulBnb4, .domain = kMicrosoft},
+    {.op_type = "MoE", .run = ImportMoE, .domain = kMicrosoft},
+    {.op_type = "QMoE", .run = ImportQMoE, .domain = kMicrosoft},
     {.op_type = "TransposeMatMul", .run = ImportFusedMatMul, .domain = kMicrosoft}};
 constexpr ImportRule kMatMulInteger[] = {
     {.op_type = "MatMulInteger"},

@@ -10,4 +10,9 @@ namespace fettle::ops {
 
 std::span<const ImportRule> MatMulImports(std::string_view op);
 
+/// onnx_bnb4.cc and onnx_experts.cc
+Status ImportMatMulBnb4(ImportContext& context);
+Status ImportMoE(ImportContext& context);
+Status ImportQMoE(ImportContext& context);
+
 }  // namespace fettle::ops

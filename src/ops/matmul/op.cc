@@ -163,7 +163,10 @@ std::span<const Operator> MatMulOps() {
         .reference = MatMulReference,
         .macs = MatMulMacs,
         .imports = MatMulImports("MatMul"),
-        .types = "floats, integers"}},
+        .types = "floats, integers",
+        .refused =
+            "MoE and QMoE, whose experts are all computed, with use_sparse_mixer or swiglu_fusion "
+            "2; MatMulBnb4 with transB 0"}},
       {{.name = "MatMulInteger",
         .traits = {Trait::kTakesEpilogue, Trait::kQuantises},
         .min_inputs = 2,

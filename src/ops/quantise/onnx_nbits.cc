@@ -3,19 +3,12 @@
 #include <cstring>
 
 #include "ops/import.h"
+#include "ops/quantise/nbits.h"
 #include "ops/quantise/onnx.h"
 #include "tensor/packed_rows.h"
 
 namespace fettle::ops {
 namespace {
-
-struct NBits {
-  int64_t n = 0, k = 0, bits = 0, block = 0;
-  int64_t blocks() const { return (k + block - 1) / block; }
-  int64_t per_byte() const { return 8 / bits; }
-  DType dtype() const { return bits == 8 ? DType::kU8 : DType::kU4; }
-  int width() const { return static_cast<int>(bits); }
-};
 
 Result<NBits> ReadNBits(const ImportContext& context) {
   const ir::Attributes& from = context.attributes();
@@ -27,7 +20,6 @@ Result<NBits> ReadNBits(const ImportContext& context) {
                         nbits.k, nbits.block);
   if (nbits.bits != 2 && nbits.bits != 4 && nbits.bits != 8)
     return Unsupported("attribute 'bits': expected 2|4|8, got {}", nbits.bits);
-  if (context.has_input(4)) return Unsupported("input 'g_idx' is not supported");
   return nbits;
 }
 
@@ -74,6 +66,54 @@ Result<Constant> UnpackBits(const Constant& packed, DType dtype, const PackedRow
   return UnpackWhenRead(dtype, bytes, layout, transposed);
 }
 
+namespace {
+
+/// The operand [k, n] as it is read, and what is added to its product.
+struct NBitsOperand {
+  ir::ValueId dequantised = ir::kAbsent;
+  ir::ValueId added = ir::kAbsent;  // [blocks, n]: by sums over blocks; of float zero points
+};
+
+Result<NBitsOperand> EmitOperand(ImportContext& context, const NBits& nbits, Constant weights,
+                                 const Constant& scales, const NBitsGroups& groups) {
+  NBitsOperand operand;
+  ASSIGN_OR_RETURN(Constant by_blocks, Transposed(scales, nbits));
+  const Constant* given = context.constant(3);
+  const bool floats = given != nullptr && IsFloat(given->dtype());
+  Constant zeros;
+  if (floats) {
+    ASSIGN_OR_RETURN(FloatZeros read, ReadFloatZeros(*given, scales, nbits));
+    if (read.added) {
+      if (!groups.of.empty())
+        return Unsupported("float zero points beside a 'g_idx' of groups of different sizes");
+      operand.added = context.Const(std::move(*read.added));
+    } else {
+      zeros = std::move(*read.whole);
+    }
+  }
+  if (!floats) {
+    ASSIGN_OR_RETURN(zeros, ZeroPoints(context, nbits));
+  } else if (operand.added != ir::kAbsent) {
+    const std::byte middle[] = {static_cast<std::byte>(nbits.middle())};
+    zeros = Constant::Splat(nbits.dtype(), by_blocks.shape(), middle);
+  }
+  int64_t block = nbits.block;
+  if (!groups.of.empty()) {
+    ASSIGN_OR_RETURN(by_blocks, RowsOf(by_blocks, groups.of));
+    ASSIGN_OR_RETURN(zeros, RowsOf(zeros, groups.of));
+    block = 1;
+  }
+  operand.dequantised =
+      context.Emit1("DequantizeLinear",
+                    {context.Const(std::move(weights)), context.Const(std::move(by_blocks)),
+                     context.Const(std::move(zeros))},
+                    {{"axis", int64_t{0}}, {"block_size", block}});
+  return operand;
+}
+
+}  // namespace
+
+/// Inputs A, B, scales, zero_points, g_idx, bias.
 Status ImportMatMulNBits(ImportContext& context) {
   ASSIGN_OR_RETURN(const NBits nbits, ReadNBits(context));
   const Constant *packed = context.constant(1), *scales = context.constant(2);
@@ -85,17 +125,21 @@ Status ImportMatMulNBits(ImportContext& context) {
   const int64_t row_bytes = nbits.blocks() * (nbits.block * nbits.bits / 8);
   if (nbits.block * nbits.bits % 8 != 0)
     return InvalidModel("attribute 'block_size': {} elements do not fill bytes", nbits.block);
+  ASSIGN_OR_RETURN(const NBitsGroups groups, ReadGroups(context, 4, nbits));
+  ir::ValueId a = context.input(0);
+  Constant ordered = *packed;
+  if (!groups.order.empty()) {
+    ASSIGN_OR_RETURN(ordered, Reordered(*packed, nbits, row_bytes, groups.order));
+    a = context.Emit1("Gather", {a, context.ConstInts(groups.order)}, {{"axis", int64_t{-1}}});
+  }
   ASSIGN_OR_RETURN(
       Constant weights,
-      UnpackBits(*packed, nbits.dtype(), {nbits.n, nbits.k, row_bytes, nbits.width()}, true));
-  ASSIGN_OR_RETURN(Constant zeros, ZeroPoints(context, nbits));
-  ASSIGN_OR_RETURN(Constant by_blocks, Transposed(*scales, nbits));
-  const ir::ValueId dequantised =
-      context.Emit1("DequantizeLinear",
-                    {context.Const(std::move(weights)), context.Const(std::move(by_blocks)),
-                     context.Const(std::move(zeros))},
-                    {{"axis", int64_t{0}}, {"block_size", nbits.block}});
-  ir::ValueId y = context.Emit1("MatMul", {context.input(0), dequantised});
+      UnpackBits(ordered, nbits.dtype(), {nbits.n, nbits.k, row_bytes, nbits.width()}, true));
+  ASSIGN_OR_RETURN(const NBitsOperand b,
+                   EmitOperand(context, nbits, std::move(weights), *scales, groups));
+  ir::ValueId y = context.Emit1("MatMul", {a, b.dequantised});
+  if (b.added != ir::kAbsent)
+    y = context.Emit1("Add", {y, BlockSumsTimes(context, a, nbits, b.added, y)});
   if (context.has_input(5)) y = context.Emit1("Add", {y, context.input(5)});
   context.Bind(0, y);
   return OkStatus();

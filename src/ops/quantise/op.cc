@@ -148,8 +148,7 @@ std::span<const Operator> QuantiseOps() {
         .reference = DequantizeReference,
         .imports = QuantiseImports("DequantizeLinear"),
         .types = kQuantised,
-        .refused =
-            "MatMulNBits with g_idx, float zero points, or widths besides 2, 4 and 8: rare"}},
+        .refused = "MatMulNBits of widths besides 2, 4 and 8: rare"}},
       {{.name = "DynamicQuantizeLinear",
         .traits = {Trait::kQuantises, Trait::kWholeOutput},
         .max_outputs = 3},

@@ -6,6 +6,7 @@
 // lie in the cache, each once, in chunks that are tasks of their own and joined afterwards; more of
 // them multiply packed panels, and keys that no query of a block sees are left out.
 #include <algorithm>
+#include <cmath>
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/attention/cached_keys.h"
@@ -192,6 +193,7 @@ class CachedAttention final : public PreparedKernel {
     if (out == nullptr) return;
     const int64_t size = f_.a.v_size, batch = block.head / f_.a.kv_heads;
     const int64_t head = block.head % f_.a.kv_heads * f_.group();
+    const float* sinks = f_.has_sinks ? Input(args, 8) + head : nullptr;
     for (int64_t r = 0; r < block.queries * f_.group(); ++r) {
       float* to = out + ((batch * f_.a.length + block.query + r / f_.group()) * f_.a.q_heads +
                          head + r % f_.group()) *
@@ -199,7 +201,9 @@ class CachedAttention final : public PreparedKernel {
       // A row that sees no key is zero; one whose scores are all -infinity has no value.
       const int64_t position = block.lengths.first_new + block.query + r / f_.group();
       const bool sees = f_.FirstSeen(position) < block.lengths.valid;
-      const float factor = sees ? 1 / rows.known[r].sum : 0.0F;
+      const float own =
+          sinks == nullptr ? 0.0F : std::exp(sinks[r % f_.group()] - rows.known[r].max);
+      const float factor = sees ? 1 / (rows.known[r].sum + own) : 0.0F;
       for (int64_t d = 0; d < size; ++d) to[d] = rows.y[r * size + d] * factor;
     }
   }
@@ -341,6 +345,6 @@ constexpr Family<CachedFacts> kFamily{.read = ReadCached,
 
 extern const KernelDesc kCpuAttentionCached;
 const KernelDesc kCpuAttentionCached = {
-    .name = "cpu.attention.cached", .version = 2, .match = MatchAs<kFamily>};
+    .name = "cpu.attention.cached", .version = 3, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

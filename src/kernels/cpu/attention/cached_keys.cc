@@ -99,13 +99,14 @@ Result<CachedFacts> ReadCached(const ir::Graph& group, const Device&) {
   if (shape(0).elements() * shape(2).elements() == 0) return Unsupported("nothing to compute");
   if (facts.group() > CachedFacts::kBlockRows)
     return Unsupported("more than {} heads to a key", CachedFacts::kBlockRows);
-  for (size_t i : {0, 1, 2, 3, 4, 7}) {
+  for (size_t i : {0, 1, 2, 3, 4, 7, 8}) {
     const ir::ValueId id = node.input(i);
     if (id != ir::kAbsent && group.value(id).is_constant() && group.value(id).dtype != DType::kF32)
       return Unsupported("a constant that is not f32");
     if (id != ir::kAbsent && group.value(id).dtype == DType::kF64)
       return Unsupported("f64 is not computed in fp32");
   }
+  facts.has_sinks = node.input(8) != ir::kAbsent;
   facts.total = total->GetInt(0);
   facts.keys = std::max(facts.total, facts.a.cache);
   facts.length_type = group.value(node.inputs[5]).dtype;

@@ -16,7 +16,8 @@ struct CachedFacts {
   ops::GroupQueryShape a;
   int64_t total = 0, keys = 0;  // keys: of the new cache
   DType length_type = DType::kI32;
-  Dims bias_strides;  // of [batch, heads, queries, keys]; empty: none
+  bool has_sinks = false;  // heads have scores of their own
+  Dims bias_strides;       // of [batch, heads, queries, keys]; empty: none
 
   /// Rows of a block of queries, and most that are few.
   static constexpr int64_t kBlockRows = 64, kFewRows = 16;
