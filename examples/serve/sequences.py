@@ -1,8 +1,8 @@
 """Several answers of one language model at a time: each has a sequence of its own, and sequences take turns.
 
 A turn reads 128 tokens of a prompt or makes a piece of an answer, so that a long prompt holds the others up for as long as 128 tokens
-take. A request gets the free sequence that has read most of the front of its tokens, and reads on from there. It goes back to a multiple
-of 128 tokens that were read as they would be again: what was asked before changes no answer.
+take. A request gets the free sequence that has read most of the front of its tokens, or a copy of a busy one that has read more, and reads
+on from there. It goes back to a multiple of 128 tokens that were read as they would be again: what was asked before changes no answer.
 """
 
 import collections
@@ -56,6 +56,14 @@ class Sequence:
         most = min(len(self.known), len(tokens) - 1)
         same = next((i for i in range(most) if self.known[i] != tokens[i]), most)
         return same // RUN * RUN
+
+    def copy(self, other):
+        """Goes on behind what another sequence has read, which may be in the middle of an answer; stays as it is without room for that."""
+        try:
+            self.generator.restore(other.generator.save())
+            self.known = list(other.known)
+        except (fettle.Error, MemoryError):
+            pass
 
     def begin(self, request):
         self.request, self.turns = request, self._turns(request)
@@ -116,6 +124,18 @@ class Sequences:
             self.changed.notify()
         self.thread.join()
 
+    def _begin(self, request, active):
+        def kept(sequence):
+            return sequence.kept(request.tokens)
+
+        chosen = max(self.free, key=kept)
+        self.free.remove(chosen)
+        source = max(active, key=kept, default=chosen)
+        if kept(source) > kept(chosen):
+            chosen.copy(source)
+        chosen.begin(request)
+        return chosen
+
     def _work(self):
         active = []
         while True:
@@ -125,11 +145,7 @@ class Sequences:
                 if self.closed:
                     break
                 while self.free and self.waiting:
-                    request = self.waiting.popleft()
-                    chosen = max(self.free, key=lambda sequence: sequence.kept(request.tokens))
-                    self.free.remove(chosen)
-                    chosen.begin(request)
-                    active.append(chosen)
+                    active.append(self._begin(self.waiting.popleft(), active))
             done = [sequence for sequence in active if not sequence.turn()]
             with self.changed:
                 self.free += done

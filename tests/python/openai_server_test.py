@@ -165,6 +165,26 @@ class OpenAi(unittest.TestCase):
         _, document = self.complete(prompt[:200] + "another end", max_tokens=2)
         self.assertEqual(document["usage"]["prompt_tokens_details"]["cached_tokens"], 128)
 
+    def test_what_a_busy_sequence_has_read_is_copied(self):
+        prompt = "!" + LONG
+        wanted = self.complete(prompt + "the end", max_tokens=8)[0]
+        server, port = start(self.path, "--name", "small", "--sequences", "2")
+        try:
+            first = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            first.request("POST", "/v1/completions", json.dumps({"model": "small", "prompt": prompt, "stream": True, "temperature": 0, "max_tokens": 150}))
+            stream = first.getresponse()
+            stream.readline()  # the whole prompt was read
+            second = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            second.request("POST", "/v1/completions", json.dumps({"model": "small", "prompt": prompt + "the end", "temperature": 0, "max_tokens": 8}))
+            document = json.loads(second.getresponse().read())
+            self.assertEqual(document["choices"][0]["text"], wanted)
+            self.assertEqual(document["usage"]["prompt_tokens_details"]["cached_tokens"], 256)
+            stream.read()
+            for connection in (first, second):
+                connection.close()
+        finally:
+            self.assertEqual(stop(server), 0)
+
     def test_more_than_may_wait_are_refused_and_leavers_make_room(self):
         body = json.dumps({"model": "small", "prompt": "Hello", "temperature": 2, "max_tokens": 500, "seed": 1}).encode()
         request = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body
