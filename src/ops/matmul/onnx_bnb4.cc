@@ -1,5 +1,6 @@
 // com.microsoft.MatMulBnb4: A times weights of 4 bits, each of which names a number of a table that
 // is scaled by its block's largest.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -38,17 +39,22 @@ class TableWeights final : public ConstantSource {
         block_(block) {}
 
   void CopyTo(int64_t begin, int64_t count, std::byte* out) const override {
-    const std::byte* codes = codes_.bytes().data();
+    constexpr int64_t kBytes = sizeof(float);
     int64_t row = begin / n_, column = begin % n_;
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t at = column * k_ + row;
-      const auto byte = static_cast<unsigned>(codes[at / 2]);
-      const float value = table_[at % 2 == 0 ? byte >> 4 : byte & 15U] * scales_[at / block_];
-      std::memcpy(out + i * static_cast<int64_t>(sizeof value), &value, sizeof value);
-      if (++column == n_) {
-        column = 0;
-        ++row;
+    while (count > 0) {
+      const int64_t columns = std::min(count, n_ - column);
+      if (k_ % 2 == 0 && k_ % block_ == 0) {
+        CopyRow(row, column, columns, out);
+      } else {
+        for (int64_t i = 0; i < columns; ++i) {
+          const int64_t at = (column + i) * k_ + row;
+          Put(table_[Code(at / 2, at % 2 == 0 ? 4 : 0)] * scales_[at / block_], out + i * kBytes);
+        }
       }
+      out += columns * kBytes;
+      count -= columns;
+      column = 0;
+      ++row;
     }
   }
   uint64_t Hash() const override {
@@ -59,6 +65,19 @@ class TableWeights final : public ConstantSource {
   std::span<const std::byte> raw_bytes() const override { return codes_.raw_bytes(); }
 
  private:
+  unsigned Code(int64_t byte, int shift) const {
+    return static_cast<unsigned>(codes_.bytes()[byte]) >> shift & 15U;
+  }
+  static void Put(float value, std::byte* out) { std::memcpy(out, &value, sizeof value); }
+  /// Of whole blocks and bytes: neither the half nor the blocks' numbers are divided for.
+  void CopyRow(int64_t row, int64_t column, int64_t count, std::byte* out) const {
+    const int shift = row % 2 == 0 ? 4 : 0;
+    const int64_t bytes = k_ / 2, blocks = k_ / block_;
+    int64_t byte = column * bytes + row / 2, scale = column * blocks + row / block_;
+    for (int64_t i = 0; i < count; ++i, byte += bytes, scale += blocks, out += sizeof(float))
+      Put(table_[Code(byte, shift)] * scales_[scale], out);
+  }
+
   Constant codes_;
   std::vector<float> scales_;
   const NumberTable& table_;
