@@ -5,6 +5,7 @@
 #include "kernels/cpu/elementwise/broadcast.h"
 #include "kernels/cpu/elementwise/tile_copy.h"
 #include "kernels/cpu/elementwise/typed_rows.h"
+#include "kernels/cpu/elementwise/where_rows.h"
 #include "kernels/cpu/layout/broadcast.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
@@ -48,6 +49,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   bool takes_once = false;
   if (node.op == "Where"_op) {
     function = FindWhereRow(group.value(node.outputs[0]).dtype);
+    takes_once = true;
   } else if (node.op == "Cast"_op) {
     function = FindCastRow(dtype, group.value(node.outputs[0]).dtype);
   } else {

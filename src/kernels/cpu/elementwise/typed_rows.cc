@@ -218,14 +218,6 @@ TypedRow FindNumeric(std::string_view op) {
   return nullptr;
 }
 
-/// `T`: any type of the element's size.
-template <typename T>
-struct Choice {
-  T operator()(uint8_t condition, T a, T b) const { return condition != 0 ? a : b; }
-};
-template <typename T>
-constexpr TypedRow kWhere = Map<Choice<T>, T, uint8_t, T, T>;
-
 /// A float is held in the range of integers: a cast is undefined out of it.
 template <typename From, typename To>
 struct Conversion {
@@ -277,16 +269,6 @@ TypedRow FindShortRow(DType dtype, std::string_view op) {
   if (dtype == DType::kF32 || !IsPlain(dtype)) return nullptr;
   DispatchDType(dtype, [&]<typename T>() { found = FindNumeric<T>(op); });
   return found;
-}
-
-TypedRow FindWhereRow(DType dtype) {
-  switch (ByteSize(dtype)) {
-    case 1: return kWhere<uint8_t>;
-    case 2: return kWhere<uint16_t>;
-    case 4: return kWhere<uint32_t>;
-    case 8: return kWhere<uint64_t>;
-    default: return nullptr;
-  }
 }
 
 TypedRow FindCastRow(DType from, DType to) {
