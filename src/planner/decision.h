@@ -46,6 +46,8 @@ struct Decision {
   double measured_us = 0;   // of the whole graph; 0: not measured
   double gap = 0;           // certified, as a share; 0: optimal with regard to the costs
   uint64_t seed = 0;
+  /// Where a range of shapes was tuned (regimes.h): those of the graph's inputs at this size.
+  std::vector<Shape> made_for;
 
   bool operator==(const Decision&) const = default;
 };
@@ -69,5 +71,7 @@ Result<exec::Plan> Apply(const ir::Graph& graph, const Decision& decision, const
 /// naming the line.
 std::string PrintDecision(const ir::Graph& graph, const Decision& decision);
 Result<Decision> ParseDecision(const ir::Graph& graph, std::string_view text);
+/// Decision::made_for of the text of a decision; nothing of what is no such text.
+std::vector<Shape> MadeFor(std::string_view text);
 
 }  // namespace fettle::planner

@@ -2,6 +2,7 @@
 //
 //     decision 1
 //     predicted 812.5 measured 830 gap 0 seed 1
+//     for 1x3x32x320
 //     group 0 1 kernel cpu.conv.gemm.nhwc version 1 threads 0 us 103.25
 //     params panels=2 rows=24
 //     inputs cpu:host:NHWC:f32
@@ -14,6 +15,7 @@
 
 #include "passes/groups.h"
 #include "planner/decision.h"
+#include "tensor/shape_text.h"
 
 namespace fettle::planner {
 namespace {
@@ -65,6 +67,12 @@ class Reader {
     if (error != std::errc() || end != word.data() + word.size())
       return Failure(fmt::format("expected a number, got '{}'", word.substr(0, 40)));
     return value;
+  }
+
+  /// What is left of the line.
+  std::string_view Rest() {
+    while (line_.starts_with(' ')) line_.remove_prefix(1);
+    return std::exchange(line_, {});
   }
 
   /// `word` and the number behind it.
@@ -160,6 +168,7 @@ std::string PrintDecision(const ir::Graph& graph, const Decision& decision) {
   std::string text =
       fmt::format("decision {}\npredicted {} measured {} gap {} seed {}\n", kFormat,
                   decision.predicted_us, decision.measured_us, decision.gap, decision.seed);
+  if (!decision.made_for.empty()) text += "for " + ShapesText(decision.made_for) + "\n";
   passes::GroupCutter cutter(graph);
   for (const GroupDecision& group : decision.groups) {
     const passes::Fragment fragment = cutter.Cut(group.nodes);
@@ -211,12 +220,23 @@ Result<Decision> ParseDecision(const ir::Graph& graph, std::string_view text) {
       ASSIGN_OR_RETURN(chain.end, reader.Number<int>());
       ASSIGN_OR_RETURN(chain.groups, reader.Field<int>("groups"));
       decision.chains.push_back(chain);
+    } else if (word == "for") {
+      std::optional<std::vector<Shape>> shapes = ShapesFromText(reader.Rest());
+      if (!shapes) return reader.Failure("expected shapes such as 1x3x32x320");
+      decision.made_for = *std::move(shapes);
     } else {
-      return reader.Failure(
-          fmt::format("expected 'group', 'convert' or 'chain', got '{}'", word.substr(0, 40)));
+      return reader.Failure(fmt::format("expected 'group', 'convert', 'chain' or 'for', got '{}'",
+                                        word.substr(0, 40)));
     }
   }
   return decision;
+}
+
+std::vector<Shape> MadeFor(std::string_view text) {
+  Reader reader(text);
+  for (int line = 0; line < 3 && !reader.AtEnd(); ++line) reader.NextLine();
+  if (!reader.Expect("for").ok()) return {};
+  return ShapesFromText(reader.Rest()).value_or(std::vector<Shape>());
 }
 
 }  // namespace fettle::planner

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "planner/planner.h"
+#include "planner/regimes.h"
 
 namespace fettle::planner {
 namespace {
@@ -26,13 +27,17 @@ class Book final : public PlanSource {
     if (limits.reference_only) return others_->PlanFor(segment, devices, limits);
     const DecisionKey key = KeyIn(*book_, segment, devices, limits);
     std::string text = book_->Find(key);
-    const bool similar = text.empty();
+    bool similar = text.empty();
     if (similar) text = book_->FindSimilar(key);
     if (text.empty()) {
       WarnOfSettings(segment, devices, limits);
       return others_->PlanFor(segment, devices, limits);
     }
-    Result<exec::Plan> plan = Try(segment, text, similar, devices, limits);
+    const TunedRange range = similar ? TunedRange::Of(*book_, key) : TunedRange();
+    similar = similar && range.empty();
+    Result<exec::Plan> plan = range.empty()
+                                  ? Try(segment, text, similar, devices, limits)
+                                  : PlanFromRange(range, segment, devices, limits.threads);
     if (!plan.ok()) {
       Log(LogLevel::kWarn, "the kept plan does not fit ({}): planned anew",
           plan.status().message());

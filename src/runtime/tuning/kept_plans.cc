@@ -1,10 +1,12 @@
 #include "runtime/tuning/kept_plans.h"
 
 #include <charconv>
+#include <map>
 #include <set>
 
 #include "kernels/build_id.h"
 #include "planner/planner.h"
+#include "tensor/shape_text.h"
 
 namespace fettle::runtime {
 namespace {
@@ -17,6 +19,12 @@ std::string PlanKey(const planner::DecisionKey& key) {
 
 std::string VerdictKey(const planner::DecisionKey& key) {
   return fmt::format("gate {} {}", kernels::Toolchain(), planner::PrintKey(key));
+}
+
+/// Of all graphs of a structure.
+std::string RangeKey(planner::DecisionKey key) {
+  key.graph = 0;
+  return fmt::format("range {} {}", kernels::Toolchain(), planner::PrintKey(key));
 }
 
 /// Of a chain's program and how its work-groups meet: another one is tried anew.
@@ -90,15 +98,24 @@ Result<std::string> Unstamp(std::string_view kept) {
   return std::string(kept.substr(end + 1));
 }
 
-Result<LearnedDecision> FindLearned(const ir::Graph& segment, const DeviceSet& devices,
-                                    const planner::Limits& limits, tuner::Store& store) {
-  ASSIGN_OR_RETURN(const std::string text,
-                   FindStamped(store, PlanKey(planner::KeyOf(segment, devices, limits))));
+namespace {
+
+Result<LearnedDecision> FindLearnedAt(const planner::DecisionKey& key, const ir::Graph& segment,
+                                      const DeviceSet& devices, const planner::Limits& limits,
+                                      tuner::Store& store) {
+  ASSIGN_OR_RETURN(const std::string text, FindStamped(store, PlanKey(key)));
   LearnedDecision learned;
   ASSIGN_OR_RETURN(learned.decision, planner::ParseDecision(segment, text));
   ASSIGN_OR_RETURN(learned.plan,
                    planner::Apply(segment, learned.decision, devices, limits.threads));
   return learned;
+}
+
+}  // namespace
+
+Result<LearnedDecision> FindLearned(const ir::Graph& segment, const DeviceSet& devices,
+                                    const planner::Limits& limits, tuner::Store& store) {
+  return FindLearnedAt(planner::KeyOf(segment, devices, limits), segment, devices, limits, store);
 }
 
 void KeepLearned(const planner::DecisionKey& key, const planner::Decision& decision,
@@ -138,14 +155,55 @@ Result<std::vector<TriedChain>> FindChains(const planner::DecisionKey& key, std:
   return ParseChains(text.substr(0, lines));
 }
 
+void KeepRange(const std::vector<RangeSize>& sizes, tuner::Store& store) {
+  std::map<std::string, std::string> texts;
+  for (const RangeSize& size : sizes)
+    texts[RangeKey(size.key)] +=
+        fmt::format("{:016x} {}\n", size.key.graph, ShapesText(size.made_for));
+  for (const auto& [key, text] : texts) store.PutDecision(key, text);
+}
+
+planner::TunedRange FindRange(const planner::DecisionKey& key, tuner::Store& store) {
+  const Result<std::string> kept = store.FindDecision(RangeKey(key));
+  if (!kept.ok()) return {};
+  std::vector<planner::RangePlan> plans;
+  planner::DecisionKey of_size = key;
+  std::string_view rest = *kept;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    const char* const end = line.data() + line.size();
+    const auto [next, error] = std::from_chars(line.data(), end, of_size.graph, 16);
+    if (error != std::errc() || next == end) return {};
+    std::optional<std::vector<Shape>> shapes =
+        ShapesFromText(line.substr(static_cast<size_t>(next + 1 - line.data())));
+    Result<std::string> text = FindStamped(store, PlanKey(of_size));
+    if (shapes && text.ok()) plans.push_back({*std::move(shapes), *std::move(text)});
+  }
+  return planner::TunedRange(std::move(plans));
+}
+
 Result<exec::Plan> LearnedPlans::PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                                          const planner::Limits& limits) {
   if (limits.reference_only) return planner::MakePlan(segment, devices, limits);
-  const Result<LearnedDecision> learned = FindLearned(segment, devices, limits, *store_);
-  if (!learned.ok()) return planner::MakePlan(segment, devices, limits);
+  const planner::DecisionKey key = planner::KeyOf(segment, devices, limits);
+  const Result<LearnedDecision> learned = FindLearnedAt(key, segment, devices, limits, *store_);
+  if (!learned.ok()) return FromRange(key, segment, devices, limits);
   ++found_;
   predicted_us_ = predicted_us_ + learned->decision.predicted_us;
   return learned->plan;
+}
+
+Result<exec::Plan> LearnedPlans::FromRange(const planner::DecisionKey& key,
+                                           const ir::Graph& segment, const DeviceSet& devices,
+                                           const planner::Limits& limits) {
+  const planner::TunedRange range = FindRange(key, *store_);
+  if (range.empty()) return planner::MakePlan(segment, devices, limits);
+  Result<exec::Plan> plan = planner::PlanFromRange(range, segment, devices, limits.threads);
+  if (!plan.ok()) return planner::MakePlan(segment, devices, limits);
+  ++found_;
+  ++(range.Holds(planner::InputShapesOf(segment)) ? in_range_ : outside_);
+  return plan;
 }
 
 }  // namespace fettle::runtime

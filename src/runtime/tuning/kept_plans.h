@@ -9,6 +9,7 @@
 #include "planner/decision.h"
 #include "planner/plan_book.h"
 #include "planner/plan_source.h"
+#include "planner/regimes.h"
 #include "runtime/tuning/chain_search.h"
 #include "tuner/network/gate.h"
 #include "tuner/store/store.h"
@@ -51,7 +52,19 @@ void KeepChains(const planner::DecisionKey& key, const planner::Decision& decisi
 Result<std::vector<TriedChain>> FindChains(const planner::DecisionKey& key, std::string_view plan,
                                            tuner::Store& store);
 
-/// Plans by the decisions that a store keeps for this machine; by preference where it has none.
+/// One size of a tuned range, whose plan is kept as others are.
+struct RangeSize {
+  planner::DecisionKey key;
+  std::vector<Shape> made_for;  // Decision::made_for
+};
+/// Keeps which sizes were tuned, in the place of those that were before.
+void KeepRange(const std::vector<RangeSize>& sizes, tuner::Store& store);
+/// The plans of the sizes that were tuned for graphs that differ from that of `key` in extents
+/// alone; empty where there are none. Those whose kernels have changed are left out.
+planner::TunedRange FindRange(const planner::DecisionKey& key, tuner::Store& store);
+
+/// Plans by the decisions that a store keeps for this machine, for exactly a shape or for a range
+/// that was tuned; by preference where it has none.
 /// Thread-safe if the store is; the figures are those of the plans made so far.
 class LearnedPlans final : public planner::PlanSource {
  public:
@@ -60,11 +73,18 @@ class LearnedPlans final : public planner::PlanSource {
                              const planner::Limits& limits) override;
   /// How many segments took a decision from the store, and what those predict together.
   int found() const { return found_; }
+  /// How many of them lie in a range, between the sizes that were tuned, and how many outside.
+  int in_range() const { return in_range_; }
+  int outside() const { return outside_; }
   double predicted_us() const { return predicted_us_; }
 
  private:
+  /// What was not tuned at exactly this shape.
+  Result<exec::Plan> FromRange(const planner::DecisionKey& key, const ir::Graph& segment,
+                               const DeviceSet& devices, const planner::Limits& limits);
+
   std::shared_ptr<tuner::Store> store_;
-  std::atomic<int> found_{0};
+  std::atomic<int> found_{0}, in_range_{0}, outside_{0};
   std::atomic<double> predicted_us_{0};
 };
 

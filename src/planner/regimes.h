@@ -1,0 +1,65 @@
+// Plans of a tuned range of shapes, and which of them a shape takes.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "planner/decision.h"
+#include "planner/plan_book.h"
+
+namespace fettle::planner {
+
+/// What was tuned at one size of a range.
+struct RangePlan {
+  std::vector<Shape> made_for;  // Decision::made_for
+  std::string text;             // PrintDecision
+};
+
+/// What chooses among plans: groups, kernels and states of a decision's text, without parameters,
+/// threads and times.
+std::string KernelsOf(std::string_view text);
+
+/// Shapes of the inputs of `graph`, which are concrete.
+std::vector<Shape> InputShapesOf(const ir::Graph& graph);
+
+/// The plans of graphs that differ in extents alone, for one device and number of threads. Sizes
+/// next to each other whose kernels are equal are one regime. Immutable.
+class TunedRange {
+ public:
+  TunedRange() = default;
+  /// In any order; those whose shapes are not of the ranks of the last one are left out.
+  explicit TunedRange(std::vector<RangePlan> plans);
+  /// Those that `book` has for graphs of the structure of `key`; none where it was not made for a
+  /// range.
+  static TunedRange Of(const PlanBook& book, const DecisionKey& key);
+
+  bool empty() const { return plans_.empty(); }
+  /// The smallest size first.
+  const std::vector<RangePlan>& plans() const { return plans_; }
+  /// The regime of each plan, from 0.
+  const std::vector<int>& regimes() const { return regimes_; }
+  /// Whether each extent lies between the least and the greatest that were tuned.
+  bool Holds(const std::vector<Shape>& shapes) const;
+  /// Indices of plans, the nearest size first, by the ratios of extents; none where ranks differ.
+  std::vector<size_t> Nearest(const std::vector<Shape>& shapes) const;
+
+ private:
+  /// The least and the greatest that were tuned.
+  std::pair<int64_t, int64_t> ExtentsAt(size_t input, int axis) const;
+
+  std::vector<RangePlan> plans_;
+  std::vector<int> regimes_;
+};
+
+/// The plan of the nearest size that all its kernels take at the extents of `segment`; where there
+/// is none, that of the nearest with usual parameters. What lies outside of the range is planned
+/// with a warning through the log. Fails as Apply does.
+Result<exec::Plan> PlanFromRange(const TunedRange& range, const ir::Graph& segment,
+                                 const DeviceSet& devices, int threads);
+
+/// "x 1x3x32x32 to 1x3x143x143, y 4": shapes of the inputs of `segment`.
+std::string SizesText(const ir::Graph& segment, const std::vector<Shape>& from,
+                      const std::vector<Shape>& to);
+
+}  // namespace fettle::planner
