@@ -71,6 +71,7 @@ void PrintSolved(const PlanOptions& options, const Solved& solved,
                                        "measures",
                                        Count(solved.unmeasured, "group"))));
   if (!solved.groups.empty()) fmt::print("{}\n", Fit(solved.in_use.Text()));
+  if (solved.regime) fmt::print("{}\n", Fit(solved.regime->Text()));
 }
 
 std::string CheckSolver(const std::string& text) {
@@ -102,6 +103,7 @@ int Plan(const PlanOptions& options) {
   const std::vector<tuner::Limit> limits = GroupLimits(options, *job, *solved);
   if (options.job.common.json) {
     Json document = SolvedJson(*solved, limits);
+    if (solved->regime) document["regime"] = solved->regime->ToJson();
     document["model"] = options.job.model;
     document["device"] = DeviceJson(job->threads, job->session.accelerator());
     document["precision"] =
@@ -138,6 +140,8 @@ void RegisterPlan(CLI::App& app, Action& action) {
       ->check(OneOf(tuner::LevelNames()));
   sub->add_option("--dump-problem", options->dump_problem,
                   "write the solver's problem to this file, as text");
+  sub->add_option("--package", options->package,
+                  "say which of this package's plans run and bench would take, not of MODEL's own");
   sub->add_option("--costs", options->costs, "take measured times from this tuning.db");
   sub->add_option("--problem", options->problem,
                   "solve what --dump-problem wrote, or an instance of the IOPDDL contest")

@@ -11,6 +11,7 @@
 #include "commands/hand_over.h"
 #include "jobs/command_line.h"
 #include "jobs/option_table.h"
+#include "ranges/shape_ranges.h"
 #include "report/messages.h"
 #include "report/report.h"
 #include "report/terminal.h"
@@ -124,6 +125,8 @@ int RunProgram(int argc, char** argv) {
   } catch (const std::exception&) {  // what a flag's value was not, from the standard library
     return FailUsage(WordsOf(command) + ": a flag takes no value");
   }
+  if (const std::string sentence = MisplacedRange(command); !sentence.empty())
+    return FailUsage(sentence);
   PrintWarnings(GivenWithoutEffect(command, words));
   return Perform(action);
 }

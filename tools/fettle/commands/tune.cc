@@ -9,6 +9,7 @@
 #include "jobs/interrupt.h"
 #include "jobs/tuning.h"
 #include "options/checks.h"
+#include "ranges/range_tuning.h"
 #include "remote/remote.h"
 #include "runtime/tuning/timetable.h"
 
@@ -35,11 +36,19 @@ Result<std::string> WritePackage(const TuneOptions& options, const Job& job,
   return written;
 }
 
-void PrintTuning(const TuneOptions& options, const Job& job, const runtime::TuneModelResult& result,
+/// What was tuned: at one shape, or at the sizes of `ranges`.
+struct Tuned {
+  runtime::ShapeRanges ranges;  // none: one shape
+  runtime::TuneRangeResult result;
+};
+
+void PrintTuning(const TuneOptions& options, const Job& job, const Tuned& tuned,
                  const std::string& path) {
+  const runtime::TuneModelResult& result = tuned.result.largest;
   const Device* const accelerator = job.session.accelerator();
   const std::vector<exec::StepProfile> steps = StepsOfTuning(result);
   if (!options.job.common.json) {
+    if (!tuned.ranges.empty()) fmt::print("{}", RangeReport(tuned.result));
     fmt::print("{}", TuningText(result, job.session));
     PrintParts({DeviceLine(job.threads, accelerator),
                 PrecisionLine(options.job.common, accelerator, steps)});
@@ -47,6 +56,7 @@ void PrintTuning(const TuneOptions& options, const Job& job, const runtime::Tune
     return;
   }
   Json document = TuningJson(result, job.session);
+  if (!tuned.ranges.empty()) document["range"] = RangeJson(tuned.ranges, tuned.result);
   document["model"] = options.job.model;
   document["package"] = path.empty() ? Json() : Json(path);
   document["device"] = DeviceJson(job.threads, accelerator);
@@ -56,12 +66,32 @@ void PrintTuning(const TuneOptions& options, const Job& job, const runtime::Tune
   PrintJson(document);
 }
 
+Status TuneInto(const Job& job, const TuneOptions& options, tuner::Store& store, int64_t start,
+                Tuned& tuned) {
+  TuningOptions tuning = options.tuning;
+  tuning.writes_package = !options.no_package;
+  tuning.package_path = options.output.empty() ? "package" : options.output;
+  if (tuned.ranges.empty()) {
+    ASSIGN_OR_RETURN(tuned.result.largest, TuneJob(job, options.job.common, tuning, store, start));
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(tuned.result,
+                   TuneJobRange(job, options.job, tuned.ranges, tuning, store, start));
+  return OkStatus();
+}
+
 int Tune(const TuneOptions& options) {
   const int64_t start = NowNs();
   InstallLog(options.job.common.log);
   if (const Status place = CheckWritable(options.output); !place.ok()) return Fail(place);
   StartInterruptThread();
-  auto job = MakeJob(options.job);
+  Tuned tuned;
+  if (HasRange(options.job.common.shapes)) {
+    auto ranges = ParseShapeRanges(options.job.common.shapes);
+    if (!ranges.ok()) return Fail(ranges.status(), kExitUsage);
+    tuned.ranges = *std::move(ranges);
+  }
+  auto job = MakeJob(AtLargest(options.job, tuned.ranges));
   if (!job.ok()) return Fail(job.status());
   if (options.no_package && options.tuning.packed_weights)
     job->warnings.push_back("--packed-weights has no effect without a package");
@@ -71,23 +101,20 @@ int Tune(const TuneOptions& options) {
   // Compilers may hang or crash: all of them run in processes of their own while a device is tuned.
   job->compilers.reset();
   job->compilers = CompileAside(options.job.common, job->session, options.compile_seconds, false);
-  TuningOptions tuning = options.tuning;
-  tuning.writes_package = !options.no_package;
-  tuning.package_path = options.output.empty() ? "package" : options.output;
-  auto result = TuneJob(*job, options.job.common, tuning, *store, start);
-  if (!result.ok()) return Fail(result.status());
-  const int64_t tuned = NowNs();
-  const Result<std::string> path = WritePackage(options, *job, *result);
+  const Status done = TuneInto(*job, options, *store, start, tuned);
+  if (!done.ok()) return Fail(done);
+  const int64_t written = NowNs();
+  const Result<std::string> path = WritePackage(options, *job, tuned.result.largest);
   if (!path.ok()) return Fail(path.status());
-  parts.writing = runtime::Seconds(NowNs() - tuned);
-  parts.default_plan = result->default_seconds;
+  parts.writing = runtime::Seconds(NowNs() - written);
+  parts.default_plan = tuned.result.largest.default_seconds;
   const std::string over =
       OverBudgetText(options.tuning.budget, runtime::Seconds(NowNs() - start), parts);
   if (!over.empty()) {
     job->warnings.push_back(over);
     PrintWarnings({over});
   }
-  PrintTuning(options, *job, *result, *path);
+  PrintTuning(options, *job, tuned, *path);
   return kExitOk;
 }
 
@@ -99,6 +126,7 @@ void RegisterTune(CLI::App& app, Action& action) {
       app.add_subcommand("tune", "find the fastest plan for a model and write it as a package");
   AddJobOptions(*sub, options->job);
   AddTuningOptions(*sub, options->tuning);
+  DescribeRanges(*sub->get_option("--shape"));
   sub->add_option(
          "--compile-seconds", options->compile_seconds,
          "the longest time to compile one program of an accelerator, in seconds (default 60)")

@@ -108,26 +108,32 @@ Status LoadModelOf(const JobOptions& options, Job& job) {
 
 }  // namespace
 
+Result<BoundInputs> BindJobInputs(const JobOptions& options, const runtime::Model& model,
+                                  const std::map<std::string, Shape>& shapes,
+                                  std::vector<std::string>& warnings) {
+  ASSIGN_OR_RETURN(const Preprocess preprocess, ParsePreprocess(options.preprocess));
+  ASSIGN_OR_RETURN(const auto arguments, MatchInputs(model.graph(), options.inputs));
+  const auto complete = [&](std::map<std::string, Shape> given) {
+    return runtime::DefaultShapes(model, given, &warnings);
+  };
+  return BindInputs(model.graph(), arguments, {preprocess, options.common.seed, shapes}, complete,
+                    warnings);
+}
+
 Result<Job> MakeJob(const JobOptions& options) {
   Job job;
   const int64_t start = NowNs();
   ASSIGN_OR_RETURN(job.session, MakeSessionOptions(options.common, job.warnings));
   if (job.session.accelerator() != nullptr) job.device_ms = MsSince(start);
-  ASSIGN_OR_RETURN(const Preprocess preprocess, ParsePreprocess(options.preprocess));
-  ASSIGN_OR_RETURN(auto shapes, ParseShapes(options.common.shapes));
+  RETURN_IF_ERROR(ParsePreprocess(options.preprocess).status());
+  ASSIGN_OR_RETURN(const auto shapes, ParseShapes(options.common.shapes));
   job.threads = ResolveThreads(options.common.threads);
   RETURN_IF_ERROR(LoadModelOf(options, job));
   constexpr double kCompileSeconds = 60;
   job.compilers = CompileAside(options.common, job.session, kCompileSeconds, true);
   job.warnings.insert(job.warnings.end(), job.model->warnings().begin(),
                       job.model->warnings().end());
-  ASSIGN_OR_RETURN(const auto arguments, MatchInputs(job.model->graph(), options.inputs));
-  const auto complete = [&](std::map<std::string, Shape> given) {
-    return runtime::DefaultShapes(*job.model, given, &job.warnings);
-  };
-  ASSIGN_OR_RETURN(job.bound, BindInputs(job.model->graph(), arguments,
-                                         {preprocess, options.common.seed, std::move(shapes)},
-                                         complete, job.warnings));
+  ASSIGN_OR_RETURN(job.bound, BindJobInputs(options, *job.model, shapes, job.warnings));
   return job;
 }
 

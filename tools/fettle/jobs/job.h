@@ -50,6 +50,11 @@ void AddModelOptions(CLI::App& app, std::string& model, bool& strict, bool& bina
 Result<std::shared_ptr<const runtime::Model>> LoadModel(const std::string& path,
                                                         const runtime::LoadOptions& options = {});
 
+/// Inputs of these shapes (--shape's), as the options ask for them.
+Result<BoundInputs> BindJobInputs(const JobOptions& options, const runtime::Model& model,
+                                  const std::map<std::string, Shape>& shapes,
+                                  std::vector<std::string>& warnings);
+
 /// Checks the options, loads the model, reads and seeds the inputs.
 Result<Job> MakeJob(const JobOptions& options);
 

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdio>
 #include <thread>
 
@@ -12,8 +11,10 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/backend.h"
 #include "options/checks.h"
+#include "ranges/shape_ranges.h"
 #include "report/messages.h"
 #include "report/terminal.h"
+#include "tensor/shape_text.h"
 
 namespace fettle::tools {
 namespace {
@@ -24,7 +25,11 @@ std::string CheckDevice(const std::string& text) {
   return fmt::format("expected {}, got '{}'", kernels::DeviceChoices(), text);
 }
 
-std::string CheckShape(const std::string& text) { return ParseShapes({text}).status().message(); }
+/// A variable is checked for all commands, those that take ranges too (MisplacedRange).
+std::string CheckShape(const std::string& text) {
+  if (HasRange({text})) return ParseShapeRanges({text}).status().message();
+  return ParseShapes({text}).status().message();
+}
 
 }  // namespace
 
@@ -170,22 +175,14 @@ Result<std::map<std::string, Shape>> ParseShapes(const std::vector<std::string>&
     const size_t equals = text.rfind('=');
     if (equals == std::string::npos || equals == 0)
       return InvalidArgument("expected NAME=1x3x224x224, got '{}'", text);
-    Dims dims;
-    size_t at = equals + 1;
-    while (at < text.size()) {
-      int64_t extent = 0;
-      const auto [end, error] =
-          std::from_chars(text.data() + at, text.data() + text.size(), extent);
-      const auto next = static_cast<size_t>(end - text.data());
-      if (error != std::errc() || extent < 0 || (next < text.size() && text[next] != 'x') ||
-          next + 1 == text.size())
-        return InvalidArgument("expected extents such as 1x3x224x224, got '{}'", text);
-      dims.push_back(extent);
-      at = next + 1;
-    }
-    const Shape shape(dims);
-    if (!shape.CheckedElements()) return InvalidArgument("too many elements: {}", text);
-    result.insert_or_assign(text.substr(0, equals), shape);
+    const std::string_view extents = std::string_view(text).substr(equals + 1);
+    if (extents.find("..") != extents.npos)
+      return InvalidArgument("{}: only tune takes a range; give one size, such as 1x3x224x224",
+                             text);
+    const std::optional<Shape> shape = ShapeFromText(extents);
+    if (!shape) return InvalidArgument("expected extents such as 1x3x224x224, got '{}'", text);
+    if (!shape->CheckedElements()) return InvalidArgument("too many elements: {}", text);
+    result.insert_or_assign(text.substr(0, equals), *shape);
   }
   return result;
 }

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::pair<std::string_view, std::string_view> kOrigins[] = {
     {"package", "the package's plan"},
-    {"similar", "the package's plan for other shapes"},
+    {"regime", "the plan of the nearest size that was tuned"},
+    {"similar", "a plan that was tuned for other shapes"},
     {"database", "the plan that tuning kept"},
     {"preferences", "the default plan"},
 };

@@ -9,7 +9,7 @@
 namespace fettle::tools {
 
 struct PlanInUse {
-  /// Where it comes from, as bench says: package|similar|database|preferences.
+  /// Where it comes from, as bench says: package|regime|similar|database|preferences.
   std::string origin;
   /// Groups of the plan beside it, and those of them that it computes in another way: together with
   /// other nodes, by another kernel, other parameters, states or threads.

@@ -30,7 +30,12 @@ PackagePlans::PackagePlans(std::shared_ptr<const planner::PlanBook> book)
 Result<exec::Plan> PackagePlans::PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                                          const planner::Limits& limits) {
   const planner::DecisionKey key = planner::KeyIn(*book_, segment, devices, limits);
-  if (book_->Find(key).empty()) ++(book_->FindSimilar(key).empty() ? unknown_ : similar_);
+  const planner::TunedRange range = planner::TunedRange::Of(*book_, key);
+  if (!range.empty()) has_range_ = true;
+  if (book_->Find(key).empty()) {
+    const bool in_range = range.Holds(planner::InputShapesOf(segment));
+    ++(book_->FindSimilar(key).empty() ? unknown_ : in_range ? in_range_ : similar_);
+  }
   if (const std::string missed = planner::MissedSettings(*book_, segment, devices, limits);
       !missed.empty()) {
     const std::lock_guard lock(mutex_);
@@ -47,7 +52,8 @@ std::vector<std::string> PackagePlans::warnings() const {
 
 std::string PackagePlans::origin() const {
   if (unknown_ > 0) return "preferences";
-  return similar_ > 0 ? "similar" : "package";
+  if (similar_ > 0) return "similar";
+  return in_range_ > 0 ? "regime" : "package";
 }
 
 Result<ChosenPlans> ChoosePlans(const Job& job, const JobOptions& options,
@@ -115,7 +121,9 @@ std::vector<std::string> WarningsOf(const Job& job, const ChosenPlans& plans) {
 std::string OriginOf(const ChosenPlans& plans) {
   if (!plans.tuning.empty()) return "tuned";
   if (plans.package != nullptr) return plans.package->origin();
-  return plans.learned != nullptr && plans.learned->found() > 0 ? "database" : "preferences";
+  if (plans.learned == nullptr || plans.learned->found() == 0) return "preferences";
+  if (plans.learned->outside() > 0) return "similar";
+  return plans.learned->in_range() > 0 ? "regime" : "database";
 }
 
 void AddPlanFields(const Job& job, const ChosenPlans& plans, const Prediction& prediction,
@@ -125,7 +133,9 @@ void AddPlanFields(const Job& job, const ChosenPlans& plans, const Prediction& p
   if (origin == "database") predicted = plans.learned->predicted_us() * 1e-3;
   // What a package predicts holds for the shapes it was tuned for.
   if (plans.package != nullptr)
-    predicted = origin == "package" ? job.model->package()->info().predicted_ms : 0;
+    predicted = origin == "package" && !plans.package->has_range()
+                    ? job.model->package()->info().predicted_ms
+                    : 0;
   const bool known = !prediction.steps.empty();
   if (known) predicted = prediction.predicted_ms;
   document["alone_ms"] = known ? Json(prediction.alone_ms) : Json(nullptr);

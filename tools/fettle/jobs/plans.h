@@ -21,17 +21,22 @@ class PackagePlans final : public planner::PlanSource {
   explicit PackagePlans(std::shared_ptr<const planner::PlanBook> book);
   Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                              const planner::Limits& limits) override;
-  /// "package" where every plan so far was made for its very shapes, device and threads, "similar"
-  /// where one was made for other shapes, "preferences" where one was not there at all.
+  /// "package" where every plan so far was made for its very shapes, device and threads, "regime"
+  /// where one lies in a range that was tuned, "similar" where one was made for other shapes,
+  /// "preferences" where one was not there at all.
   std::string origin() const;
   /// What `warnings[]` of a document says of settings that the package was not tuned for: one text,
   /// or none. The log has said it.
   std::vector<std::string> warnings() const;
+  /// Whether the package has plans for a range of shapes.
+  bool has_range() const { return has_range_; }
+  const planner::PlanBook& book() const { return *book_; }
 
  private:
   std::shared_ptr<const planner::PlanBook> book_;
   std::shared_ptr<planner::PlanSource> plans_;
-  std::atomic<int> similar_{0}, unknown_{0};
+  std::atomic<int> similar_{0}, in_range_{0}, unknown_{0};
+  std::atomic<bool> has_range_{false};
   mutable std::mutex mutex_;
   std::string missed_;  // guarded by mutex_
 };
@@ -69,12 +74,13 @@ Prediction Predict(const Job& job, const ChosenPlans& plans, const runtime::Reco
 /// The warnings of the job and those of its package's plans.
 std::vector<std::string> WarningsOf(const Job& job, const ChosenPlans& plans);
 
-/// Where the plans came from, once they were made: package|similar|tuned|database|preferences.
+/// Where the plans came from, once they were made:
+/// package|regime|similar|tuned|database|preferences.
 std::string OriginOf(const ChosenPlans& plans);
 
 /// "predicted_ms", "alone_ms", "measurements" and "plan"
-/// (package|similar|tuned|database|preferences) and "warnings" of the JSON. Nothing is predicted
-/// for shapes that a package was not tuned for.
+/// (package|regime|similar|tuned|database|preferences) and "warnings" of the JSON. Nothing is
+/// predicted for shapes that a package was not tuned for.
 void AddPlanFields(const Job& job, const ChosenPlans& plans, const Prediction& prediction,
                    Json& document);
 

@@ -189,6 +189,23 @@ Result<std::shared_ptr<tuner::Store>> OpenCosts(const PlanOptions& options) {
   return std::shared_ptr<tuner::Store>(tuner::OpenStore("", options.costs));
 }
 
+/// The plans that run and bench take, of the package that --package names.
+Result<ChosenPlans> PlansInUse(const PlanOptions& options, const Job& job, Solved& solved) {
+  if (options.package.empty()) return ChoosePlans(job, options.job, {});
+  ASSIGN_OR_RETURN(const auto package,
+                   LoadModel(options.package, {.strict = options.job.strict,
+                                               .accelerators = job.session.beside_cpu()}));
+  if (package->package() == nullptr)
+    return InvalidArgument("--package {}: is no package", options.package);
+  std::ranges::copy(package->warnings(), std::back_inserter(solved.warnings));
+  ChosenPlans chosen;
+  if (package->plans() == nullptr) return chosen;
+  const auto plans = std::make_shared<PackagePlans>(package->plans());
+  chosen.package = plans;
+  chosen.source = plans;
+  return chosen;
+}
+
 }  // namespace
 
 Result<Solved> SolveModel(const PlanOptions& options, const Job& job) {
@@ -199,13 +216,17 @@ Result<Solved> SolveModel(const PlanOptions& options, const Job& job) {
   runtime::TensorMap outputs;
   RETURN_IF_ERROR(session->Run(job.bound.tensors(), &outputs));
   ASSIGN_OR_RETURN(const std::shared_ptr<tuner::Store> store, OpenCosts(options));
-  ASSIGN_OR_RETURN(const ChosenPlans chosen, ChoosePlans(job, options.job, {}));
+  Solved solved;
+  ASSIGN_OR_RETURN(const ChosenPlans chosen, PlansInUse(options, job, solved));
   const std::shared_ptr<planner::PlanSource> in_use =
       chosen.source == nullptr ? planner::PreferredPlans() : chosen.source;
-  Solved solved;
   for (const ir::Graph& segment : collector->segments)
     RETURN_IF_ERROR(SolveSegment(options, segment, *session, *store, *in_use, solved));
   solved.in_use.origin = OriginOf(chosen);
+  solved.regime = FindRegime(chosen, collector->segments, *session);
+  if (!options.package.empty() && solved.in_use.origin == "preferences")
+    solved.warnings.push_back(
+        fmt::format("--package {}: has no plan for this model as it is run here", options.package));
   if (!options.dump_problem.empty()) {
     const Status written = WriteTextFile(options.dump_problem, solver::Print(solved.problem));
     if (!written.ok()) return AsWriteFailure(written);

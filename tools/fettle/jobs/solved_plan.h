@@ -9,6 +9,7 @@
 #include "jobs/plan_in_use.h"
 #include "jobs/tuning.h"
 #include "planner/explain.h"
+#include "ranges/regime_facts.h"
 #include "report/plan_report.h"
 #include "solver/problem/problem.h"
 
@@ -16,7 +17,7 @@ namespace fettle::tools {
 
 struct PlanOptions {
   JobOptions job;
-  std::string problem, dump_problem, costs, solver = "auto", level = "normal";
+  std::string problem, dump_problem, costs, package, solver = "auto", level = "normal";
   double seconds = 60;
   PlanBounds bounds;
   bool explain = false;
@@ -33,7 +34,8 @@ struct Solved {
   solver::Report report;
   double cost_us = 0, bound_us = 0, alone_us = 0, solve_seconds = 0;
   PlanInUse in_use;
-  int64_t held_bytes = 0;  // at most, by the segment that holds most; 0: nobody counted
+  std::optional<RegimeFacts> regime;  // of the plan in use
+  int64_t held_bytes = 0;             // at most, by the segment that holds most; 0: nobody counted
   int64_t before = 0, after = 0, unmeasured = 0;
   solver::Problem problem;               // of all segments
   std::vector<exec::StepProfile> steps;  // of all segments

@@ -58,9 +58,8 @@ std::shared_ptr<tuner::Store> StoreFor(const CommonOptions& options) {
   return store;
 }
 
-Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& common,
-                                         const TuningOptions& options, tuner::Store& store,
-                                         int64_t start_ns) {
+Result<runtime::TuneModelOptions> TuneOptionsOf(const Job& job, const CommonOptions& common,
+                                                const TuningOptions& options, int64_t start_ns) {
   runtime::TuneModelOptions tune{.session = job.session};
   ASSIGN_OR_RETURN(tune.tune.level, tuner::LevelFromName(options.level));
   tune.tune.solver.seed = tune.tune.measure.seed = tune.gate.seed = common.seed;
@@ -71,6 +70,13 @@ Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& co
   tune.package_path = options.package_path;
   tune.tune.bounds = ToBounds(options.bounds);
   if (options.bounds.min_sqnr_db > 0) tune.accuracy.asked_db = options.bounds.min_sqnr_db;
+  return tune;
+}
+
+Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& common,
+                                         const TuningOptions& options, tuner::Store& store,
+                                         int64_t start_ns) {
+  ASSIGN_OR_RETURN(runtime::TuneModelOptions tune, TuneOptionsOf(job, common, options, start_ns));
   const InterruptScope interrupt([] {});
   tune.session.cancelled = &InterruptScope::Flag();
   Progress progress("tune", 0);

@@ -38,6 +38,10 @@ void AddTuningOptions(CLI::App& app, TuningOptions& options);
 /// The database that --cache and --no-cache name, opened once by a process.
 std::shared_ptr<tuner::Store> StoreFor(const CommonOptions& options);
 
+/// What is tuned for the job, without progress and interrupts.
+Result<runtime::TuneModelOptions> TuneOptionsOf(const Job& job, const CommonOptions& common,
+                                                const TuningOptions& options, int64_t start_ns);
+
 /// Tunes the job's model for its inputs; the budget counts from `start_ns`. Ctrl-C and SIGTERM end
 /// it with kCancelled; what was measured is kept.
 Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& common,

@@ -105,7 +105,7 @@ function drawDevice() {
 byId("model").textContent = data.model.split("/").pop();
 byId("about").textContent = `${data.device.name}, ${data.device.threads} threads · precision ${data.precision.used} · plan: ` +
   {preferences: "default, nothing measured", database: "tuned, from the database", tuned: "what tuning for this report kept", package: "the package's",
-    similar: "of a package, for other shapes"}[data.plan] + ` · ${data.created}`;
+    regime: "of a tuned range", similar: "of a package, for other shapes"}[data.plan] + ` · ${data.created}`;
 byId("made").textContent = `Made by fettle report, version ${data.version}.`;
 drawCards();
 operators.start();
