@@ -5,8 +5,8 @@
 
 #include "base/log.h"
 #include "base/memory_budget.h"
-#include "exec/kept_kernel.h"
 #include "passes/outline.h"
+#include "planner/known_steps.h"
 #include "planner/planner.h"
 
 namespace fettle::planner {
@@ -25,18 +25,6 @@ struct Known {
   std::vector<exec::PlannedStep> steps;
   bool was_carried = false;
 };
-
-/// The steps that compute groups, without what else their plan has.
-std::vector<exec::PlannedStep> StepsOfGroups(const exec::Plan& plan) {
-  std::vector<exec::PlannedStep> steps;
-  for (const exec::PlannedStep& step : plan.steps) {
-    if (step.match == nullptr) continue;
-    exec::PlannedStep& kept = steps.emplace_back(step);
-    kept.inputs.clear();
-    kept.outputs.clear();
-  }
-  return steps;
-}
 
 std::vector<int> TastesOf(const exec::Plan& plan) {
   std::vector<int> tastes;
@@ -114,21 +102,10 @@ class Carried final : public PlanSource {
     known_.push_back(std::move(known));
   }
 
-  /// Steps that another shape changed are changed by most: what is kept is small. The program of
-  /// `carried` makes the kernels of the others, for all that follow.
   void KeepUnchanged(const std::shared_ptr<const Known>& known, exec::Plan& carried) {
     auto pruned = std::make_shared<Known>(*known);
     pruned->was_carried = true;
-    auto at = pruned->steps.begin();
-    for (exec::PlannedStep& step : carried.steps) {
-      if (step.match == nullptr) continue;
-      exec::PlannedStep& kept = *at++;
-      if (step.problem.group == kept.problem.group) {
-        step.kept = kept.kept = std::make_shared<exec::KeptKernel>();
-      } else {
-        kept = {};
-      }
-    }
+    pruned->steps = UnchangedSteps(std::move(pruned->steps), carried);
     const std::lock_guard lock(mutex_);
     std::replace(known_.begin(), known_.end(), known,
                  std::shared_ptr<const Known>(std::move(pruned)));

@@ -1,8 +1,10 @@
 #include "planner/plan_source.h"
 
 #include <atomic>
+#include <mutex>
 
 #include "base/log.h"
+#include "passes/outline.h"
 #include "planner/planner.h"
 #include "planner/regimes.h"
 
@@ -25,19 +27,23 @@ class Book final : public PlanSource {
   Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                              const Limits& limits) override {
     if (limits.reference_only) return others_->PlanFor(segment, devices, limits);
+    if (const std::shared_ptr<RangePlans> plans = FindKept(segment, devices, limits))
+      return FromRange(*plans, segment, devices, limits);
     const DecisionKey key = KeyIn(*book_, segment, devices, limits);
     std::string text = book_->Find(key);
-    bool similar = text.empty();
+    const bool similar = text.empty();
     if (similar) text = book_->FindSimilar(key);
     if (text.empty()) {
       WarnOfSettings(segment, devices, limits);
       return others_->PlanFor(segment, devices, limits);
     }
-    const TunedRange range = similar ? TunedRange::Of(*book_, key) : TunedRange();
-    similar = similar && range.empty();
-    Result<exec::Plan> plan = range.empty()
-                                  ? Try(segment, text, similar, devices, limits)
-                                  : PlanFromRange(range, segment, devices, limits.threads);
+    if (similar) {
+      TunedRange range = TunedRange::Of(*book_, key);
+      if (!range.empty())
+        return FromRange(*Keep(segment, devices, limits, std::move(range)), segment, devices,
+                         limits);
+    }
+    Result<exec::Plan> plan = Try(segment, text, similar, devices, limits);
     if (!plan.ok()) {
       Log(LogLevel::kWarn, "the kept plan does not fit ({}): planned anew",
           plan.status().message());
@@ -50,6 +56,46 @@ class Book final : public PlanSource {
   }
 
  private:
+  /// A range that shapes were planned from on the CPU alone, and what they were planned for.
+  struct KeptRange {
+    std::vector<int64_t> structure;
+    Limits limits;
+    const Device* cpu;
+    std::shared_ptr<RangePlans> plans;
+  };
+
+  std::shared_ptr<RangePlans> FindKept(const ir::Graph& segment, const DeviceSet& devices,
+                                       const Limits& limits) const {
+    const std::lock_guard lock(mutex_);
+    if (ranges_.empty() || !devices.beside_cpu().empty()) return nullptr;
+    const passes::Outline outline(segment);
+    for (const KeptRange& kept : ranges_)
+      if (kept.cpu == &devices.cpu() && kept.limits == limits &&
+          kept.structure == outline.structure)
+        return kept.plans;
+    return nullptr;
+  }
+
+  std::shared_ptr<RangePlans> Keep(const ir::Graph& segment, const DeviceSet& devices,
+                                   const Limits& limits, TunedRange range) {
+    constexpr size_t kMostKept = 16;
+    auto plans = std::make_shared<RangePlans>(std::move(range));
+    if (!devices.beside_cpu().empty()) return plans;
+    const std::lock_guard lock(mutex_);
+    if (ranges_.size() == kMostKept) ranges_.erase(ranges_.begin());
+    ranges_.push_back({passes::Outline(segment).structure, limits, &devices.cpu(), plans});
+    return plans;
+  }
+
+  Result<exec::Plan> FromRange(RangePlans& plans, const ir::Graph& segment,
+                               const DeviceSet& devices, const Limits& limits) {
+    Result<exec::Plan> plan = plans.PlanFor(segment, devices, limits.threads);
+    if (plan.ok()) return plan;
+    Log(LogLevel::kWarn, "the plans of the tuned range do not fit ({}): planned anew",
+        plan.status().message());
+    return others_->PlanFor(segment, devices, limits);
+  }
+
   void WarnOfSettings(const ir::Graph& segment, const DeviceSet& devices, const Limits& limits) {
     if (warned_) return;
     const std::string missed = MissedSettings(*book_, segment, devices, limits);
@@ -68,6 +114,8 @@ class Book final : public PlanSource {
   std::shared_ptr<const PlanBook> book_;
   std::shared_ptr<PlanSource> others_;  // for what the book has no plan of
   std::atomic<bool> warned_ = false;
+  mutable std::mutex mutex_;
+  std::vector<KeptRange> ranges_;  // guarded by mutex_
 };
 
 }  // namespace

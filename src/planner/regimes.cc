@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/log.h"
+#include "planner/known_steps.h"
 #include "planner/plan_source.h"
 #include "tensor/shape_text.h"
 
@@ -47,15 +48,6 @@ std::string_view NextLine(std::string_view& rest) {
   const std::string_view line = rest.substr(0, end);
   rest.remove_prefix(std::min(end + 1, rest.size()));
   return line;
-}
-
-Result<exec::Plan> PlanOf(const RangePlan& kept, bool usual, const ir::Graph& segment,
-                          const DeviceSet& devices, int threads) {
-  ASSIGN_OR_RETURN(Decision decision, ParseDecision(segment, kept.text));
-  decision.chains.clear();  // measured at other extents
-  if (usual)
-    for (GroupDecision& group : decision.groups) group.params.clear();
-  return Apply(segment, decision, devices, threads);
 }
 
 void WarnOfOutside(const TunedRange& range, const ir::Graph& segment) {
@@ -144,19 +136,59 @@ std::vector<size_t> TunedRange::Nearest(const std::vector<Shape>& shapes) const 
   return nearest;
 }
 
-Result<exec::Plan> PlanFromRange(const TunedRange& range, const ir::Graph& segment,
-                                 const DeviceSet& devices, int threads) {
+Result<exec::Plan> RangePlans::Carry(size_t index, const ir::Graph& segment,
+                                     const DeviceSet& devices, int threads) {
+  const RangePlan& kept = range_.plans()[index];
+  std::shared_ptr<const Known> known;
+  {
+    const std::lock_guard lock(mutex_);
+    known = known_[index];
+  }
+  if (known == nullptr) {
+    auto parsed = std::make_shared<Known>();
+    ASSIGN_OR_RETURN(parsed->decision, ParseDecision(segment, kept.text));
+    parsed->decision.chains.clear();  // measured at other extents
+    known = std::move(parsed);
+  }
+  ASSIGN_OR_RETURN(exec::Plan plan, Apply(segment, known->decision, devices, threads,
+                                          ThreadsOfGroups::kDecided, known->steps));
+  if (known->plans < 2) {
+    auto next = std::make_shared<Known>(*known);
+    next->steps =
+        known->plans == 0 ? StepsOfGroups(plan) : UnchangedSteps(std::move(next->steps), plan);
+    ++next->plans;
+    const std::lock_guard lock(mutex_);
+    known_[index] = std::move(next);
+  }
+  return plan;
+}
+
+Result<exec::Plan> RangePlans::PlanFor(const ir::Graph& segment, const DeviceSet& devices,
+                                       int threads) {
   const std::vector<Shape> shapes = InputShapesOf(segment);
-  const std::vector<size_t> nearest = range.Nearest(shapes);
+  const std::vector<size_t> nearest = range_.Nearest(shapes);
   if (nearest.empty()) return Error(StatusCode::kNotFound, "tuned for inputs of other ranks");
-  if (!range.Holds(shapes)) WarnOfOutside(range, segment);
+  const RangePlan& first = range_.plans()[nearest[0]];
+  if (first.made_for == shapes) {
+    ASSIGN_OR_RETURN(const Decision decision, ParseDecision(segment, first.text));
+    return Apply(segment, decision, devices, threads);
+  }
+  if (!range_.Holds(shapes)) WarnOfOutside(range_, segment);
   for (const size_t index : nearest) {
-    Result<exec::Plan> plan = PlanOf(range.plans()[index], false, segment, devices, threads);
+    Result<exec::Plan> plan = Carry(index, segment, devices, threads);
     if (plan.ok()) return plan;
     Log(LogLevel::kInfo, "{}: the plan of a size of the tuned range does not fit: {}",
         InputShapes(segment), plan.status().message());
   }
-  return PlanOf(range.plans()[nearest[0]], true, segment, devices, threads);
+  ASSIGN_OR_RETURN(Decision decision, ParseDecision(segment, first.text));
+  decision.chains.clear();
+  for (GroupDecision& group : decision.groups) group.params.clear();
+  return Apply(segment, decision, devices, threads);
+}
+
+Result<exec::Plan> PlanFromRange(const TunedRange& range, const ir::Graph& segment,
+                                 const DeviceSet& devices, int threads) {
+  return RangePlans(range).PlanFor(segment, devices, threads);
 }
 
 std::string SizesText(const ir::Graph& segment, const std::vector<Shape>& from,

@@ -1,6 +1,8 @@
 // Plans of a tuned range of shapes, and which of them a shape takes.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +52,30 @@ class TunedRange {
 
   std::vector<RangePlan> plans_;
   std::vector<int> regimes_;
+};
+
+/// Plans of a range, which keep what shapes have in common: for segments of one structure
+/// (passes::Outline), with the same devices and threads. Thread-safe.
+class RangePlans {
+ public:
+  explicit RangePlans(TunedRange range) : range_(std::move(range)), known_(range_.plans().size()) {}
+
+  /// As PlanFromRange; at a size that was tuned it is the plan of that.
+  Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices, int threads);
+
+ private:
+  /// A decision as it was parsed, and steps of its plans.
+  struct Known {
+    Decision decision;
+    std::vector<exec::PlannedStep> steps;
+    int plans = 0;  // made so far: the second one prunes the steps
+  };
+  Result<exec::Plan> Carry(size_t index, const ir::Graph& segment, const DeviceSet& devices,
+                           int threads);
+
+  const TunedRange range_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<const Known>> known_;  // null: not asked for yet
 };
 
 /// The plan of the nearest size that all its kernels take at the extents of `segment`; where there

@@ -136,6 +136,34 @@ TEST_F(RegimesTest, ThePlanIsThatOfTheNearestSize) {
   EXPECT_THAT(failed.status().message(), HasSubstr("gone."));
 }
 
+std::vector<std::string> KernelsIn(const exec::Plan& plan) {
+  std::vector<std::string> kernels;
+  for (const exec::PlannedStep& step : plan.steps)
+    kernels.push_back(step.kernel == nullptr ? "" : std::string(step.kernel->name));
+  return kernels;
+}
+
+TEST_F(RegimesTest, WhatIsKeptFromShapeToShapeIsWhatPlanningAnewMakes) {
+  const auto book = BookOf({{1, 4, 16}, {1, 64, 16}});
+  const auto kept = PlansOf(book);
+  for (const int64_t size : {5, 6, 7, 60, 64, 61, 4, 8, 62}) {
+    const ir::Graph graph = GraphFor({1, size, 16});
+    const Result<exec::Plan> plan = kept->PlanFor(graph, device_, kLimits);
+    const Result<exec::Plan> anew = PlansOf(book)->PlanFor(graph, device_, kLimits);
+    ASSERT_TRUE(plan.ok() && anew.ok()) << size;
+    EXPECT_EQ(KernelsIn(*plan), KernelsIn(*anew));
+    ASSERT_EQ(plan->tensors.size(), anew->tensors.size());
+    for (size_t i = 0; i < plan->tensors.size(); ++i) {
+      EXPECT_EQ(plan->tensors[i].shape, anew->tensors[i].shape);
+      EXPECT_EQ(plan->tensors[i].state, anew->tensors[i].state);
+    }
+  }
+  // Another structure is not taken for this one.
+  ir::Graph other = ops::Parse("input %x: f32[1x9x16]\n%y = Relu(%x)\noutput %y\n").value();
+  ASSERT_TRUE(passes::Specialise(other).ok());
+  EXPECT_TRUE(kept->PlanFor(other, device_, kLimits).ok());
+}
+
 TEST_F(RegimesTest, ADamagedPlanIsOfNoRange) {
   EXPECT_THAT(MadeFor(""), IsEmpty());
   EXPECT_THAT(MadeFor("decision 1\npredicted 1\n"), IsEmpty());
