@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 
 namespace fettle::ops {
 
@@ -33,8 +32,9 @@ Result<NBitsGroups> ReadGroups(const ImportContext& context, size_t input, const
     return groups;
   }
   groups.order.resize(nbits.k);
-  std::iota(groups.order.begin(), groups.order.end(), 0);
-  std::ranges::stable_sort(groups.order, {}, [&](int64_t row) { return of[row]; });
+  std::vector<int64_t> next(nbits.blocks());
+  for (int64_t b = 0; b < nbits.blocks(); ++b) next[b] = b * nbits.block;
+  for (int64_t row = 0; row < nbits.k; ++row) groups.order[next[of[row]]++] = row;
   return groups;
 }
 
