@@ -12,13 +12,17 @@ KINDS = {1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: n
 NUMBERS = {np.dtype(kind): number for number, kind in KINDS.items()}
 
 
+# Of a session: a Range of all 32-bit numbers would take a minute.
+MOST_BYTES = 1 << 30
+
+
 class Options(ctypes.Structure):
     """fettle_session_options"""
     _fields_ = [("struct_size", ctypes.c_size_t), ("threads", ctypes.c_int), ("reference_only", ctypes.c_int),
                 ("extra_outputs", ctypes.c_void_p), ("extra_output_count", ctypes.c_size_t), ("device", ctypes.c_char_p),
                 ("strict_device", ctypes.c_int), ("precision", ctypes.c_char_p), ("memory", ctypes.c_char_p), ("queue_window", ctypes.c_int),
                 ("kernel_ms", ctypes.c_double), ("programs", ctypes.c_char_p), ("svm", ctypes.c_char_p), ("when_busy", ctypes.c_char_p),
-                ("subnormals", ctypes.c_char_p)]
+                ("subnormals", ctypes.c_char_p), ("max_memory", ctypes.c_int64)]
 
 
 class Refused(Exception):
@@ -46,7 +50,8 @@ class Library:
         handle, session, wrapped = ctypes.c_void_p(), ctypes.c_void_p(), []
         try:
             self.check(self.lib.fettle_model_load_bytes(model, ctypes.c_size_t(len(model)), None, ctypes.byref(handle)))
-            options = Options(struct_size=ctypes.sizeof(Options), threads=threads, reference_only=int(reference), device=device and device.encode())
+            options = Options(struct_size=ctypes.sizeof(Options), threads=threads, reference_only=int(reference), device=device and device.encode(),
+                              max_memory=MOST_BYTES)
             self.check(self.lib.fettle_session_create(handle, ctypes.byref(options), ctypes.byref(session)))
             for name, value in feed.items():
                 wrapped.append(self.wrap(value))

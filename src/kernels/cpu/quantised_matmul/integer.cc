@@ -31,7 +31,8 @@ class IntegerMatMul final : public PreparedKernel {
         operands_(*problem.group),
         f_(facts),
         kernels_(GetQuantKernels(facts.p.n)),
-        lanes_(problem.threads) {
+        lanes_(problem.threads),
+        steps_(CeilDiv(facts.p.k, kernels_.wide ? 2 : 4)) {
     a_matrices_ = f_.a_matrices();
   }
 
@@ -55,9 +56,8 @@ class IntegerMatMul final : public PreparedKernel {
   }
 
  private:
-  int64_t Steps() const { return CeilDiv(f_.p.k, kernels_.wide ? 2 : 4); }
-  int64_t RowBytes() const { return Steps() * 4; }  // of a copy, and of a row of ones
-  int64_t PanelBytes() const { return RoundUp(Steps() * kernels_.nr * 4, 64); }
+  int64_t RowBytes() const { return steps_ * 4; }  // of a copy, and of a row of ones
+  int64_t PanelBytes() const { return RoundUp(steps_ * kernels_.nr * 4, 64); }
   int64_t AllRows() const { return a_matrices_ * f_.p.m; }
   int64_t LaneBytes() const { return PanelBytes() + RoundUp(RowBytes(), 64); }
   std::byte* Copies(const LaunchArgs& args) const { return args.workspace.host<std::byte>(); }
@@ -110,7 +110,7 @@ class IntegerMatMul final : public PreparedKernel {
       std::fill_n(ones, RowBytes(), std::byte{1});
     }
     const std::byte* row = ones;
-    kernels_.tile[1]({.a = &row, .steps = Steps(), .b = panel, .c = sums});
+    kernels_.tile[1]({.a = &row, .steps = steps_, .b = panel, .c = sums});
   }
 
   void RunPanel(const LaunchArgs& args, int64_t batch, int64_t column, int lane) const {
@@ -130,30 +130,32 @@ class IntegerMatMul final : public PreparedKernel {
       const int64_t rows = std::min(height, f_.p.m - m), first = f_.p.batches[batch].a * f_.p.m + m;
       const std::byte* pointers[kMaxQuantRows];
       for (int64_t r = 0; r < rows; ++r) pointers[r] = Copies(args) + (first + r) * RowBytes();
-      kernels_.tile[rows]({.a = pointers, .steps = Steps(), .b = panel, .c = sums});
-      for (int64_t r = 0; r < rows; ++r) {
-        Finish(args, first + r, sums + r * kernels_.nr, column_sums, zeros, columns,
-               out + (m + r) * f_.p.n);
-      }
+      kernels_.tile[rows]({.a = pointers, .steps = steps_, .b = panel, .c = sums});
+      Finish(args, first, {sums, out + m * f_.p.n, rows, columns, kernels_.nr, f_.p.n}, column_sums,
+             zeros);
     }
   }
 
-  /// Takes off what zero points add to the sums of a row.
-  void Finish(const LaunchArgs& args, int64_t row, const int32_t* sums, const int32_t* column_sums,
-              const int32_t* zeros, int64_t columns, int32_t* to) const {
+  /// Takes off what zero points add to the sums of rows from `first` on.
+  void Finish(const LaunchArgs& args, int64_t first, const ProductSums& sums,
+              const int32_t* column_sums, const int32_t* zeros) const {
+    uint32_t row_zeros[kMaxQuantRows], row_sums[kMaxQuantRows];
     // Zero points of rows are those of one matrix.
-    const int64_t index = row % std::max<int64_t>(1, f_.a.zeros);
-    const auto a_zero = static_cast<uint32_t>(Zero(args, f_.a, index));
-    const uint32_t less =
-        static_cast<uint32_t>(RowSums(args)[row]) - static_cast<uint32_t>(f_.p.k) * a_zero;
-    TakeOffZeros(sums, {a_zero, less, column_sums, zeros}, columns, to);
+    const int64_t period = std::max<int64_t>(1, f_.a.zeros);
+    for (int64_t r = 0; r < sums.rows; ++r) {
+      const int64_t index = period == 1 ? 0 : (first + r) % period;
+      row_zeros[r] = static_cast<uint32_t>(Zero(args, f_.a, index));
+      row_sums[r] = static_cast<uint32_t>(RowSums(args)[first + r]) -
+                    static_cast<uint32_t>(f_.p.k) * row_zeros[r];
+    }
+    TakeOffZeros(sums, {row_zeros, row_sums, column_sums, zeros});
   }
 
   std::shared_ptr<const ir::Graph> group_;
   NodeOperands operands_;
   IntegerProduct f_;
   const QuantKernels& kernels_;
-  int64_t lanes_;
+  int64_t lanes_, steps_;
   int64_t a_matrices_ = 0;
 };
 

@@ -154,9 +154,9 @@ class IntegerTiles final : public PreparedKernel {
     // Zero points of rows are those of one matrix.
     const auto zero =
         static_cast<uint32_t>(f_.a.Zero(operands_, args, row % std::max<int64_t>(1, f_.a.zeros)));
-    const uint32_t sum = f_.b.zeros == 0 ? 0 : static_cast<uint32_t>(RowSums(args)[row]);
-    TakeOffZeros(sums, {zero, sum - static_cast<uint32_t>(f_.p.k) * zero, panel.sums, panel.zeros},
-                 panel.columns, to);
+    const uint32_t all = f_.b.zeros == 0 ? 0 : static_cast<uint32_t>(RowSums(args)[row]);
+    const uint32_t sum = all - static_cast<uint32_t>(f_.p.k) * zero;
+    TakeOffZeros({sums, to, 1, panel.columns}, {&zero, &sum, panel.sums, panel.zeros});
   }
 
   std::shared_ptr<const ir::Graph> group_;

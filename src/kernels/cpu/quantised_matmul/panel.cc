@@ -98,16 +98,22 @@ int32_t SumOnTarget(const uint8_t* x, int64_t n) {
   return static_cast<int32_t>(sum);
 }
 
-/// A plain loop, of which the compiler makes vectors.
-void TakeOffOnTarget(const int32_t* HWY_RESTRICT sums, const ZeroTerms& terms, int64_t n,
-                     int32_t* HWY_RESTRICT to) {
-  const int32_t* HWY_RESTRICT column_sums = terms.column_sums;
-  const int32_t* HWY_RESTRICT zeros = terms.column_zeros;
-  const uint32_t zero = terms.row_zero, less = terms.row_sum;
-  for (int64_t i = 0; i < n; ++i) {
-    to[i] = static_cast<int32_t>(static_cast<uint32_t>(sums[i]) -
-                                 zero * static_cast<uint32_t>(column_sums[i]) -
-                                 less * static_cast<uint32_t>(zeros[i]));
+void TakeOffOnTarget(const ProductSums& sums, const ZeroTerms& terms) {
+  const hn::ScalableTag<uint32_t> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto* column_sums = reinterpret_cast<const uint32_t*>(terms.column_sums);
+  const auto* zeros = reinterpret_cast<const uint32_t*>(terms.column_zeros);
+  for (int64_t r = 0; r < sums.rows; ++r) {
+    const auto* from = reinterpret_cast<const uint32_t*>(sums.from + r * sums.from_stride);
+    auto* to = reinterpret_cast<uint32_t*>(sums.to + r * sums.to_stride);
+    const uint32_t zero = terms.row_zeros[r], less = terms.row_sums[r];
+    int64_t i = 0;
+    for (; i + lanes <= sums.columns; i += lanes) {
+      const auto added = hn::Add(hn::Mul(hn::Set(d, zero), hn::LoadU(d, column_sums + i)),
+                                 hn::Mul(hn::Set(d, less), hn::LoadU(d, zeros + i)));
+      hn::StoreU(hn::Sub(hn::LoadU(d, from + i), added), d, to + i);
+    }
+    for (; i < sums.columns; ++i) to[i] = from[i] - zero * column_sums[i] - less * zeros[i];
   }
 }
 
@@ -139,8 +145,8 @@ void PackWideSteps(const ByteMatrix& b, bool is_signed, int zero, int nr, int16_
 
 int32_t SumOfBytes(const uint8_t* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(SumOnTarget)(x, n); }
 
-void TakeOffZeros(const int32_t* sums, const ZeroTerms& terms, int64_t n, int32_t* to) {
-  HWY_DYNAMIC_DISPATCH(TakeOffOnTarget)(sums, terms, n, to);
+void TakeOffZeros(const ProductSums& sums, const ZeroTerms& terms) {
+  HWY_DYNAMIC_DISPATCH(TakeOffOnTarget)(sums, terms);
 }
 
 }  // namespace fettle::kernels

@@ -22,13 +22,19 @@ void PackWideSteps(const ByteMatrix& b, bool is_signed, int zero, int nr, int16_
 
 int32_t SumOfBytes(const uint8_t* x, int64_t n);
 
-/// What zero points add to a row of sums of products; all modulo 2^32.
+/// What zero points add to rows of sums of products; all modulo 2^32.
 struct ZeroTerms {
-  uint32_t row_zero = 0;  // of the row's operand
-  uint32_t row_sum = 0;   // of the row's elements, less their zero points
+  const uint32_t* row_zeros = nullptr;  // of each row's operand
+  const uint32_t* row_sums = nullptr;   // of each row's elements, less their zero points
   const int32_t *column_sums = nullptr, *column_zeros = nullptr;
 };
-/// to = sums - row_zero * column_sums - row_sum * column_zeros, of `n` columns.
-void TakeOffZeros(const int32_t* sums, const ZeroTerms& terms, int64_t n, int32_t* to);
+/// Rows of sums, and where they go.
+struct ProductSums {
+  const int32_t* from = nullptr;
+  int32_t* to = nullptr;
+  int64_t rows = 0, columns = 0, from_stride = 0, to_stride = 0;
+};
+/// to = from - row_zero * column_sums - row_sum * column_zeros, row by row.
+void TakeOffZeros(const ProductSums& sums, const ZeroTerms& terms);
 
 }  // namespace fettle::kernels
