@@ -6,45 +6,12 @@
 #include "base/clock.h"
 #include "planner/planner.h"
 #include "runtime/tuning/tune_model.h"
+#include "solvers/tuned_plans.h"
 
 namespace fettle::tools {
 namespace {
 
 constexpr std::string_view kLayouts[] = {"row", "NHWC", "NCHW8c", "NCHW16c"};
-
-/// Tunes each segment with given options; no gate.
-class Plans final : public planner::PlanSource {
- public:
-  Plans(tuner::TuneOptions options, double budget, tuner::Store& store)
-      : options_(std::move(options)), budget_(budget), store_(store) {}
-
-  Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
-                             const planner::Limits& limits) override {
-    tuner::TuneReport report;
-    if (budget_ > 0) options_.deadline_ns = NowNs() + static_cast<int64_t>(budget_ * 1e9);
-    ASSIGN_OR_RETURN(const planner::Decision decision,
-                     tuner::TuneGraph(segment, devices, limits, options_, store_, &report));
-    predicted_us += decision.predicted_us;
-    measured += report.measured;
-    entries += report.entries;
-    for (const planner::GroupDecision& group : decision.groups) {
-      KernelTimes& times = kernels[group.kernel];
-      times.predicted_us += group.us;
-    }
-    for (const planner::ConversionDecision& conversion : decision.conversions)
-      kernels["conversions"].predicted_us += conversion.us;
-    return planner::Apply(segment, decision, devices, limits.threads);
-  }
-
-  double predicted_us = 0;
-  int64_t measured = 0, entries = 0;
-  std::map<std::string, KernelTimes> kernels;
-
- private:
-  tuner::TuneOptions options_;
-  double budget_;
-  tuner::Store& store_;
-};
 
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -103,32 +70,38 @@ class Contest {
 
   Status AddTuned(const tuner::TuneOptions& tune) {
     const int64_t start = NowNs();
-    const auto plans = std::make_shared<Plans>(tune, options_.budget, *store_);
+    const auto plans = std::make_shared<TunedPlans>(tune, options_.budget, *store_);
     RETURN_IF_ERROR(Add("tuned", plans));
     result_.tune_seconds = static_cast<double>(NowNs() - start) * 1e-9;
-    result_.predicted_ms = plans->predicted_us * 1e-3;
-    result_.measured = plans->measured;
-    result_.entries = plans->entries;
-    result_.kernels = plans->kernels;
+    result_.predicted_ms = plans->predicted_us() * 1e-3;
+    result_.measured = plans->measured();
+    result_.entries = plans->entries();
+    for (const planner::Decision& decision : plans->decisions()) {
+      for (const planner::GroupDecision& group : decision.groups)
+        result_.kernels[group.kernel].predicted_us += group.us;
+      for (const planner::ConversionDecision& conversion : decision.conversions)
+        result_.kernels["conversions"].predicted_us += conversion.us;
+    }
     return OkStatus();
   }
 
   Status MeasureAll(tuner::TuneOptions tune) {
     tune.everything = true;
-    const auto all = std::make_shared<Plans>(tune, 0, *store_);
+    const auto all = std::make_shared<TunedPlans>(tune, 0, *store_);
     RETURN_IF_ERROR(Add("everything", all));
     contenders_.pop_back();
-    result_.all_entries = all->entries;
-    result_.all_predicted_ms = all->predicted_us * 1e-3;
+    result_.all_entries = all->entries();
+    result_.all_predicted_ms = all->predicted_us() * 1e-3;
     return OkStatus();
   }
 
   /// A layout may be one that no tensor can have, and a beam may lose every cover.
   Status AddIfAny(const std::string& name, const tuner::TuneOptions& tune) {
-    const Status added = Add(name, std::make_shared<Plans>(tune, options_.budget, *store_));
-    const bool none =
-        added.code() == StatusCode::kInvalidArgument || added.code() == StatusCode::kUnsupported;
-    return none ? OkStatus() : added;
+    const auto plans = std::make_shared<TunedPlans>(tune, options_.budget, *store_);
+    const Status added = Add(name, plans);
+    if (added.code() == StatusCode::kUnsupported) return OkStatus();
+    if (added.ok() && !plans->layout_status().ok()) contenders_.pop_back();
+    return added;
   }
 
   /// Rounds in which each network runs once, in an order that changes.

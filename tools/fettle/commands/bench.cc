@@ -22,6 +22,7 @@
 #include "report/statistics.h"
 #include "report/table.h"
 #include "report/terminal.h"
+#include "solvers/solver_bench.h"
 
 namespace fettle::tools {
 namespace {
@@ -39,6 +40,7 @@ struct BenchOptions {
   SortOrder sort = SortOrder::kOwn;
   RemoteOptions remote;
   std::string generate;
+  SolverNames solvers;
 };
 
 /// The median in milliseconds that an earlier run's JSON tells of.
@@ -161,6 +163,8 @@ int Bench(const BenchOptions& options) {
   if (!options.generate.empty())
     return BenchGenerate(options.job.model, {options.generate, options.length.iters},
                          options.job.common);
+  if (!options.solvers.text.empty())
+    return BenchSolvers(options.job, options.solvers.list(), options.length);
   const Result<double> base = options.compare.empty() ? 0 : ReadBaseMedian(options.compare);
   if (!base.ok()) return Fail(AsInvalidInput(base.status()));
   StartInterruptThread();
@@ -195,6 +199,17 @@ int Bench(const BenchOptions& options) {
   return kExitFailed;
 }
 
+void AddSolvers(CLI::App& sub, SolverNames& solvers) {
+  CLI::Option* option =
+      sub.add_option("--solver", solvers.text,
+                     "plans that run in turns, beside the joint one, with commas between them: "
+                     "single:LAYOUT (as single:NHWC), default, joint")
+          ->check(CLI::Validator([](const std::string& text) { return CheckSolvers(text); }, ""));
+  for (const char* other : {"--profile", "--bound", "--sessions", "--compare", "--generate",
+                            "--remote", "--fast-run", "--layout-transform"})
+    option->excludes(sub.get_option(other));
+}
+
 }  // namespace
 
 void RegisterBench(CLI::App& app, Action& action) {
@@ -227,6 +242,7 @@ void RegisterBench(CLI::App& app, Action& action) {
                   "model in a .gguf file")
       ->check(CheckGenerateLength);
   AddRemoteOptions(*sub, options->remote);
+  AddSolvers(*sub, options->solvers);
   sub->callback([&action, options, sub] {
     ChooseTarget(options->load_and_run, options->job.common);
     action = [options, sub] {
