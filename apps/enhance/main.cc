@@ -12,7 +12,10 @@
 #include <fettle/fettle.hpp>
 #include <optional>
 #include <thread>
+#include <tuple>
+#include <utility>
 
+#include "av/cut.h"
 #include "basics/messages.h"
 #include "basics/nearest.h"
 #include "command/enhance.h"
@@ -95,6 +98,20 @@ CLI::Validator OneOf(const std::vector<std::string>& words) {
       fmt::format("{{{}}}", fmt::join(words, ",")));
 }
 
+/// "1920x1080".
+std::optional<std::pair<int, int>> ReadSize(const std::string& text) {
+  constexpr int kMost = 32768;
+  std::pair<int, int> size;
+  const char* const end = text.data() + text.size();
+  const auto [cross, error] = std::from_chars(text.data(), end, size.first);
+  if (error != std::errc() || cross == end || *cross != 'x') return std::nullopt;
+  const auto [at, second_error] = std::from_chars(cross + 1, end, size.second);
+  const bool in_range =
+      std::min(size.first, size.second) >= 1 && std::max(size.first, size.second) <= kMost;
+  if (second_error != std::errc() || at != end || !in_range) return std::nullopt;
+  return size;
+}
+
 /// A line for each step, as help has them.
 std::string StepsText() {
   std::string text = "Steps:\n";
@@ -147,6 +164,42 @@ void AddStepOptions(CLI::App& app, JobOptions& job) {
                "hide bands: round by a pattern in steps that work by a table");
 }
 
+/// "--start 83.5".
+CLI::Validator TimeFrom(int64_t least) {
+  return CLI::Validator(
+      [least](const std::string& text) {
+        return ReadTime(text).value_or(-1) >= least
+                   ? ""
+                   : fmt::format("expected {} or h:m:s, as 83.5 or 0:01:23.5, got '{}'",
+                                 least > 0 ? "seconds over 0" : "seconds", text);
+      },
+      "TIME");
+}
+
+/// Which part of a video is done, and how large its result is.
+void AddExtentOptions(CLI::App& app, JobOptions& job) {
+  const auto time = [&](const char* name, int64_t& to, int64_t least, const char* help) {
+    app.add_option_function<std::string>(
+           name, [&to](const std::string& text) { to = *ReadTime(text); }, help)
+        ->check(TimeFrom(least));
+  };
+  time("--start", job.cut.start, 0, "begin there: seconds or h:m:s, which become time 0");
+  time("--duration", job.cut.duration, 1, "do so much of the video: seconds or h:m:s");
+  app.add_option_function<std::string>(
+         "--size",
+         [&job](const std::string& text) { std::tie(job.width, job.height) = *ReadSize(text); },
+         "WIDTHxHEIGHT of the result: what the steps make, enlarged or reduced by Lanczos")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return ReadSize(text) ? ""
+                                  : fmt::format(
+                                        "expected WIDTHxHEIGHT of 1 to 32768, as "
+                                        "1920x1080, got '{}'",
+                                        text);
+          },
+          "SIZE"));
+}
+
 void AddAlertOptions(CLI::App& app, JobOptions& job) {
   app.add_option("--alert-file", job.alert_file,
                  "where alert writes what it found, as JSON (default OUTPUT.alerts.json)");
@@ -174,6 +227,7 @@ void AddOptions(CLI::App& app, Arguments& arguments) {
   app.add_option("INPUT", job.input, "a video, a picture, or a folder of them")->required();
   app.add_option("-o,--output", job.output, "file or folder to write (default INPUT_enhanced)");
   AddStepOptions(app, job);
+  AddExtentOptions(app, job);
   AddAlertOptions(app, job);
   AddEncoderOptions(app, job);
   app.add_option("--threads", job.threads, "threads of the CPU; 0: one for each core (default)")

@@ -89,7 +89,7 @@ double BitsPerPixel(const Input& input) {
   const AVStream& stream = input.video();
   const int64_t frames = input.ExpectedFrames();
   const double pixels = static_cast<double>(stream.codecpar->width) * stream.codecpar->height;
-  const auto seconds = static_cast<double>(input.format().duration) / AV_TIME_BASE;
+  const auto seconds = static_cast<double>(input.Duration()) / AV_TIME_BASE;
   if (input.is_picture() || frames <= 0 || seconds <= 0 || pixels <= 0) return 0;
   const int64_t rate =
       stream.codecpar->bit_rate > 0 ? stream.codecpar->bit_rate : input.format().bit_rate;
@@ -136,8 +136,8 @@ Measures Together(const std::vector<Measures>& samples) {
 
 }  // namespace
 
-Sample SampleOf(const std::filesystem::path& path, double seconds) {
-  Input input(path);
+Sample SampleOf(const std::filesystem::path& path, Cut cut, double seconds) {
+  Input input(path, cut);
   if (seconds > 0 && !input.SeekBefore(seconds)) return {};
   Decoder decoder(input, 1, Decoder::kWithLevels);
   Sample sample;
@@ -158,20 +158,18 @@ Sample SampleOf(const std::filesystem::path& path, double seconds) {
   return sample;
 }
 
-Survey SurveyOf(const std::filesystem::path& path, AVPixelFormat format) {
-  const Input input(path);
+Survey SurveyOf(const std::filesystem::path& path, Cut cut, AVPixelFormat format) {
+  const Input input(path, cut);
   Survey survey{.codec = avcodec_get_name(input.video().codecpar->codec_id),
                 .bits_per_pixel = BitsPerPixel(input)};
   const double seconds =
-      input.is_picture()
-          ? 0
-          : std::max(0.0, static_cast<double>(input.format().duration) / AV_TIME_BASE);
+      input.is_picture() ? 0 : std::max(0.0, static_cast<double>(input.Duration()) / AV_TIME_BASE);
   double decoding = 0;
   int decoded = 0;
   for (int place = 0; place < (seconds > 0 ? kPlaces : 1); ++place) {
     const double at = seconds * place / kPlaces;
     const double start = ThreadCpuMs();
-    Sample sample = SampleOf(path, at);
+    Sample sample = SampleOf(path, cut, at);
     decoding += ThreadCpuMs() - start;
     decoded += sample.decoded;
     if (sample.frames.empty()) continue;

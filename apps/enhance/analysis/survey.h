@@ -39,11 +39,11 @@ struct Sample {
 
 /// Up to eight frames from `seconds` on, decoded from the key frame before; where that is more than
 /// 150 frames away, those that the decoder has come to. None where the file has no way there.
-Sample SampleOf(const std::filesystem::path& path, double seconds);
+Sample SampleOf(const std::filesystem::path& path, Cut cut, double seconds);
 
 /// Decodes up to eight frames at up to five places, by one thread, so that the same file gives the
 /// same figures: reads from the key frame before each place on. Frames are measured in `format`.
 /// Throws Failure.
-Survey SurveyOf(const std::filesystem::path& path, AVPixelFormat format);
+Survey SurveyOf(const std::filesystem::path& path, Cut cut, AVPixelFormat format);
 
 }  // namespace fettle::enhance

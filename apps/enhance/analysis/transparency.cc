@@ -27,8 +27,8 @@ bool IsOpaque(const Plane& alpha) {
 
 }  // namespace
 
-bool ShowsThrough(const std::filesystem::path& path) {
-  Input input(path);
+bool ShowsThrough(const std::filesystem::path& path, Cut cut) {
+  Input input(path, cut);
   Decoder decoder(input, 0);
   std::optional<Converter> converter;
   int looked_at = 0;

@@ -3,11 +3,13 @@
 
 #include <filesystem>
 
+#include "av/cut.h"
+
 namespace fettle::enhance {
 
 /// Whether a pixel is not opaque. Looks at frames from the first on until it has seen one; after
 /// `kMostLookedAt` frames it takes the rest for transparent.
-bool ShowsThrough(const std::filesystem::path& path);
+bool ShowsThrough(const std::filesystem::path& path, Cut cut);
 inline constexpr int kMostLookedAt = 3000;
 
 }  // namespace fettle::enhance

@@ -212,6 +212,7 @@ std::vector<int> CopyStructure(const Input& input, const std::vector<StreamFate>
     if (is_video) TellAlpha(*to);
   }
   CopyChapters(input.format(), output);
+  CutChapters(input.cut(), input.format(), output);
   av_dict_copy(&output.metadata, input.format().metadata, 0);
   return places;
 }

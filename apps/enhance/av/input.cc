@@ -9,7 +9,7 @@
 
 namespace fettle::enhance {
 
-Input::Input(const std::filesystem::path& path) : path_(path) {
+Input::Input(const std::filesystem::path& path, Cut cut) : path_(path), cut_(cut) {
   if (!std::filesystem::exists(path))
     throw Failure(kExitInvalidInput, FETTLE_NOT_FOUND, path.string() + ": no such file");
   AVFormatContext* format = nullptr;
@@ -25,6 +25,13 @@ Input::Input(const std::filesystem::path& path) : path_(path) {
   const AVCodecParameters& codec = *video().codecpar;
   if (codec.width <= 0 || codec.height <= 0)
     throw Failure(kExitInvalidInput, path.string() + ": its video has no frames");
+  if (cut.any()) cutter_.emplace(*format_, video_, cut);
+}
+
+int64_t Input::Duration() const {
+  if (format_->duration <= 0) return 0;
+  const int64_t rest = format_->duration - cut_.start;
+  return cut_.duration > 0 ? std::min(rest, cut_.duration) : rest;
 }
 
 bool Input::is_picture() const {
@@ -34,19 +41,29 @@ bool Input::is_picture() const {
 
 int64_t Input::ExpectedFrames() const {
   if (is_picture()) return 1;
-  if (video().nb_frames > 0) return video().nb_frames;
+  if (!cutter_ && video().nb_frames > 0) return video().nb_frames;
   const AVRational rate = av_guess_frame_rate(format_.get(), &video(), nullptr);
-  if (format_->duration <= 0 || rate.num <= 0) return 0;
-  return std::max<int64_t>(1, av_rescale_q(format_->duration, {1, AV_TIME_BASE}, av_inv_q(rate)));
+  if (Duration() <= 0 || rate.num <= 0) return 0;
+  return std::max<int64_t>(1, av_rescale_q(Duration(), {1, AV_TIME_BASE}, av_inv_q(rate)));
 }
 
 bool Input::SeekBefore(double seconds) {
-  const int64_t begin = format_->start_time == AV_NOPTS_VALUE ? 0 : format_->start_time;
-  const int64_t time = begin + static_cast<int64_t>(seconds * AV_TIME_BASE);
+  const int64_t time =
+      BeginOf(*format_) + cut_.start + static_cast<int64_t>(seconds * AV_TIME_BASE);
+  if (cutter_) cutter_->Forget();
   return avformat_seek_file(format_.get(), -1, INT64_MIN, time, time, 0) >= 0;
 }
 
 PacketPtr Input::Read() {
+  if (!cutter_) return ReadNext();
+  while (true) {
+    if (PacketPtr packet = cutter_->Give()) return packet;
+    if (cutter_->ended()) return nullptr;
+    cutter_->Take(ReadNext());
+  }
+}
+
+PacketPtr Input::ReadNext() {
   PacketPtr packet = NewPacket();
   const int result = av_read_frame(format_.get(), packet.get());
   if (result == AVERROR(ENOMEM)) throw std::bad_alloc();
@@ -96,6 +113,7 @@ int64_t Input::ToldEnd() const {
 
 bool Input::cut_short() const {
   if (failed_) return true;
+  if (cut_.duration > 0) return false;
   if (end_ == AV_NOPTS_VALUE || format_->duration <= 0 ||
       format_->duration_estimation_method != AVFMT_DURATION_FROM_STREAM)
     return false;
@@ -127,6 +145,7 @@ Decoder::Decoder(const AVCodecParameters& codec, int side_data) {
 
 Decoder::Decoder(const Input& input, int threads, int side_data) {
   const AVStream& stream = input.video();
+  if (input.cut().any()) holds_ = [&input](int64_t time) { return input.Holds(time); };
   Open(*stream.codecpar, stream.time_base, threads, side_data, AlphaDecoderOf(stream));
   const AVRational rate =
       av_guess_frame_rate(&input.format(), input.format().streams[input.video_index()], nullptr);
@@ -159,8 +178,13 @@ void Decoder::Decode(const AVPacket* packet, const std::function<void(FramePtr)>
       ++damaged_;
       continue;
     }
-    if (frame->flags & AV_FRAME_FLAG_CORRUPT || frame->decode_error_flags != 0) ++damaged_;
+    const int64_t retimed = retimed_;
     Stamp(*frame);
+    if (holds_ && !holds_(frame->pts)) {
+      retimed_ = retimed;  // nobody sees it
+      continue;
+    }
+    if (frame->flags & AV_FRAME_FLAG_CORRUPT || frame->decode_error_flags != 0) ++damaged_;
     take(std::move(frame));
   }
 }

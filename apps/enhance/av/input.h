@@ -6,6 +6,7 @@
 #include <stop_token>
 
 #include "av/av.h"
+#include "av/cut.h"
 
 namespace fettle::enhance {
 
@@ -13,7 +14,7 @@ namespace fettle::enhance {
 class Input {
  public:
   /// Throws Failure (kExitInvalidInput) where it is no video or picture.
-  explicit Input(const std::filesystem::path& path);
+  explicit Input(const std::filesystem::path& path, Cut cut = {});
 
   AVFormatContext& format() const { return *format_; }
   /// The best stream of moving pictures (or the only picture).
@@ -22,7 +23,13 @@ class Input {
   bool is_picture() const;
   /// From the container where it says, else from the duration; 0 where neither is known.
   int64_t ExpectedFrames() const;
-  /// Goes to the last key frame at or before a time, from the input's begin on. False where the
+  /// Of the part that is read, in AV_TIME_BASE, as the container tells; 0 or less where it does
+  /// not.
+  int64_t Duration() const;
+  const Cut& cut() const { return cut_; }
+  /// Whether a frame of the video with this time is in the part.
+  bool Holds(int64_t time) const { return !cutter_ || cutter_->Holds(time); }
+  /// Goes to the last key frame at or before a time, from the begin of the part on. False where the
   /// file has no way there.
   bool SeekBefore(double seconds);
   /// The next packet; null at the end. Damaged ends are ends.
@@ -31,6 +38,7 @@ class Input {
   bool cut_short() const;
 
  private:
+  PacketPtr ReadNext();
   void Follow(const AVPacket& packet);
   /// Where the streams that are read end as the container tells, in AV_TIME_BASE.
   int64_t ToldEnd() const;
@@ -38,6 +46,8 @@ class Input {
   std::filesystem::path path_;
   InputPtr format_;
   int video_ = -1;
+  Cut cut_;
+  std::optional<Cutter> cutter_;  // of a part
   bool failed_ = false;
   // In AV_TIME_BASE: where packets end, and the longest time from one picture to the next.
   int64_t end_ = AV_NOPTS_VALUE, last_video_ = AV_NOPTS_VALUE, longest_gap_ = 0;
@@ -69,6 +79,7 @@ class Decoder {
             const AVCodec* by = nullptr);
   void Stamp(AVFrame& frame);
 
+  std::function<bool(int64_t)> holds_;  // of a part; frames at other times are not given
   CodecPtr codec_;
   int64_t usual_duration_ = 1;
   int64_t last_ = AV_NOPTS_VALUE, last_duration_ = 0;

@@ -144,7 +144,7 @@ class OtherPackets {
 
 Assembled Assemble(const Plan& plan, const JobFolder& folder, const std::filesystem::path& file,
                    std::stop_token stop) {
-  Input input(plan.input);
+  Input input(plan.input, plan.cut);
   OutputPtr format = NewOutput(plan, file);
   CheckWrite(avio_open(&format->pb, ("file:" + file.string()).c_str(), AVIO_FLAG_WRITE), file);
   const ParametersPtr parameters = Encoder(plan.encoder).Parameters();

@@ -30,12 +30,22 @@ bool NeedsSurvey(const std::vector<ChainLink>& chain) {
 }
 
 void TakeSurvey(const AVFrame& frame, Plan& plan) {
-  plan.survey =
-      SurveyOf(plan.input, WorkingFormat(static_cast<AVPixelFormat>(frame.format), false));
+  plan.survey = SurveyOf(plan.input, plan.cut,
+                         WorkingFormat(static_cast<AVPixelFormat>(frame.format), false));
   plan.first.level = plan.survey->all.level;
   plan.first.own_levels = plan.survey->all.level_told;
   plan.first.noise = plan.survey->all.noise;
   plan.first.own_noise = !plan.picture;
+}
+
+/// Whether the network doubles depends on what is wanted alone.
+void AdviseForSize(const JobOptions& options, const AVFrame& frame, std::vector<Advice>& advice) {
+  const bool grows = options.width > frame.width || options.height > frame.height;
+  for (Advice& one : advice)
+    if (one.step == "superres")
+      one = {one.step, grows,
+             fmt::format("{}x{} is {} than {}x{}", options.width, options.height,
+                         grows ? "more" : "no more", frame.width, frame.height)};
 }
 
 /// The steps, and of each why it is among them or not.
@@ -60,7 +70,8 @@ Reasons ChooseSteps(const JobOptions& options, const AVFrame& frame, Plan& plan)
     return reasons;
   }
   TakeSurvey(frame, plan);
-  const std::vector<Advice> advice = AdviceFor(*plan.survey, frame.width, frame.height);
+  std::vector<Advice> advice = AdviceFor(*plan.survey, frame.width, frame.height);
+  if (options.width > 0) AdviseForSize(options, frame, advice);
   for (const Advice& one : advice) reasons[one.step] = one.reason;
   plan.chain = ChainOf(advice);
   return reasons;
@@ -88,8 +99,21 @@ Choice ChoiceOf(const ChainLink& link, const Plan& plan, const std::string& why)
   return {std::string(link.row->name), how, reason};
 }
 
+constexpr int64_t kMostPixels = int64_t{1} << 28;
+
+/// --size, in a format of the result.
+void CheckWantedSize(const JobOptions& options, bool picture, AVPixelFormat format) {
+  const std::string size = fmt::format("--size {}x{}", options.width, options.height);
+  if (int64_t{options.width} * options.height > kMostPixels)
+    throw Failure(kExitUsage, size + ": is more than 2^28 pixels");
+  if (!picture && IsOdd(options.width, options.height, format))
+    throw Failure(kExitUsage,
+                  fmt::format("{}: its {} is odd, and {} has chroma for each two pixels; take an "
+                              "even one",
+                              size, options.width % 2 != 0 ? "width" : "height", NameOf(format)));
+}
+
 void CheckSize(const AVFrame& frame, int scale) {
-  constexpr int64_t kMostPixels = int64_t{1} << 28;
   if (int64_t{frame.width} * frame.height * scale * scale > kMostPixels)
     throw Failure(kExitUnsupported, fmt::format("{}x{} times {} is more than 2^28 pixels",
                                                 frame.width, frame.height, scale));
@@ -108,12 +132,14 @@ Reasons PlanChain(const JobOptions& options, const AVFrame& frame, Plan& plan) {
   if (!plan.first.network.empty() && std::ranges::find(known, plan.first.network) == known.end())
     throw Failure(kExitUsage,
                   fmt::format("--network: there is no '{}': fast, good, best", plan.first.network));
-  plan.transparent = HasAlpha(plan.source_format) && ShowsThrough(plan.input);
+  plan.transparent = HasAlpha(plan.source_format) && ShowsThrough(plan.input, plan.cut);
   AVPixelFormat format = WorkingFormat(plan.source_format, plan.picture);
   if (!plan.transparent) format = WithoutAlpha(format);
   const int scale = ScaleOf(plan.chain);
   CheckSize(frame, scale);
-  if (!plan.picture && IsOdd(frame.width * scale, frame.height * scale, format))
+  if (options.width > 0)
+    CheckWantedSize(options, plan.picture, format);
+  else if (!plan.picture && IsOdd(frame.width * scale, frame.height * scale, format))
     format = WithWholeChroma(format);
   plan.first.format = format;
   plan.first.width = frame.width;

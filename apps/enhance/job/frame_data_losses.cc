@@ -28,7 +28,7 @@ constexpr std::array kRows = {
 }  // namespace
 
 std::vector<std::string> FrameDataLosses(const Plan& plan) {
-  const Sample sample = SampleOf(plan.input, 0);
+  const Sample sample = SampleOf(plan.input, plan.cut, 0);
   std::vector<std::string> losses;
   for (const FrameDataRow& row : kRows) {
     const auto has = [&](const FramePtr& frame) {

@@ -62,7 +62,7 @@ std::vector<FramePtr> Recoded(const std::vector<FramePtr>& frames, const Encoder
 std::optional<double> DeblockGain(const Plan& plan) {
   if (avcodec_find_encoder_by_name("libx264") == nullptr) return std::nullopt;
   const double level = std::min(plan.first.level + kCoarser, 51.0);
-  std::vector<FramePtr> frames = SampleOf(plan.input, plan.seconds / 2).frames;
+  std::vector<FramePtr> frames = SampleOf(plan.input, plan.cut, plan.seconds / 2).frames;
   const EncoderSetup setup{
       .name = "libx264",
       .options = {{"preset", "veryfast"}, {"qp", fmt::format("{:.0f}", level)}},
@@ -93,7 +93,7 @@ std::optional<double> SuperresGain(const Plan& plan) {
   StepSetup setup = plan.first;
   setup.width = plan.first.width / 2 & ~1;
   setup.height = plan.first.height / 2 & ~1;
-  std::vector<FramePtr> frames = SampleOf(plan.input, plan.seconds / 2).frames;
+  std::vector<FramePtr> frames = SampleOf(plan.input, plan.cut, plan.seconds / 2).frames;
   if (frames.empty() || std::min(setup.width, setup.height) < kLeast) return std::nullopt;
   const FramePtr whole =
       Converter(setup.format, 2 * setup.width, 2 * setup.height).Convert(std::move(frames.front()));

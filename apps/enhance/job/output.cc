@@ -36,7 +36,7 @@ int64_t MovClock(const AVStream& stream) {
 void SetMovieClock(const Input& input, const std::vector<int>& places, AVFormatContext& output,
                    std::map<std::string, std::string>& options) {
   int64_t clock = 1000;
-  bool late = false;
+  bool late = input.cut().any();  // each stream begins with its own packet
   for (size_t i = 0; i < places.size(); ++i) {
     if (places[i] < 0) continue;
     const int64_t start = input.format().streams[i]->start_time;

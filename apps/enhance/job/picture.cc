@@ -69,7 +69,7 @@ JobResult RunPicture(const Plan& plan) {
     result.times.push_back({std::string(plan.chain[i].row->name),
                             static_cast<double>(nanoseconds[i]) * 1e-6,
                             plan.GainOf(*plan.chain[i].row)});
-  frame = Converter(format, frame->width, frame->height).Convert(std::move(frame));
+  frame = Converter(format, plan.encoder.width, plan.encoder.height).Convert(std::move(frame));
   std::optional<std::string> alerts;
   if (trail) alerts = AlertsText(plan, *trail, 0);
   if (trail) result.alerts = trail->alerts();

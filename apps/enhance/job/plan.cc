@@ -29,8 +29,25 @@ namespace {
 /// from run to run.
 constexpr int kRowsOfEncoderThread = 240;
 
-FramePtr FirstFrame(const std::filesystem::path& path) {
-  Input input(path);
+/// Of a part in which no frame is shown.
+[[noreturn]] void FailWithoutFrames(const Input& input, const std::filesystem::path& path) {
+  const double seconds = static_cast<double>(input.format().duration) / AV_TIME_BASE;
+  throw Failure(kExitUsage,
+                fmt::format("{}: no frame is shown from --start on{}", path.string(),
+                            seconds > 0 ? fmt::format("; it ends at {:.6g} s", seconds) : ""));
+}
+
+/// Parts are found by times.
+void CheckHasTimes(const AVPacket& packet, const Input& input, const std::filesystem::path& path) {
+  if (input.cut().any() && packet.pts == AV_NOPTS_VALUE && packet.dts == AV_NOPTS_VALUE)
+    throw Failure(kExitUnsupported,
+                  fmt::format("{}: its frames have no times, so that --start and --duration find "
+                              "none; put it into a .mkv or .mp4 first",
+                              path.string()));
+}
+
+FramePtr FirstFrame(const std::filesystem::path& path, Cut cut) {
+  Input input(path, cut);
   Decoder decoder(input, 1);
   FramePtr first;
   const auto take = [&](FramePtr frame) {
@@ -39,9 +56,11 @@ FramePtr FirstFrame(const std::filesystem::path& path) {
   while (first == nullptr) {
     const PacketPtr packet = input.Read();
     if (packet != nullptr && packet->stream_index != input.video_index()) continue;
+    if (packet != nullptr) CheckHasTimes(*packet, input, path);
     decoder.Decode(packet.get(), take);
     if (packet == nullptr) break;
   }
+  if (first == nullptr && cut.any() && decoder.damaged() == 0) FailWithoutFrames(input, path);
   if (first == nullptr)
     throw Failure(kExitInvalidInput,
                   path.string() + (decoder.damaged() > 0 ? ": none of its frames can be decoded"
@@ -78,11 +97,30 @@ Colour ResultColour(const AVFrame& frame, AVPixelFormat working) {
   return colour;
 }
 
+/// --size, in which the picture keeps its shape: pixels get another one where the size has not.
+void PlanSize(const JobOptions& options, const AVFrame& frame, Plan& plan) {
+  EncoderSetup& setup = plan.encoder;
+  const std::string from = fmt::format("{}x{}", setup.width, setup.height);
+  setup.width = options.width;
+  setup.height = options.height;
+  AVRational& pixel = plan.pixel_shape;
+  av_reduce(&pixel.num, &pixel.den, int64_t{frame.width} * setup.height,
+            int64_t{frame.height} * setup.width, INT32_MAX);
+  plan.choices.push_back(
+      {"size", fmt::format("{}x{}", setup.width, setup.height),
+       fmt::format("--size: by Lanczos from {}{}", from,
+                   pixel.num == pixel.den ? ""
+                                          : fmt::format("; shown in the input's shape, a pixel is "
+                                                        "{}:{} of what it was",
+                                                        pixel.num, pixel.den))});
+}
+
 /// What the chain's results are, whoever takes them.
-void PlanResults(const Input& input, const AVFrame& frame, Plan& plan) {
+void PlanResults(const JobOptions& options, const Input& input, const AVFrame& frame, Plan& plan) {
   EncoderSetup& setup = plan.encoder;
   setup.width = frame.width * ScaleOf(plan.chain);
   setup.height = frame.height * ScaleOf(plan.chain);
+  if (options.width > 0) PlanSize(options, frame, plan);
   setup.format = FormatOf(plan.chain, plan.first.format);
   setup.time_base = input.video().time_base;
   AVFormatContext* format = &input.format();
@@ -122,6 +160,9 @@ void PlanEncoderOf(const std::string& name, const JobOptions& options, const Inp
   AVFormatContext* format = &input.format();
   setup.aspect = av_guess_sample_aspect_ratio(format, format->streams[input.video_index()],
                                               const_cast<AVFrame*>(&frame));
+  if (plan.pixel_shape.num != plan.pixel_shape.den)
+    setup.aspect =
+        av_mul_q(setup.aspect.num > 0 ? setup.aspect : AVRational{1, 1}, plan.pixel_shape);
   setup.colour = ResultColour(frame, plan.first.format);
   setup.threads = std::clamp(setup.height / kRowsOfEncoderThread, 1, plan.threads);
   CountFrames(container.name, frame, plan);
@@ -225,6 +266,22 @@ void CheckPictures(const JobOptions& options, const Plan& plan) {
                                 options.preview ? "--preview" : "--report", link.row->name));
 }
 
+/// What the input and the options tell without a decision.
+Plan BeginPlan(const JobOptions& options, const Input& input) {
+  Plan plan{.input = options.input,
+            .output = options.output,
+            .cut = options.cut,
+            .picture = input.is_picture()};
+  plan.record = options.record;
+  plan.strict = options.strict;
+  plan.threads = options.threads > 0
+                     ? options.threads
+                     : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  plan.expected_frames = input.ExpectedFrames();
+  plan.seconds = std::max(0.0, static_cast<double>(input.Duration()) / AV_TIME_BASE);
+  return plan;
+}
+
 }  // namespace
 
 std::filesystem::path UsualOutput(const std::filesystem::path& input) {
@@ -240,17 +297,12 @@ std::filesystem::path UsualOutput(const std::filesystem::path& input) {
 Plan MakePlan(const JobOptions& options) {
   if (!options.steps.empty()) ReadChain(options.steps);  // or it fails here, before all else
   CheckPaths(options);
-  const Input input(options.input);
-  const FramePtr frame = FirstFrame(options.input);
-  Plan plan{.input = options.input, .output = options.output, .picture = input.is_picture()};
-  plan.record = options.record;
-  plan.strict = options.strict;
-  plan.threads = options.threads > 0
-                     ? options.threads
-                     : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  plan.expected_frames = input.ExpectedFrames();
-  if (input.format().duration > 0)
-    plan.seconds = static_cast<double>(input.format().duration) / AV_TIME_BASE;
+  const Input input(options.input, options.cut);
+  if (input.is_picture() && options.cut.any())
+    throw Failure(kExitUsage,
+                  fmt::format("{}: --start and --duration are for videos", options.input.string()));
+  const FramePtr frame = FirstFrame(options.input, options.cut);
+  Plan plan = BeginPlan(options, input);
   Reasons reasons = PlanChain(options, *frame, plan);
   if (plan.picture) plan.orientation = OrientationOf(*frame);
   plan.first.turns = plan.picture ? TurnsOf(plan.orientation) : TurnsOf(input.video());
@@ -261,7 +313,7 @@ Plan MakePlan(const JobOptions& options) {
   }
   PlanAlerts(options, plan);
   if (options.steps.empty()) LeaveOutUseless(reasons, plan);
-  PlanResults(input, *frame, plan);
+  PlanResults(options, input, *frame, plan);
   if (!plan.picture && !plan.alerts_only) PlanEncoder(options, input, *frame, plan);
   ChooseNetwork(options, *frame, plan);
   MeasureGains(plan);

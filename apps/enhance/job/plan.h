@@ -32,9 +32,11 @@ struct JobOptions {
   std::string network;       // empty: the widest that `fps` or `budget` allows
   std::string kept_network;  // that a job which goes on began with; empty: none
   std::string budget = "realtime", encoder = "auto", preset;
-  double fps = 0;   // 0: the input's
-  int crf = -1;     // -1: the encoder's usual one
-  int threads = 0;  // 0: all cores, or those of the job that goes on
+  double fps = 0;             // 0: the input's
+  Cut cut;                    // what is done of a video
+  int width = 0, height = 0;  // of the result; 0: what the steps make
+  int crf = -1;               // -1: the encoder's usual one
+  int threads = 0;            // 0: all cores, or those of the job that goes on
   bool overwrite = false, restart = false, dither = false, preview = false, plan_only = false,
        strict = false, explain = false, skip_existing = false, recursive = false;
   std::shared_ptr<FolderRecord> record;  // of the folder that the input is one of; null: of none
@@ -48,6 +50,7 @@ struct Choice {
 
 struct Plan {
   std::filesystem::path input, output;
+  Cut cut;
   bool picture = false;
   int orientation = 1;  // of a picture, as Exif tells it
   std::vector<ChainLink> chain;
@@ -56,6 +59,7 @@ struct Plan {
   AVPixelFormat source_format = AV_PIX_FMT_NONE;
   bool transparent = false;  // the source shows some
   EncoderSetup encoder;
+  AVRational pixel_shape = {1, 1};  // of the result's pixels, over that of the input's
   AVRational frame_clock = {0, 1};  // what the container counts frames in, where it has no times
   int64_t begin = 0;           // the first frame's, which is 0 then, in the encoder's time base
   bool one_tick_each = false;  // of the frame clock, whatever times frames have

@@ -19,7 +19,7 @@ PacketPtr CopyOf(const AVPacket& packet) {
 
 /// Those of the video give times, as its frames are decoded, the others are kept.
 std::vector<int64_t> ReadPackets(const Plan& plan, std::vector<PacketPtr>& others) {
-  Input input(plan.input);
+  Input input(plan.input, plan.cut);
   Decoder decoder(input, 1);
   std::vector<int64_t> times;
   const auto take = [&](const FramePtr& frame) {

@@ -39,7 +39,7 @@ void Reorder(const Input& input, std::vector<int64_t>& times) {
 }  // namespace
 
 std::vector<int64_t> TimesOfResult(const Plan& plan) {
-  Input input(plan.input);
+  Input input(plan.input, plan.cut);
   std::vector<int64_t> times;
   bool shown = true;  // all times of showing are told
   while (const PacketPtr packet = input.Read()) {
@@ -47,7 +47,7 @@ std::vector<int64_t> TimesOfResult(const Plan& plan) {
       shown = shown && packet->pts != AV_NOPTS_VALUE;
     const int64_t time = packet->pts != AV_NOPTS_VALUE ? packet->pts : packet->dts;
     if (packet->stream_index == input.video_index() && time != AV_NOPTS_VALUE &&
-        !(packet->flags & AV_PKT_FLAG_DISCARD))
+        input.Holds(time) && !(packet->flags & AV_PKT_FLAG_DISCARD))
       times.push_back(time);
   }
   std::sort(times.begin(), times.end());

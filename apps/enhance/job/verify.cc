@@ -94,7 +94,7 @@ Verified VerifyOutput(const Plan& plan, const std::filesystem::path& file,
     throw Failure(kExitFailed, FETTLE_INTERNAL,
                   fmt::format("{}: what was written is not right: {}; the job's folder is kept",
                               plan.output.string(), reason));
-  const Input input(plan.input), output(file);
+  const Input input(plan.input, plan.cut), output(file);
   const std::vector<int> found = FoundAgain(input, assembled.written, output.format());
   Verified verified;
   if (plan.frames_have_times)

@@ -46,7 +46,7 @@ StageState::StageState(const Plan& plan, int64_t skip, const std::string& networ
       sink(sink),
       counters(counters),
       scenes(scenes),
-      input(plan.input),
+      input(plan.input, plan.cut),
       before(LinksBefore(plan.chain)),
       after(LinksAfter(plan.chain)),
       between(MakesBetween(plan.chain)),

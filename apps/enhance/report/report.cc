@@ -84,15 +84,21 @@ Json SceneStepsJson(const std::vector<SceneStep>& steps) {
   return list;
 }
 
+/// In seconds; a null duration goes to the end.
+Json CutJson(const Cut& cut) {
+  const auto seconds = [](int64_t time) { return static_cast<double>(time) / AV_TIME_BASE; };
+  return {{"start", seconds(cut.start)},
+          {"duration", cut.duration > 0 ? Json(seconds(cut.duration)) : Json()}};
+}
+
 }  // namespace
 
 std::string PlanText(const Plan& plan, bool explain) {
   Cells rows;
-  const int scale = ScaleOf(plan.chain);
   rows.push_back({"from", Broken(plan.input.string(), 60, 0)});
   rows.push_back({"to", plan.output.string()});
   rows.push_back({"size", fmt::format("{}x{} -> {}x{}", plan.first.width, plan.first.height,
-                                      plan.first.width * scale, plan.first.height * scale)});
+                                      plan.encoder.width, plan.encoder.height)});
   if (explain && plan.survey)
     for (const Measures& sample : plan.survey->samples)
       for (const std::string& text :
@@ -114,22 +120,15 @@ Json PlanJson(const Plan& plan) {
   for (const Choice& choice : plan.choices)
     choices.push_back(
         {{"what", choice.what}, {"choice", choice.choice}, {"reason", choice.reason}});
-  const int scale = ScaleOf(plan.chain);
-  Json document = {{"input", plan.input.string()},
-                   {"source", FingerprintOf(plan.input)},
-                   {"output", plan.output.string()},
-                   {"kind", plan.picture ? "picture" : "video"},
-                   {"width", plan.first.width * scale},
-                   {"height", plan.first.height * scale},
-                   {"steps", std::move(steps)},
-                   {"network", plan.first.network},
-                   {"level", plan.first.level},
-                   {"own_levels", plan.first.own_levels},
-                   {"noise", plan.first.noise},
-                   {"own_noise", plan.first.own_noise},
-                   {"choices", std::move(choices)},
-                   {"streams", StreamsJson(plan)},
+  Json document = {{"input", plan.input.string()},   {"source", FingerprintOf(plan.input)},
+                   {"output", plan.output.string()}, {"kind", plan.picture ? "picture" : "video"},
+                   {"width", plan.encoder.width},    {"height", plan.encoder.height},
+                   {"steps", std::move(steps)},      {"network", plan.first.network},
+                   {"level", plan.first.level},      {"own_levels", plan.first.own_levels},
+                   {"noise", plan.first.noise},      {"own_noise", plan.first.own_noise},
+                   {"choices", std::move(choices)},  {"streams", StreamsJson(plan)},
                    {"losses", plan.losses}};
+  if (plan.cut.any()) document["cut"] = CutJson(plan.cut);
   if (plan.processor_share) document["processor_share"] = *plan.processor_share;
   if (plan.survey) document["survey"] = SurveyJson(*plan.survey);
   return document;
