@@ -45,9 +45,10 @@ class RangeTuner {
     return static_cast<int64_t>(1e9 * Timetable::WriteSeconds(options_, *model_, left));
   }
 
-  /// Its share of what is left for measuring.
+  /// Its share of what is left for measuring; 0: the ends of a range without a budget, whose plans
+  /// say where it begins and ends, take what they take.
   int64_t DeadlineOfNext() const {
-    if (deadline_ns_ == 0) return 0;
+    if (deadline_ns_ == 0 || (options_.deadline_ns == 0 && sizes_.tuned().size() < 2)) return 0;
     const int64_t now_ns = NowNs(), left_ns = deadline_ns_ - WriteNs(now_ns) - now_ns;
     const int64_t others = std::max<int64_t>(kSizesInBudget - std::ssize(sizes_.tuned()), 1);
     return now_ns + left_ns / others;

@@ -85,8 +85,8 @@ using MakeInputs = std::function<Result<TensorMap>(const InputShapes&)>;
 /// Tunes `model` at the ends of the ranges and between them, all inputs together, and keeps in
 /// `store` and the result's book which plan is for which sizes (planner/regimes.h). All sizes share
 /// the deadline of `options`; where there is none, they take five times what the largest one
-/// took. Fails as TuneModel and `make_inputs` do at the ends; a size between them that cannot be
-/// run is left out.
+/// took, the smallest what it takes. Fails as TuneModel and `make_inputs` do at the ends; a size
+/// between them that cannot be run is left out.
 Result<TuneRangeResult> TuneRange(const std::shared_ptr<const Model>& model,
                                   const ShapeRanges& ranges, const MakeInputs& make_inputs,
                                   const TuneModelOptions& options, tuner::Store& store);
