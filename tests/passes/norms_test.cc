@@ -1,6 +1,9 @@
 // Normalisations spelled out in primitive operators, and products with a constant left operand.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <tuple>
 
 #include "equivalence.h"
 #include "passes/find/group_norm.h"
@@ -39,6 +42,21 @@ TEST(LayerNorm, OtherAxesStay) {
       "%q = Mul(%d, %d)\n%v = ReduceMean(%q, %axes)\n%a = Add(%v, %e)\n%r = Sqrt(%a)\n"
       "%n = Div(%d, %r)\n%y = Mul(%n, %g)\noutput %y\n";
   EXPECT_EQ(Ops(Rewrite(FindLayerNorm, text)), "ReduceMean Sub Mul ReduceMean Add Sqrt Div Mul");
+}
+
+// Rows of one element that a longer scale or shift repeats are no longer those of x.
+TEST(LayerNorm, OperandsThatRepeatRowsStay) {
+  for (const auto& [scale, shift, ops] : {std::tuple("4", "1", "LayerNormalization Mul Add"),
+                                          {"1", "4", "LayerNormalization Add"},
+                                          {"1", "1", "LayerNormalization"}}) {
+    const std::string text = fmt::format(
+        "input %x: f32[3x1]\nconst %g: f32[{}]\nconst %b: f32[{}]\nconst %e: f32[] = 1e-5\n"
+        "const %axes: i64[1] = -1\n%m = ReduceMean(%x, %axes)\n%d = Sub(%x, %m)\n"
+        "%q = Mul(%d, %d)\n%v = ReduceMean(%q, %axes)\n%a = Add(%v, %e)\n%r = Sqrt(%a)\n"
+        "%n = Div(%d, %r)\n%s = Mul(%n, %g)\n%y = Add(%s, %b)\noutput %y\n",
+        scale, shift);
+    EXPECT_EQ(Ops(Rewrite(FindLayerNorm, text)), ops) << text;
+  }
 }
 
 constexpr std::string_view kSquareHead =

@@ -87,9 +87,17 @@ std::optional<Norm> ReadNorm(const Editor& editor, const ir::Node& node) {
   return std::nullopt;
 }
 
-/// The constant that the only reader of `value`, an `op`, combines with it, where its axes are at
-/// most those that are normalised; and that reader.
-ir::NodeId ReadAffine(const Editor& editor, ir::ValueId value, ir::OpRef op, int64_t axis,
+/// Whether an operand of `shape` has at most the axes that are normalised, and is repeated along x
+/// rather than x along it.
+bool FitsInRows(const Shape& shape, const Norm& norm, const ir::Value& x) {
+  if (!x.shape || shape.rank() > -norm.axis || shape.rank() > x.shape->rank()) return false;
+  return std::equal(shape.begin(), shape.end(), x.shape->end() - shape.rank(),
+                    [](int64_t own, int64_t of_x) { return own == 1 || own == of_x; });
+}
+
+/// The constant that the only reader of `value`, an `op`, combines with it, where that scales or
+/// shifts rows; and that reader.
+ir::NodeId ReadAffine(const Editor& editor, ir::ValueId value, ir::OpRef op, const Norm& norm,
                       ir::ValueId* constant) {
   const ir::NodeId reader = editor.OnlyReader(value);
   if (reader < 0 || editor.node(reader).op != op || editor.node(reader).inputs.size() != 2)
@@ -97,7 +105,7 @@ ir::NodeId ReadAffine(const Editor& editor, ir::ValueId value, ir::OpRef op, int
   const ir::Node& node = editor.node(reader);
   *constant = node.inputs[node.inputs[0] == value ? 1 : 0];
   const Constant* operand = ConstantOf(editor.graph(), *constant);
-  if (operand == nullptr || operand->shape().rank() > -axis) return -1;
+  if (operand == nullptr || !FitsInRows(operand->shape(), norm, editor.value(norm.x))) return -1;
   return reader;
 }
 
@@ -105,12 +113,11 @@ Status Rewrite(Editor& editor, ir::NodeId id, const Norm& norm) {
   if (editor.value(norm.x).dtype == DType::kF64) return OkStatus();  // no kernel normalises those
   ir::NodeId end = id;
   ir::ValueId scale = ir::kAbsent, bias = ir::kAbsent;
-  ir::NodeId next = ReadAffine(editor, editor.node(end).outputs[0], "Mul"_op, norm.axis, &scale);
+  ir::NodeId next = ReadAffine(editor, editor.node(end).outputs[0], "Mul"_op, norm, &scale);
   if (next >= 0) {
     end = next;
     next = -1;
-    if (norm.centres)
-      next = ReadAffine(editor, editor.node(end).outputs[0], "Add"_op, norm.axis, &bias);
+    if (norm.centres) next = ReadAffine(editor, editor.node(end).outputs[0], "Add"_op, norm, &bias);
     if (next >= 0) end = next;
     if (next < 0) bias = ir::kAbsent;
   } else {
