@@ -175,8 +175,7 @@ planner::TunedRange FindRange(const planner::DecisionKey& key, tuner::Store& sto
     const char* const end = line.data() + line.size();
     const auto [next, error] = std::from_chars(line.data(), end, of_size.graph, 16);
     if (error != std::errc() || next == end) return {};
-    std::optional<std::vector<Shape>> shapes =
-        ShapesFromText(std::string_view(next + 1, end));
+    std::optional<std::vector<Shape>> shapes = ShapesFromText(std::string_view(next + 1, end));
     Result<std::string> text = FindStamped(store, PlanKey(of_size));
     if (shapes && text.ok()) plans.push_back({*std::move(shapes), *std::move(text)});
   }
