@@ -35,7 +35,7 @@ def read_request(generator, chat, body, name):
     """Raises Refused."""
     check_names(body, COMMON | ({"messages", "max_completion_tokens"} if chat else {"prompt"}))
     if body.get("model") != name:
-        raise Refused(f"there is no model {body.get('model')!r} here: '{name}' is the only one", "model", "model_not_found")
+        raise Refused(f"there is no model {body.get('model')!r:.60} here: '{name}' is the only one", "model", "model_not_found")
     tokens = chat_tokens(generator, body.get("messages")) if chat else prompt_tokens(generator, body.get("prompt"))
     context = generator.facts.context
     if len(tokens) >= context:
@@ -65,7 +65,7 @@ def check_names(body, known):
             continue
         if name not in NEUTRAL:
             raise Refused(f"unrecognised parameter '{name}'", name)
-        if value != NEUTRAL[name]:
+        if value != NEUTRAL[name] or isinstance(value, bool) != isinstance(NEUTRAL[name], bool):
             raise Refused(f"'{name}' is not supported: leave it out", name)
 
 

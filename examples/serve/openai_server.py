@@ -16,6 +16,7 @@ import signal
 import socket
 import sys
 import time
+import urllib.parse
 import uuid
 
 import fettle
@@ -53,14 +54,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.refuse(Refused(message or http.HTTPStatus(code).phrase, status=int(code)))
 
     def do_GET(self):
-        name = self.server.name
+        name, path = self.server.name, urllib.parse.unquote(self.path)
+        if self.headers.get("Content-Length", "0") != "0":
+            self.close_connection = True  # what it brings is not read
         model = {"id": name, "object": "model", "created": self.server.began, "owned_by": "fettle"}
-        if self.path == "/v1/models":
+        if path == "/v1/models":
             self.reply(200, {"object": "list", "data": [model]})
-        elif self.path == f"/v1/models/{name}":
+        elif path == f"/v1/models/{name}":
             self.reply(200, model)
         else:
-            self.refuse(Refused(f"there is no {self.path} to get: /v1/models is all", status=404))
+            self.refuse(Refused(f"there is no {path} to get: /v1/models is all", status=404))
 
     def do_POST(self):
         try:
@@ -73,15 +76,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.refuse(refused)
         except Busy:
             self.refuse(Refused("all sequences are busy and no more requests may wait; try again", status=503))
-        except fettle.Error as error:
-            self.refuse(Refused(str(error), status=500))
+        except OSError:  # the client went away
+            raise
+        except Exception as error:  # of whatever the model's thread met
+            self.refuse(Refused(str(error) or type(error).__name__, status=500))
 
     def body(self):
         length = self.headers.get("Content-Length", "")
-        if not length.isdecimal():
+        if not (length.isascii() and length.isdecimal()):
             self.close_connection = True
             raise Refused("a request needs a Content-Length", status=411)
-        if int(length) > MOST_BYTES:
+        if len(length) > 12 or int(length) > MOST_BYTES:
             self.close_connection = True
             raise Refused(f"a request has at most {MOST_BYTES} bytes", status=413)
         try:
@@ -131,7 +136,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             said({}, finish(request))
             if asked.usage:
                 self.event({**reply, "choices": [], "usage": usage(request)})
-        except (Busy, fettle.Error) as error:
+        except OSError:  # the client went away
+            raise
+        except Exception as error:  # of whatever the model's thread met
             self.event(error_body(Refused(str(error) or "the server ends", status=500)))
         finally:
             request.gone = True

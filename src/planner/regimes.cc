@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 
 #include "base/log.h"
 #include "planner/known_steps.h"
@@ -174,7 +175,8 @@ Result<exec::Plan> RangePlans::PlanFor(const ir::Graph& segment, const DeviceSet
     return Apply(segment, decision, devices, threads);
   }
   if (!range_.Holds(shapes)) WarnOfOutside(range_, segment);
-  for (const size_t index : nearest) {
+  constexpr size_t kMostTried = 4;
+  for (const size_t index : std::span(nearest).first(std::min(kMostTried, nearest.size()))) {
     Result<exec::Plan> plan = Carry(index, segment, devices, threads);
     if (plan.ok()) return plan;
     Log(LogLevel::kInfo, "{}: the plan of a size of the tuned range does not fit: {}",

@@ -183,6 +183,15 @@ TEST(LanguageRules, ExpertsOfFewBits) {
   EXPECT_THAT(Elements(RunRule(moe)), ElementsAre(36, 236));
   moe.inputs[12] = PackedBytes(Shape{3}, {0x88, 0x78, 0});
   EXPECT_THAT(Refusal(moe), HasSubstr("zero points 3 do not fit"));
+  RuleInput negative = QuantisedMixture();
+  negative.inputs.push_back(Make<float>(Shape{1, 2}, {0.5F, -0.25F}));
+  EXPECT_THAT(Elements(RunRule(negative)), ElementsAre(-9, -25));
+  RuleInput floats = QuantisedMixture();
+  floats.inputs[5] = Make<float>(Shape{2, 2, 1}, {1, 1, 1, 1});
+  EXPECT_THAT(Refusal(floats), HasSubstr("weights of 4 bits lie in uint8, not in f32"));
+  RuleInput blocks = QuantisedMixture();
+  blocks.attributes.Set("block_size", INT64_MAX);
+  EXPECT_THAT(Refusal(blocks), HasSubstr("'block_size': 9223372036854775807 is out of range"));
   RuleInput scales = QuantisedMixture();
   scales.inputs[3] = Make<float>(Shape{3}, {1, 1, 1});
   EXPECT_THAT(Refusal(scales), HasSubstr("3 scales, expected 2 of 2 outputs"));

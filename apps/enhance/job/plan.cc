@@ -32,9 +32,11 @@ constexpr int kRowsOfEncoderThread = 240;
 /// Of a part in which no frame is shown.
 [[noreturn]] void FailWithoutFrames(const Input& input, const std::filesystem::path& path) {
   const double seconds = static_cast<double>(input.format().duration) / AV_TIME_BASE;
-  throw Failure(kExitUsage,
-                fmt::format("{}: no frame is shown from --start on{}", path.string(),
-                            seconds > 0 ? fmt::format("; it ends at {:.6g} s", seconds) : ""));
+  throw Failure(
+      kExitUsage,
+      fmt::format("{}: no frame is shown {}{}", path.string(),
+                  input.cut().duration > 0 ? "within --duration of --start" : "from --start on",
+                  seconds > 0 ? fmt::format("; it ends at {:.6g} s", seconds) : ""));
 }
 
 /// Parts are found by times.

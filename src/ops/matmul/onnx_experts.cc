@@ -30,7 +30,8 @@ Result<ExpertSizes> ReadSizes(const ImportContext& context, const ExpertNode& no
   ASSIGN_OR_RETURN(const Constant into, ConstantAt(context, node.into.weights, "weights"));
   ASSIGN_OR_RETURN(const Constant out_of, ConstantAt(context, node.out_of.weights, "weights"));
   const Shape &in = into.shape(), &out = out_of.shape();
-  if (in.rank() != 3 || out.rank() != 3 || in.elements() == 0 || out.elements() == 0)
+  if (in.rank() != 3 || out.rank() != 3 || in.elements() == 0 || out.elements() == 0 ||
+      in[0] != out[0])
     return InvalidModel("weights {} and {} of experts", in.ToString(), out.ToString());
   ExpertSizes sizes = {.experts = in[0], .hidden = out[1], .inter = out[2]};
   if (quantised) {
@@ -38,7 +39,9 @@ Result<ExpertSizes> ReadSizes(const ImportContext& context, const ExpertNode& no
     sizes.block = from.Int("block_size", 0);
     if (sizes.bits != 2 && sizes.bits != 4 && sizes.bits != 8)
       return Unsupported("attribute 'expert_weight_bits': expected 2|4|8, got {}", sizes.bits);
-    if (sizes.block < 0) return InvalidModel("attribute 'block_size': got {}", sizes.block);
+    constexpr int64_t kMostBlock = int64_t{1} << 30;
+    if (sizes.block < 0 || sizes.block > kMostBlock)
+      return InvalidModel("attribute 'block_size': {} is out of range", sizes.block);
     sizes.inter *= 8 / sizes.bits;
   }
   if (from.Int("use_sparse_mixer", 0) != 0)
@@ -126,9 +129,9 @@ ir::ValueId EmitCounted(ImportContext& context, const ExpertSizes& sizes, ir::Va
   const ir::ValueId by =
       context.Emit1("Reshape", {counts, context.ConstInts({-1, sizes.experts, 1})});
   const ir::ValueId zero = LikeConstant(context, 0, h);
-  const ir::ValueId chosen = context.Emit1("Greater", {by, zero});
+  const ir::ValueId left_out = context.Emit1("Equal", {by, zero});
   const ir::ValueId counted =
-      context.Emit1("Where", {chosen, context.Emit1("Mul", {split, by}), zero});
+      context.Emit1("Where", {left_out, zero, context.Emit1("Mul", {split, by})});
   return context.Emit1("Reshape", {counted, context.ConstInts({-1, sizes.experts * sizes.inter})});
 }
 

@@ -60,6 +60,7 @@ class SolverContest {
     ASSIGN_OR_RETURN(contender.session, runtime::Session::Create(job_.model, std::move(wanted)));
     RETURN_IF_ERROR(RunOnce(contender));
     if (tuned != nullptr) {
+      tuned->EndProgress();
       RETURN_IF_ERROR(tuned->layout_status());
       contender.predicted_ms = tuned->predicted_us() * 1e-3;
       contender.measured = tuned->measured();

@@ -21,6 +21,9 @@ class TunedPlans final : public planner::PlanSource {
   Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                              const planner::Limits& limits) override;
 
+  /// What tells of measuring is told no more: what it writes to may go.
+  void EndProgress() { options_.progress = nullptr; }
+
   /// After a run: kInvalidArgument, naming those there are, where no tensor of any segment can have
   /// the layout of the options.
   Status layout_status() const { return keeps_layout_ ? OkStatus() : no_layout_; }

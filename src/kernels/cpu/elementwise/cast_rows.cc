@@ -36,7 +36,7 @@ HWY_INLINE void Map(const F& f, const From* HWY_RESTRICT x, int64_t n, To* HWY_R
 
 /// Within the range of 32 bits; NaN is 0.
 template <class D, class V>
-HWY_INLINE auto ToInt32(D d, V x) {
+HWY_INLINE auto ToInt32(D, V x) {
   const hn::Rebind<int32_t, D> di;
   const V number = hn::IfThenElseZero(hn::Eq(x, x), x);
   if constexpr (sizeof(hn::TFromD<D>) == sizeof(int32_t)) {

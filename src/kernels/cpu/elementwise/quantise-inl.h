@@ -26,8 +26,8 @@ HWY_INLINE V NotBelow(V x, V low) {
 #endif
 }
 
-/// QuotientBy where the quotient is held among bytes: an infinite one stays beyond them, or is NaN
-/// if it is negative.
+/// QuotientBy where the quotient is held among bytes: +infinity stays above them, -infinity becomes
+/// NaN, which is the least of them.
 template <class D, class V>
 HWY_INLINE V NearQuotientBy(D d, V a, V b, V inverse) {
   const V q = hn::Min(hn::Mul(a, inverse), hn::Set(d, 0x1p20f));

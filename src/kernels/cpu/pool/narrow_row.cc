@@ -234,9 +234,9 @@ void PoolNarrowRows(const PoolPlan& plan, const std::byte* x, std::byte* y, int6
   HWY_DYNAMIC_DISPATCH(PoolNarrowRowsOnTarget)(plan, x, y, row, rows, scratch);
 }
 
-int64_t PoolScratch(const PoolPlan& plan) {
+int64_t PoolScratch(const PoolPlan& plan, int64_t rows) {
   const int64_t joined = plan.storage == DType::kF32 ? 0 : plan.out[2] * plan.channels;
-  return (kNarrowRows * plan.in[2] * plan.channels + joined + 15) / 16 * 16;
+  return (rows * plan.in[2] * plan.channels + joined + 15) / 16 * 16;
 }
 
 }  // namespace fettle::kernels

@@ -53,7 +53,7 @@ class Pool final : public PreparedKernel, public WritesWindow {
     stream.ParallelFor(tasks, [&](int64_t task, int lane) {
       std::byte* scratch = args.workspace.host<std::byte>() + lane * ScratchBytes();
       const int64_t end = std::min(rows, (task + 1) * rows_per_task_);
-      const int64_t step = narrow_ ? kNarrowRows : 1;
+      const int64_t step = RowsAtOnce();
       for (int64_t row = task * rows_per_task_; row < end; row += step)
         RunRows(x, y, row, std::min(step, end - row), scratch);
     });
@@ -62,8 +62,9 @@ class Pool final : public PreparedKernel, public WritesWindow {
   }
 
  private:
+  int64_t RowsAtOnce() const { return narrow_ ? std::min(kNarrowRows, rows_per_task_) : 1; }
   int64_t ScratchBytes() const {
-    if (narrow_) return PoolScratch(plan_) * 4;
+    if (narrow_) return PoolScratch(plan_, RowsAtOnce()) * 4;
     return selects_bytes_ ? (MaxBytesScratch(plan_) + 63) / 64 * 64 : 0;
   }
 

@@ -65,7 +65,7 @@ float ExtremeOfRow(const T* from, int64_t n) {
   const auto neutral = hn::Set(d, NeutralOf(kind));
   auto s0 = neutral, s1 = neutral, s2 = neutral, s3 = neutral;
   auto numbers = hn::Eq(neutral, neutral);
-  const auto step = [&numbers](auto held, auto x) HWY_ATTR {
+  const auto step = [&](auto held, auto x) HWY_ATTR {
     if constexpr (std::is_same_v<T, float>) numbers = hn::And(numbers, hn::Eq(x, x));
     return kind == FoldKind::kMax ? hn::Max(held, x) : hn::Min(held, x);
   };
