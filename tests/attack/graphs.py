@@ -110,6 +110,9 @@ def quirk(model, inside):
             return "ONNX Runtime takes the larger of 0 and 1 products of matrices"
         if node.op_type == "DynamicQuantizeMatMul" and first is not None and first.size == 0:
             return "ONNX Runtime leaves the bias out where products have no terms"
+        third = inside.get(node.input[2]) if len(node.input) > 2 and node.input[2] else None
+        if node.op_type == "DynamicQuantizeMatMul" and third is not None and second is not None and third.ndim > second.ndim - 1:
+            return "ONNX Runtime does not look at the shape of scales"
         beta = [a.f for a in node.attribute if a.name == "beta"]
         if node.op_type == "Gemm" and beta and beta[0] != 1 and first is not None and first.size == 0:
             return "ONNX Runtime leaves beta out where products have no terms"
