@@ -6,23 +6,11 @@
 #include "device/cpu/cpu_device.h"
 #include "io/inputs.h"
 #include "jobs/interrupt.h"
-#include "kernels/check/bound_kernel.h"
-#include "kernels/launch_tunables.h"
 #include "tensor/reorder.h"
+#include "tuner/measure/workbench.h"
 
 namespace fettle::tools {
 namespace {
-
-Result<kernels::BoundKernel> Bind(const tuner::Candidate& candidate, const Device& device) {
-  const kernels::Operands operands = kernels::OperandsOf(candidate.problem);
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<kernels::PreparedKernel> prepared,
-      kernels::PrepareWithLaunches(*candidate.kernel, candidate.problem, candidate.params, device));
-  const auto memory = std::make_shared<kernels::OperandMemory>();
-  RETURN_IF_ERROR(Allocate(operands, /*misaligned=*/false, device, *memory));
-  return kernels::BoundKernel::Bind(std::move(prepared), operands, candidate.problem.group.get(),
-                                    memory, device);
-}
 
 /// Puts noise into the inputs: zeros may take less time.
 Status WriteNoise(uint64_t seed, const kernels::BoundKernel& kernel, Stream& stream) {
@@ -66,7 +54,9 @@ Result<ArticleTime> TimeAsArticle(const tuner::Candidate& candidate, const Devic
                                   uint64_t seed) {
   const Device& device = *devices.Find(candidate.kernel->device());
   const auto& cpu = static_cast<const CpuDevice&>(devices.cpu());
-  ASSIGN_OR_RETURN(const kernels::BoundKernel kernel, Bind(candidate, device));
+  tuner::Workbench bench(
+      devices, NowNs, [] { return int64_t{0}; }, /*cold_constants=*/false);
+  ASSIGN_OR_RETURN(const kernels::BoundKernel kernel, bench.Bind(candidate));
   ASSIGN_OR_RETURN(const std::unique_ptr<Stream> stream,
                    device.NewStream({.threads = candidate.problem.threads,
                                      .timed = true,

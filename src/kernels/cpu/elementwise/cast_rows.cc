@@ -1,10 +1,12 @@
 #include "kernels/cpu/elementwise/cast_rows.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/elementwise/cast_rows.cc"
@@ -128,52 +130,30 @@ HWY_EXPORT(WidenIntegersOnTarget);
 
 namespace {
 
-using In = const std::byte* const[kMaxTypedOperands];
+template <size_t kPair>
+void Row(const std::byte* const in[kMaxTypedOperands], std::byte* out, int64_t n, unsigned) {
+  constexpr CastPair kCast = kVectorCasts[kPair];
+  if constexpr (kCast.from == DType::kBool) {
+    HWY_DYNAMIC_DISPATCH(CastBoolsOnTarget)(kCast.to, in[0], n, out);
+  } else if constexpr (kCast.from == DType::kI64) {
+    HWY_DYNAMIC_DISPATCH(WidenIntegersOnTarget)(kCast.to, in[0], n, out);
+  } else if constexpr (kCast.from == DType::kF32 || kCast.from == DType::kF64) {
+    HWY_DYNAMIC_DISPATCH(CastFloatsOnTarget)(kCast.from, kCast.to, in[0], n, out);
+  } else {  // bytes of either sign: the same bits
+    std::memcpy(out, in[0], n);
+  }
+}
 
-template <DType kFrom, DType kTo>
-void OfFloat(In in, std::byte* out, int64_t n, unsigned) {
-  HWY_DYNAMIC_DISPATCH(CastFloatsOnTarget)(kFrom, kTo, in[0], n, out);
+constexpr auto kRows = []<size_t... kPair>(std::index_sequence<kPair...>) {
+  return std::array<TypedRow, sizeof...(kPair)>{Row<kPair>...};
 }
-template <DType kTo>
-void OfBool(In in, std::byte* out, int64_t n, unsigned) {
-  HWY_DYNAMIC_DISPATCH(CastBoolsOnTarget)(kTo, in[0], n, out);
-}
-template <DType kTo>
-void OfInteger(In in, std::byte* out, int64_t n, unsigned) {
-  HWY_DYNAMIC_DISPATCH(WidenIntegersOnTarget)(kTo, in[0], n, out);
-}
-void SameBits(In in, std::byte* out, int64_t n, unsigned) { std::memcpy(out, in[0], n); }
-
-struct Rule {
-  DType from, to;
-  TypedRow function;
-};
-constexpr Rule kRules[] = {{DType::kF32, DType::kI8, OfFloat<DType::kF32, DType::kI8>},
-                           {DType::kF32, DType::kU8, OfFloat<DType::kF32, DType::kU8>},
-                           {DType::kF32, DType::kI32, OfFloat<DType::kF32, DType::kI32>},
-                           {DType::kF32, DType::kI64, OfFloat<DType::kF32, DType::kI64>},
-                           {DType::kF32, DType::kBool, OfFloat<DType::kF32, DType::kBool>},
-                           {DType::kF64, DType::kI8, OfFloat<DType::kF64, DType::kI8>},
-                           {DType::kF64, DType::kU8, OfFloat<DType::kF64, DType::kU8>},
-                           {DType::kF64, DType::kI32, OfFloat<DType::kF64, DType::kI32>},
-                           {DType::kF64, DType::kI64, OfFloat<DType::kF64, DType::kI64>},
-                           {DType::kF64, DType::kBool, OfFloat<DType::kF64, DType::kBool>},
-                           {DType::kBool, DType::kI8, OfBool<DType::kI8>},
-                           {DType::kBool, DType::kI32, OfBool<DType::kI32>},
-                           {DType::kBool, DType::kI64, OfBool<DType::kI64>},
-                           {DType::kBool, DType::kF32, OfBool<DType::kF32>},
-                           {DType::kBool, DType::kF64, OfBool<DType::kF64>},
-                           {DType::kI64, DType::kF32, OfInteger<DType::kF32>},
-                           {DType::kI64, DType::kF64, OfInteger<DType::kF64>},
-                           {DType::kI8, DType::kU8, SameBits},
-                           {DType::kU8, DType::kI8, SameBits}};
+(std::make_index_sequence<std::size(kVectorCasts)>());
 
 }  // namespace
 
 TypedRow FindVectorCastRow(DType from, DType to) {
-  const auto at = std::ranges::find_if(
-      kRules, [&](const Rule& rule) { return rule.from == from && rule.to == to; });
-  return at == std::end(kRules) ? nullptr : at->function;
+  const auto* const at = std::ranges::find(kVectorCasts, CastPair{from, to});
+  return at == std::end(kVectorCasts) ? nullptr : kRows[at - std::begin(kVectorCasts)];
 }
 
 }  // namespace fettle::kernels::elementwise

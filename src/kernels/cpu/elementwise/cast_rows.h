@@ -1,12 +1,32 @@
 // Casts between the numbers that exporters use, in vectors.
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/cpu/elementwise/typed_rows.h"
 
 namespace fettle::kernels::elementwise {
 
-/// FindCastRow of f32 and f64 to i8, u8, i32, i64 and bool; of bool to i8, i32, i64, f32 and f64;
-/// of i64 to f32 and f64; between i8 and u8; null: another pair.
+struct CastPair {
+  DType from, to;
+  bool operator==(const CastPair&) const = default;
+};
+
+/// What FindVectorCastRow has.
+inline constexpr CastPair kVectorCasts[] = {
+    {DType::kF32, DType::kI8},   {DType::kF32, DType::kU8},   {DType::kF32, DType::kI32},
+    {DType::kF32, DType::kI64},  {DType::kF32, DType::kBool}, {DType::kF64, DType::kI8},
+    {DType::kF64, DType::kU8},   {DType::kF64, DType::kI32},  {DType::kF64, DType::kI64},
+    {DType::kF64, DType::kBool}, {DType::kBool, DType::kI8},  {DType::kBool, DType::kI32},
+    {DType::kBool, DType::kI64}, {DType::kBool, DType::kF32}, {DType::kBool, DType::kF64},
+    {DType::kI64, DType::kF32},  {DType::kI64, DType::kF64},  {DType::kI8, DType::kU8},
+    {DType::kU8, DType::kI8},
+};
+constexpr bool IsVectorCast(DType from, DType to) {
+  return std::ranges::find(kVectorCasts, CastPair{from, to}) != std::end(kVectorCasts);
+}
+
+/// FindCastRow of a pair of kVectorCasts; null: another pair.
 TypedRow FindVectorCastRow(DType from, DType to);
 
 }  // namespace fettle::kernels::elementwise

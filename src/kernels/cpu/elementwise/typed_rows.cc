@@ -235,19 +235,6 @@ struct Conversion {
   }
 };
 
-/// Of FindVectorCastRow.
-template <typename From, typename To>
-constexpr bool kIsInVectors = (std::floating_point<From> &&
-                               (std::is_same_v<To, int8_t> || std::is_same_v<To, uint8_t> ||
-                                std::is_same_v<To, int32_t> || std::is_same_v<To, int64_t> ||
-                                std::is_same_v<To, bool>)) ||
-                              (std::is_same_v<From, bool> &&
-                               (std::is_same_v<To, int8_t> || std::is_same_v<To, int32_t> ||
-                                std::is_same_v<To, int64_t> || std::floating_point<To>)) ||
-                              (std::is_same_v<From, int64_t> && std::floating_point<To>) ||
-                              (std::is_same_v<From, int8_t> && std::is_same_v<To, uint8_t>) ||
-                              (std::is_same_v<From, uint8_t> && std::is_same_v<To, int8_t>);
-
 bool IsPlain(DType dtype) {
   return dtype == DType::kBool || dtype == DType::kF32 || dtype == DType::kF64 ||
          (IsInteger(dtype) && !IsSubByte(dtype));
@@ -277,7 +264,8 @@ TypedRow FindCastRow(DType from, DType to) {
   if (const TypedRow vectors = FindVectorCastRow(from, to); vectors != nullptr) return vectors;
   DispatchDType(from, [&]<typename From>() {
     DispatchDType(to, [&]<typename To>() {
-      if constexpr (!kIsReducedFloat<From> && !kIsReducedFloat<To> && !kIsInVectors<From, To>)
+      if constexpr (!kIsReducedFloat<From> && !kIsReducedFloat<To> &&
+                    !IsVectorCast(DTypeOf<From>(), DTypeOf<To>()))
         found = Map<Conversion<From, To>, To, From>;
     });
   });

@@ -139,8 +139,7 @@ void JoinRowsOfWindow(const PoolPlan& plan, const T* image, const PoolTaps& d, c
 
 template <typename T>
 void RowOf(const PoolPlan& plan, const T* x, T* y, int64_t row, T* scratch) {
-  const int64_t oh = row % plan.out[1], od = row / plan.out[1] % plan.out[0],
-                n = row / (plan.out[1] * plan.out[0]);
+  const auto [n, od, oh] = PoolRowAt(plan, row);
   const int64_t image = plan.in[0] * plan.in[1] * plan.in[2] * plan.channels;
   const PoolTaps d(plan, 0, od), h(plan, 1, oh);
   JoinRowsOfWindow(plan, x + n * image, d, h, scratch);

@@ -69,10 +69,10 @@ class PoolWithIndices final : public PreparedKernel {
 
   void RunRow(const float* x, int64_t row, float* y, int64_t* positions) const {
     const PoolPlan& plan = facts_.plan;
-    const int64_t plane = row / (plan.out[0] * plan.out[1]);
-    const PoolTaps d(plan, 0, row / plan.out[1] % plan.out[0]), h(plan, 1, row % plan.out[1]);
+    const PoolRowAt at(plan, row);
+    const PoolTaps d(plan, 0, at.depth), h(plan, 1, at.height);
     const Place place{{&d, &h},
-                      plane * plan.in[0] * plan.in[1] * plan.in[2],
+                      at.image * plan.in[0] * plan.in[1] * plan.in[2],
                       row * plan.out[2],
                       {x, y, positions}};
     for (int64_t ow = 0; ow < inside_begin_; ++ow) RunWindow(place, ow);

@@ -144,9 +144,8 @@ void JoinWidth(const PoolPlan& plan, const float* from, float rows, float* to) {
   const int64_t inner = plan.channels, stride = plan.stride[2], pad = plan.pad_begin[2];
   const int64_t reach = (plan.kernel[2] - 1) * plan.dilation[2];
   const int64_t last = plan.in[2] - 1 - reach + pad;  // input position, from which none are outside
-  const int64_t begin = std::min(QuotientOf(pad + stride - 1, stride), plan.out[2]);
-  const int64_t end =
-      last < 0 ? begin : std::clamp(QuotientOf(last, stride) + 1, begin, plan.out[2]);
+  const int64_t begin = std::min((pad + stride - 1) / stride, plan.out[2]);
+  const int64_t end = last < 0 ? begin : std::clamp(last / stride + 1, begin, plan.out[2]);
   for (int64_t ow = 0; ow < begin; ++ow)
     JoinPixel<max>(plan, PoolTaps(plan, 2, ow), from, rows, to + ow * inner);
   for (int64_t ow = end; ow < plan.out[2]; ++ow)

@@ -27,9 +27,6 @@ struct PoolPlan {
   bool selects_bytes() const { return max && storage != DType::kF32 && mul == 1 && add == 0; }
 };
 
-/// a / b. Most divisors are 1, and a division takes as long as the taps of a window.
-inline int64_t QuotientOf(int64_t a, int64_t b) { return b == 1 ? a : a / b; }
-
 /// Where a row of output pixels lies: `row` counts (image, depth, height).
 struct PoolRowAt {
   int64_t image, depth, height;
@@ -37,7 +34,7 @@ struct PoolRowAt {
   PoolRowAt(const PoolPlan& plan, int64_t row) {
     const int64_t planes = row / plan.out[1];
     height = row - planes * plan.out[1];
-    image = QuotientOf(planes, plan.out[0]);
+    image = planes / plan.out[0];
     depth = planes - image * plan.out[0];
   }
 };
@@ -57,7 +54,7 @@ struct PoolTaps {
     }
     const auto below = [&](int64_t limit) {  // taps at positions before `limit`
       const int64_t room = limit - first;
-      return room <= 0 ? 0 : std::min(kernel, QuotientOf(room + dilation - 1, dilation));
+      return room <= 0 ? 0 : std::min(kernel, (room + dilation - 1) / dilation);
     };
     begin = below(0);
     end = std::max(begin, below(plan.in[axis]));
