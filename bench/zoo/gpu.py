@@ -3,6 +3,7 @@
 import json
 import statistics
 import subprocess
+import tempfile
 
 import export
 import torch
@@ -28,30 +29,45 @@ def torch_run(name, dtype):
         return lambda: network(*inputs), False
 
 
-def fettle(folder, options, precision, *more):
-    inputs = {path.stem: str(path) for path in sorted(folder.glob("*.npy"))}
-    command = [str(FETTLE), "bench", str(folder / "model.onnx"), "--json", "--device", options.device, "--precision", precision,
-               "--seconds", str(options.seconds), *given(inputs), *more]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=600)
+def call(*command):
+    result = subprocess.run([str(FETTLE), *command], capture_output=True, text=True, timeout=600)
     if result.returncode != 0:
         raise RuntimeError((result.stderr.strip().splitlines() or ["it died"])[-1])
     return json.loads(result.stdout)
 
 
-def measure(name, kind, folder, options):
+def fettle(model, folder, options, precision, *more):
+    inputs = {path.stem: str(path) for path in sorted(folder.glob("*.npy"))}
+    return call("bench", str(model), "--json", "--device", options.device, "--precision", precision, "--seconds",
+                str(options.seconds), *given(inputs), *more)
+
+
+def model_of(folder, options, precision, scratch):
+    """What is measured: the model, or with --tune the package of a tuning with an empty database in the folder `scratch`."""
+    model = folder / "model.onnx"
+    if not options.tune:
+        return model
+    inputs = {path.stem: str(path) for path in sorted(folder.glob("*.npy"))}
+    package = f"{scratch}/tuned.fettle"
+    call("tune", str(model), "--json", "--device", options.device, "--precision", precision, "--level", "fast", "--budget",
+         str(options.tune), "--cache", f"{scratch}/cache", "-o", package, *given(inputs))
+    return package
+
+
+def measure(name, model, kind, folder, options):
     """PyTorch's ms, whether by a graph, and Fettle's, medians of interleaved turns."""
     dtype, precision = KINDS[kind]
     run, is_graph = torch_run(name, dtype)
     theirs, ours = [], []
     for _ in range(options.rounds):
         theirs.append(median_ms(run, options.seconds))
-        ours.append(fettle(folder, options, precision, "--bound")["latency_ms"]["median"])
+        ours.append(fettle(model, folder, options, precision, "--bound")["latency_ms"]["median"])
     return statistics.median(theirs), is_graph, statistics.median(ours)
 
 
-def steps(folder, options, precision):
+def steps(model, folder, options, precision):
     """The three steps that take most, and the time of those that ran on the host."""
-    layers = fettle(folder, options, precision, "--profile")["ops"]
+    layers = fettle(model, folder, options, precision, "--profile")["ops"]
     worst = sorted(layers, key=lambda layer: -(layer["ms"] or 0))[:3]
     host = [layer for layer in layers if layer["device"] == "cpu"]
     lines = [f"{layer['ms'] or 0:.3f} ms {layer['kernel']} {layer['op']}, bound {layer['bound_ms']:.3f} ms: {layer['node'][-60:]}"
@@ -61,22 +77,25 @@ def steps(folder, options, precision):
 
 def row(name, kind, folder, options):
     """Prints one network at one precision, and answers its ratio; None where PyTorch cannot run it."""
-    try:
-        with torch.inference_mode():
-            theirs, is_graph, ours = measure(name, kind, folder, options)
-    except (RuntimeError, subprocess.SubprocessError) as error:
-        print(f"{name:32} {kind}  {' '.join(str(error).split())[:160]}", flush=True)
-        return None
-    ratio = theirs / ours
-    print(f"{name:32} {kind}  ratio {ratio:.2f}  PyTorch{'' if is_graph else ' without a graph'} {theirs:.3f}, Fettle {ours:.3f}",
-          flush=True)
-    if ratio < 1:
-        print("\n".join(f"    {line}" for line in steps(folder, options, KINDS[kind][1])), flush=True)
+    precision = KINDS[kind][1]
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            model = model_of(folder, options, precision, scratch)
+            with torch.inference_mode():
+                theirs, is_graph, ours = measure(name, model, kind, folder, options)
+        except (RuntimeError, subprocess.SubprocessError) as error:
+            print(f"{name:32} {kind}  {' '.join(str(error).split())[:160]}", flush=True)
+            return None
+        ratio = theirs / ours
+        print(f"{name:32} {kind}  ratio {ratio:.2f}  PyTorch{'' if is_graph else ' without a graph'} {theirs:.3f}, Fettle {ours:.3f}",
+              flush=True)
+        if ratio < 1:
+            print("\n".join(f"    {line}" for line in steps(model, folder, options, precision)), flush=True)
     return ratio
 
 
 def compare(names, options):
-    for kind in KINDS:
+    for kind in options.kinds:
         ratios = []
         for name in names:
             folder = options.cache / options.exporters[0] / name
