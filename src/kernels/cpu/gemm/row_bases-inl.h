@@ -84,7 +84,7 @@ class RowBases {
 #if HWY_TARGET == HWY_AVX2
 // Sixteen registers hold a tile's sums, one row of B and what multiplies it. g++ 12 mixes the steps
 // of the depth and makes a tenth of the time moves and waits of it, so the instructions are named,
-// in their order (decision 133).
+// in their order (docs/laboratory/cpu.md).
 HWY_INLINE FloatVector LoadInOrder(const float* p) {
   FloatVector x;
   asm volatile("vmovups %1, %0" : "=x"(x.raw) : "m"(*reinterpret_cast<const __m256_u*>(p)));

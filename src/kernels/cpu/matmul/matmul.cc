@@ -281,7 +281,7 @@ Blocking UsualBlocking(const Product& p, int threads, const Device& device) {
   Blocking blocking =
       ChooseBlocking(cpu.info(), kernels.mr, kernels.nr, p.m, p.n, p.k, 1, kMaxTiles * kernels.mr);
   // Where neither stays in the second-level cache, the next one brings rows as fast as they are
-  // multiplied, and a new panel of B costs more: it meets many rows (decision 80).
+  // multiplied, and a new panel of B costs more: it meets many rows (docs/laboratory/cpu.md).
   const int64_t depth = std::min(p.k, blocking.depth_block);
   if (kMaxTiles * kernels.mr * depth * 4 > RowShare(cpu) && p.n * p.k * 4 > 2 * RowShare(cpu)) {
     const int64_t tiles = CeilDiv(std::max<int64_t>(p.m, 1), kernels.mr);

@@ -183,7 +183,7 @@ struct Tile<kVectors, std::index_sequence<kRow...>> {
   }
 };
 
-/// The B of a later tile on its way into the second-level cache, in two streams (decision 23), or
+/// The B of a later tile on its way into the second-level cache, in two streams, or
 /// nothing where its step is 0.
 struct Ahead {
   const std::byte* first;
