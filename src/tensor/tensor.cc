@@ -18,8 +18,13 @@ namespace {
 /// finds its pages in the TLB.
 constexpr size_t kLarge = size_t{4} << 20, kHugePage = size_t{2} << 20;
 
+/// Blocks from this size on begin pages, as callers' arrays do but for a few bytes: stores that are
+/// a little ahead of loads in the bits of an address within a page hold those up.
+constexpr size_t kPaged = size_t{64} << 10, kPage = 4096;
+
 std::align_val_t AlignmentOf(size_t size) {
-  return std::align_val_t(size >= kLarge ? kHugePage : kTensorAlignment);
+  if (size >= kLarge) return std::align_val_t(kHugePage);
+  return std::align_val_t(size >= kPaged ? kPage : kTensorAlignment);
 }
 
 /// Blocks from this size on are mapped, as malloc maps them: their pages are zeros that nobody has

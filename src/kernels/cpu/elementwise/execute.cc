@@ -235,11 +235,39 @@ void Step(const Instruction& in, std::span<const Window> operands, std::span<con
   }
 }
 
+/// Elements of a chunk that leaves nothing in the scratch.
+constexpr int64_t kDirectChunk = 16 * kChunk;
+
+/// Whether all that a lone instruction reads and writes are rows where they are: none is held in
+/// the scratch, but for one element a row.
+bool IsDirect(const Instruction& in, std::span<const Window> operands,
+              std::span<const Window> outputs) {
+  if (in.output < 0) return false;
+  const DType out = outputs[in.output].storage;
+  const auto is_plain = [&](const Source& source, bool may_broadcast) {
+    if (source.kind == Source::kNone) return true;
+    const bool reads = source.kind == Source::kOperand;
+    if (!reads || operands[source.index].col_stride == 0) return may_broadcast;
+    const Window& window = operands[source.index];
+    return window.col_stride == 1 && (window.storage == DType::kF32 || in.fn == Fn::kCopy);
+  };
+  const bool quantises = in.fn == Fn::kQuantise && (out == DType::kI8 || out == DType::kU8) &&
+                         in.p1 - in.p0 == 255 && !is_plain(in.b, false) && !is_plain(in.c, false);
+  const bool widens = out == DType::kF32;
+  const bool converts = in.fn == Fn::kCopy && in.a.kind == Source::kOperand &&
+                        (operands[in.a.index].storage == DType::kF32) != widens;
+  if (in.fn == Fn::kCopy && !converts) return false;
+  return (widens || converts || quantises) && is_plain(in.a, false) && is_plain(in.b, true) &&
+         is_plain(in.c, true);
+}
+
 void ExecuteChunks(std::span<const Instruction> instructions, std::span<const Window> operands,
                    std::span<const Window> outputs, int64_t rows, int64_t cols) {
   Scratch scratch;
-  const int64_t chunk_cols = std::min(cols, kChunk);
-  const int64_t chunk_rows = std::max<int64_t>(1, kChunk / std::max<int64_t>(chunk_cols, 1));
+  const bool direct = instructions.size() == 1 && IsDirect(instructions[0], operands, outputs);
+  const int64_t chunk = direct ? kDirectChunk : kChunk, chunk_cols = std::min(cols, chunk);
+  const int64_t chunk_rows =
+      std::clamp<int64_t>(chunk / std::max<int64_t>(chunk_cols, 1), 1, kChunk);
   for (int64_t row = 0; row < rows; row += chunk_rows) {
     for (int64_t col = 0; col < cols; col += chunk_cols) {
       const Chunk chunk{

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "kernels/cpu/elementwise/cast_rows.h"
+#include "kernels/cpu/elementwise/tile_copy.h"
 #include "kernels/cpu/elementwise/wide_rows.h"
 
 namespace fettle::kernels::elementwise {
@@ -82,12 +83,21 @@ void MapSome(const std::byte* const in[kMaxTypedOperands], std::byte* out, int64
     for (int64_t i = 0; i < n; ++i) y[i] = f(i);
   };
   if (once == 0) return run([a, b](int64_t i) { return F{}(a[i], b[i]); });
-  if (once == 3) return run([x = F{}(*a, *b)](int64_t) { return x; });
+  if (once == 3) {
+    if (n > 0) y[0] = F{}(*a, *b);
+    return RepeatTile(out, sizeof(T), n);
+  }
   if (once == 1) return run([x = *a, b](int64_t i) { return F{}(x, b[i]); });
   run([a, x = *b](int64_t i) { return F{}(a[i], x); });
 }
 template <typename T, typename F>
 constexpr TypedRow OfSome(F) {
+  return MapSome<F, T>;
+}
+/// Of short rows where FindWideRow has the long ones.
+template <typename T, typename F>
+constexpr TypedRow OfProduct(F) {
+  if constexpr (std::integral<T> && sizeof(T) >= 4) return Map<F, T, T, T>;
   return MapSome<F, T>;
 }
 template <typename T, typename F>
@@ -107,6 +117,13 @@ constexpr TypedRow Test(F) {
   return Map<F, uint8_t, T, T>;
 }
 
+template <const TypedRow& kRow>
+void Swapped(const std::byte* const in[kMaxTypedOperands], std::byte* out, int64_t n,
+             unsigned once) {
+  const std::byte* const swapped[kMaxTypedOperands] = {in[1], in[0]};
+  kRow(swapped, out, n, once);
+}
+
 struct Row {
   std::string_view op;
   TypedRow function;
@@ -122,7 +139,7 @@ TypedRow FindSignless(std::string_view op) {
   static constexpr Row kRows[] = {
       {"Add", OfSome<T>([](T a, T b) { return As<T>(a + b); })},
       // Narrow ones are promoted to signed integers, whose product might not fit.
-      {"Mul", OfSome<T>([](T a, T b) { return As<T>(std::common_type_t<T, unsigned>(a) * b); })},
+      {"Mul", OfProduct<T>([](T a, T b) { return As<T>(std::common_type_t<T, unsigned>(a) * b); })},
       {"Sub", OfSome<T>([](T a, T b) { return As<T>(a - b); })},
   };
   return Find(kRows, op);
@@ -173,12 +190,14 @@ TypedRow FindSigned(std::string_view op) {
 /// The order of integers that FindWideRow does not compare.
 template <typename T>
 TypedRow FindOrdered(std::string_view op) {
+  static constexpr TypedRow kLess = Test<T>([](T a, T b) { return a < b; }),
+                            kAtMost = Test<T>([](T a, T b) { return a <= b; });
   static constexpr Row kRows[] = {
       {"Equal", Test<T>([](T a, T b) { return a == b; })},
-      {"Greater", Test<T>([](T a, T b) { return a > b; })},
-      {"GreaterOrEqual", Test<T>([](T a, T b) { return a >= b; })},
-      {"Less", Test<T>([](T a, T b) { return a < b; })},
-      {"LessOrEqual", Test<T>([](T a, T b) { return a <= b; })},
+      {"Greater", Swapped<kLess>},
+      {"GreaterOrEqual", Swapped<kAtMost>},
+      {"Less", kLess},
+      {"LessOrEqual", kAtMost},
   };
   return Find(kRows, op);
 }

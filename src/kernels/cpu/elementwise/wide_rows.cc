@@ -104,6 +104,10 @@ void Logic(WideOp op, const Operands& x) {
 template <typename T>
 void OfType(WideOp op, const Operands& x) {
   if (op == WideOp::kMax || op == WideOp::kMin) return Extreme<T>(op, x);
+  if constexpr (std::is_integral_v<T> && sizeof(T) >= 4) {
+    if (op == WideOp::kMul)
+      return Map<T, T>([](auto a, auto b) HWY_ATTR { return hn::Mul(a, b); }, x);
+  }
   Compare<T>(op, x);
 }
 
@@ -128,9 +132,8 @@ void WideOnTarget(WideOp op, DType dtype, const std::byte* const* in, std::byte*
                   unsigned once) {
   constexpr int64_t kLanes = hn::MaxLanes(hn::ScalableTag<uint8_t>());
   const int64_t bytes = ByteSize(dtype), lanes = std::max<int64_t>(1, kLanes / bytes);
-  const bool same =
-      op == WideOp::kAbs || op == WideOp::kNeg || op == WideOp::kMax || op == WideOp::kMin;
-  const int64_t out_bytes = same ? bytes : 1, left = n % lanes, whole = n - left;
+  const bool same = op <= WideOp::kNeg || op >= WideOp::kMax;
+  const int64_t out_bytes = same ? bytes : 1, left = n & (lanes - 1), whole = n - left;
   const int64_t masks[] = {(once & 1) != 0 ? 0 : ~int64_t{0}, (once & 2) != 0 ? 0 : ~int64_t{0}};
   const auto run = [&](int64_t at, int64_t count) {
     Run(op, dtype,
@@ -221,6 +224,10 @@ TypedRow FindOrdered(std::string_view op) {
 }  // namespace
 
 TypedRow FindWideRow(DType dtype, std::string_view op) {
+  if (op == "Mul") {
+    if (dtype == DType::kI32 || dtype == DType::kU32) return Row<WideOp::kMul, DType::kI32, false>;
+    if (dtype == DType::kI64 || dtype == DType::kU64) return Row<WideOp::kMul, DType::kI64, false>;
+  }
   switch (dtype) {
     case DType::kBool: return FindLogic(op);
     case DType::kI8:
