@@ -254,6 +254,28 @@ struct Conversion {
   }
 };
 
+template <typename T>
+constexpr bool kIsNumber = std::integral<T> && !std::is_same_v<T, bool>;
+/// Integers that are no bool as unsigned ones.
+template <typename T, bool = kIsNumber<T>>
+struct Signless {
+  using Type = T;
+};
+template <typename T>
+struct Signless<T, true> {
+  using Type = std::make_unsigned_t<T>;
+};
+
+/// One loop for all conversions of the same bits: a result wraps whatever its sign, and that of the
+/// operand counts where it is widened.
+template <typename From, typename To>
+constexpr TypedRow RowOfConversion() {
+  constexpr bool kCuts = std::is_same_v<To, bool> || (kIsNumber<To> && sizeof(To) <= sizeof(From));
+  using X = std::conditional_t<kCuts, typename Signless<From>::Type, From>;
+  using Y = std::conditional_t<kIsNumber<From>, typename Signless<To>::Type, To>;
+  return Map<Conversion<X, Y>, Y, X>;
+}
+
 bool IsPlain(DType dtype) {
   return dtype == DType::kBool || dtype == DType::kF32 || dtype == DType::kF64 ||
          (IsInteger(dtype) && !IsSubByte(dtype));
@@ -285,7 +307,7 @@ TypedRow FindCastRow(DType from, DType to) {
     DispatchDType(to, [&]<typename To>() {
       if constexpr (!kIsReducedFloat<From> && !kIsReducedFloat<To> &&
                     !IsVectorCast(DTypeOf<From>(), DTypeOf<To>()))
-        found = Map<Conversion<From, To>, To, From>;
+        found = RowOfConversion<From, To>();
     });
   });
   return found;

@@ -82,6 +82,8 @@ class Resize final : public PreparedKernel {
         table_(MakeSpreadTable(plan_.width.out, plan_.width.taps.taps, plan_.inner,
                                plan_.width.taps.index, plan_.width.taps.weight)) {
     rows_per_task_ = std::max<int64_t>(1, 8192 / std::max<int64_t>(OutRow(), 1));
+    for (int64_t y = 0; y < plan_.height.out; ++y) is_as_before_.push_back(IsAsBefore(y));
+    doubles_ = (picks_halves_ || (picks_rows_ && plan_.to == DType::kF32)) && IsDoubled();
   }
 
   int64_t workspace_bytes() const override { return lanes_ * LaneElements() * 4; }
@@ -94,14 +96,11 @@ class Resize final : public PreparedKernel {
     stream.ParallelFor(tasks, [&](int64_t task, int lane) {
       float* scratch = args.workspace.host<float>() + lane * LaneElements();
       const int64_t end = std::min(rows, (task + 1) * rows_per_task_);
-      for (int64_t row = task * rows_per_task_; row < end; ++row) {
-        if (row > task * rows_per_task_ && IsAsBefore(row)) {
-          const int64_t bytes = StorageBytes(plan_.to, OutRow());
-          std::byte* out = args.outputs[0].host<std::byte>() + row * bytes;
-          std::memcpy(out, out - bytes, bytes);
-        } else {
-          Row(args, row, scratch);
-        }
+      for (int64_t row = task * rows_per_task_; row < end;) {
+        int64_t count = 1;
+        while (row + count < end && is_as_before_[(row + count) % plan_.height.out] != 0) ++count;
+        Rows(args, row, count, scratch);
+        row += count;
       }
     });
     plan_.pads.Zero(stream, args.outputs[0].host<std::byte>());
@@ -119,9 +118,16 @@ class Resize final : public PreparedKernel {
     return (InRow() + OutRow() + widened + 31) / 16 * 16;
   }
 
-  /// Whether a row is made of what the one before it is.
-  bool IsAsBefore(int64_t row) const {
-    const int64_t y = row % plan_.height.out;
+  /// Whether each element of a row is there twice.
+  bool IsDoubled() const {
+    const Axis& width = plan_.width;
+    bool doubled = plan_.inner == 1 && width.out == 2 * width.in && Picks(width.taps);
+    for (int64_t i = 0; i < width.out && doubled; ++i) doubled = width.taps.index[i] == i / 2;
+    return doubled;
+  }
+
+  /// Whether row `y` of a picture is made of what the one before it is.
+  bool IsAsBefore(int64_t y) const {
     if (y == 0) return false;
     const ops::AxisTaps& taps = plan_.height.taps;
     const auto same = [&](const auto& values) {
@@ -144,6 +150,21 @@ class Resize final : public PreparedKernel {
     }
     for (int64_t i = 0; i < table_.count; ++i, to += table_.inner)
       std::copy_n(from + table_.index[i] * table_.inner, table_.inner, to);
+  }
+
+  /// `count` rows that are the same.
+  void Rows(const LaunchArgs& args, int64_t row, int64_t count, float* scratch) const {
+    const int64_t bytes = StorageBytes(plan_.to, OutRow());
+    std::byte* out = args.outputs[0].host<std::byte>() + row * bytes;
+    if (doubles_) {
+      const int64_t image = row / plan_.height.out, y = row % plan_.height.out;
+      const int64_t from = image * plan_.height.in + plan_.height.taps.index[y];
+      const int64_t element = StorageBytes(plan_.to, 1);
+      return DoubleRow(element, args.inputs[0].host<std::byte>() + from * InRow() * element,
+                       InRow(), count, out);
+    }
+    Row(args, row, scratch);
+    for (int64_t i = 1; i < count; ++i) std::memcpy(out + i * bytes, out, bytes);
   }
 
   void Row(const LaunchArgs& args, int64_t row, float* scratch) const {
@@ -187,7 +208,8 @@ class Resize final : public PreparedKernel {
 
   ResizePlan plan_;
   int lanes_;
-  bool picks_rows_, picks_halves_;
+  bool picks_rows_, picks_halves_, doubles_ = false;
+  std::vector<char> is_as_before_;  // by row of a picture
   SpreadTable table_;
   int64_t rows_per_task_ = 1;
 };

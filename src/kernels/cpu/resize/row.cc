@@ -104,6 +104,29 @@ void SpreadRowOnTarget(const SpreadTable& table, const float* from, float* to) {
 }
 
 template <typename T>
+void Doubled(const std::byte* from, int64_t n, int64_t rows, std::byte* to) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const T* x = reinterpret_cast<const T*>(from);
+  T* y = reinterpret_cast<T*>(to);
+  const auto twice = [&](int64_t i) HWY_ATTR {
+    const auto v = hn::LoadU(d, x + i);
+    for (int64_t r = 0; r < rows; ++r) hn::StoreInterleaved2(v, v, d, y + 2 * (r * n + i));
+  };
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) twice(i);
+  if (i < n && n >= lanes) return twice(n - lanes);
+  for (; i < n; ++i) {
+    for (int64_t r = 0; r < rows; ++r) std::fill_n(y + 2 * (r * n + i), 2, x[i]);
+  }
+}
+
+void DoubleRowOnTarget(int64_t bytes, const std::byte* from, int64_t n, int64_t rows,
+                       std::byte* to) {
+  bytes == 2 ? Doubled<uint16_t>(from, n, rows, to) : Doubled<uint32_t>(from, n, rows, to);
+}
+
+template <typename T>
 void Rounded(const float* from, float mul, float add, float least, float greatest, int64_t n,
              std::byte* to) {
   const hn::ScalableTag<float> d;
@@ -139,6 +162,7 @@ namespace fettle::kernels {
 HWY_EXPORT(BlendRowOnTarget);
 HWY_EXPORT(LanesOnTarget);
 HWY_EXPORT(SpreadRowOnTarget);
+HWY_EXPORT(DoubleRowOnTarget);
 HWY_EXPORT(StoreRoundedOnTarget);
 
 namespace {
@@ -199,6 +223,10 @@ void BlendRow(DType storage, const std::byte* from, float weight, bool add, int6
 
 void SpreadRow(const SpreadTable& table, const float* from, float* to) {
   HWY_DYNAMIC_DISPATCH(SpreadRowOnTarget)(table, from, to);
+}
+
+void DoubleRow(int64_t bytes, const std::byte* from, int64_t n, int64_t rows, std::byte* to) {
+  HWY_DYNAMIC_DISPATCH(DoubleRowOnTarget)(bytes, from, n, rows, to);
 }
 
 void StoreRounded(DType storage, const float* from, float mul, float add, float least,

@@ -36,6 +36,9 @@ void BlendRow(DType storage, const std::byte* from, float weight, bool add, int6
 /// Writes table.count * table.inner elements; reads up to 64 bytes behind the input row.
 void SpreadRow(const SpreadTable& table, const float* from, float* to);
 
+/// Each of `n` elements of `bytes` (2 or 4) twice, in each of `rows` rows that follow each other.
+void DoubleRow(int64_t bytes, const std::byte* from, int64_t n, int64_t rows, std::byte* to);
+
 /// to = clamp(round(from * mul + add)) as `storage` (u8 or i8).
 void StoreRounded(DType storage, const float* from, float mul, float add, float least,
                   float greatest, int64_t n, std::byte* to);
