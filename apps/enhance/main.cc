@@ -19,6 +19,7 @@
 #include "basics/messages.h"
 #include "basics/nearest.h"
 #include "command/enhance.h"
+#include "command/values.h"
 #include "job/batch.h"
 #include "report/layout.h"
 #include "report/stop_key.h"
@@ -48,54 +49,28 @@ std::stop_source StopOnSignals() {
 
 int Fail(const Arguments& arguments, const Failure& failure) {
   PrintMessage("fettle: {}\n", OneLine(failure.what()));
-  if (arguments.json) fmt::print("{}", TextOf(ErrorJson(failure)));
+  if (arguments.json)
+    std::fputs(TextOf(ErrorJson(failure)).c_str(),
+               WritesStandardOutput(arguments.job) ? stderr : stdout);
   return failure.code();
 }
 
 int Perform(Arguments arguments, std::stop_token stop) {
+  if (IsLive(arguments.job)) return EnhanceLive(arguments, stop);
+  for (const auto& [given, name] :
+       {std::pair(!arguments.live.input_format.empty(), "--input-format"),
+        std::pair(!arguments.live.output_format.empty(), "--output-format"),
+        std::pair(arguments.live.latency > 0, "--latency")})
+    if (given)
+      throw Failure(kExitUsage, fmt::format("{}: is for streams (-, an address or a camera), and "
+                                            "both names are of files",
+                                            name));
   const Batch batch = BatchOf(arguments.job);
   if (batch.record != nullptr) return EnhanceAll(batch, arguments, stop);
   arguments.jobs = 1;
   const Outcome outcome = EnhanceOne(batch.jobs.front(), arguments, stop);
   fmt::print("{}", arguments.json ? TextOf(outcome.document) : outcome.text);
   return outcome.code;
-}
-
-/// A number from `low` to `high`; CLI11's own range takes NaN.
-CLI::Validator NumberFrom(double low, double high) {
-  return CLI::Validator(
-      [low, high](const std::string& text) {
-        double number = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-        const bool whole = error == std::errc() && end == text.data() + text.size();
-        return whole && number >= low && number <= high
-                   ? ""
-                   : fmt::format("expected {} to {}, got '{}'", low, high, text);
-      },
-      fmt::format("FLOAT in [{} - {}]", low, high));
-}
-
-CLI::Validator WholeFrom(int low, int high) {
-  return CLI::Validator(
-      [low, high](const std::string& text) {
-        int number = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-        const bool whole = error == std::errc() && end == text.data() + text.size();
-        return whole && number >= low && number <= high
-                   ? ""
-                   : fmt::format("expected a whole number of {} to {}, got '{}'", low, high, text);
-      },
-      fmt::format("INT in [{} - {}]", low, high));
-}
-
-CLI::Validator OneOf(const std::vector<std::string>& words) {
-  return CLI::Validator(
-      [words](const std::string& text) {
-        return std::ranges::find(words, text) != words.end()
-                   ? ""
-                   : fmt::format("expected {}, got '{}'", fmt::join(words, " or "), text);
-      },
-      fmt::format("{{{}}}", fmt::join(words, ",")));
 }
 
 /// "1920x1080".
@@ -222,10 +197,27 @@ void AddEncoderOptions(CLI::App& app, JobOptions& job) {
                  "docs/enhance.md)");
 }
 
+/// Of streams that are enhanced while they come.
+void AddLiveOptions(CLI::App& app, LiveOptions& live) {
+  app.add_option("--input-format", live.input_format,
+                 "what a stream is: y4m, ts, nut, v4l2 or raw:640x480:yuv420p:25 (default: found)");
+  app.add_option("--output-format", live.output_format,
+                 "what - or an address is sent: y4m, ts, nut, raw (default: as the input)");
+  app.add_option("--latency", live.latency,
+                 "milliseconds: frames of a stream that would come later get fewer steps "
+                 "(default 200)")
+      ->check(NumberFrom(0.001, 60000));
+}
+
 void AddOptions(CLI::App& app, Arguments& arguments) {
   JobOptions& job = arguments.job;
-  app.add_option("INPUT", job.input, "a video, a picture, or a folder of them")->required();
-  app.add_option("-o,--output", job.output, "file or folder to write (default INPUT_enhanced)");
+  app.add_option("INPUT", job.input,
+                 "a video, a picture, a folder of them, or a stream: - (standard input), an "
+                 "address as udp://HOST:PORT, a camera as /dev/video0")
+      ->required();
+  app.add_option("-o,--output", job.output,
+                 "file or folder to write (default INPUT_enhanced), - or an address");
+  AddLiveOptions(app, arguments.live);
   AddStepOptions(app, job);
   AddExtentOptions(app, job);
   AddAlertOptions(app, job);

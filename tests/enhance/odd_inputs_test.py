@@ -97,7 +97,7 @@ def check_webp(program, folder):
 def check_gif(program, folder):
     """A moving GIF becomes a video; as a container it carries none."""
     media.ffmpeg(*media.picture(), folder / "moving.gif")
-    refused(program, folder, "gif as output", 4, "gif cannot hold video of any encoder here: it is for gif; use .mkv", folder / "moving.gif", "-o", folder / "x.gif")
+    refused(program, folder, "gif as output", 4, ".gif cannot hold video of any encoder here: it is for gif; use .mkv", folder / "moving.gif", "-o", folder / "x.gif")
     done = run(program, folder / "moving.gif", "--steps", "sharpen")
     check("gif: exit code", done.returncode == 0, done.stderr)
     check("gif: frames", len(media.frame_times(folder / "moving.gif")) == len(media.frame_times(folder / "moving_enhanced.mkv")))

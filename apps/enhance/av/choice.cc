@@ -9,6 +9,7 @@
 #include "av/carrying.h"
 #include "av/encoder.h"
 #include "av/pixel_loss.h"
+#include "av/suffix.h"
 
 namespace fettle::enhance {
 namespace {
@@ -24,7 +25,7 @@ const EncoderRow& First(const AVOutputFormat& container) {
       kExitUnsupported,
       fmt::format("{} cannot hold video of any encoder here: it is for {}; use .mkv, .mp4 "
                   "or .mov (by libx264), or .webm (by libvpx-vp9)",
-                  container.name, CodecsOf(container)));
+                  SuffixOf(container), CodecsOf(container)));
 }
 
 /// The first of those that keep alpha and lose least of the pixels; the usual one where none does.
@@ -66,10 +67,10 @@ const EncoderRow& ChooseEncoder(const std::string& name, const AVOutputFormat& c
   if (!IsPresent(*row))
     throw Failure(kExitUnsupported, fmt::format("this FFmpeg has no encoder {}", name));
   if (!Carries(container, *row))
-    throw Failure(
-        kExitUnsupported,
-        fmt::format("{} cannot hold {} of {}; it can hold {}; {} can hold this one", container.name,
-                    avcodec_get_name(row->codec), name, CarriedBy(container), CarriersOf(*row)));
+    throw Failure(kExitUnsupported,
+                  fmt::format("{} cannot hold {} of {}; it can hold {}; {} can hold this one",
+                              SuffixOf(container), avcodec_get_name(row->codec), name,
+                              CarriedBy(container), CarriersOf(*row)));
   return *row;
 }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "av/alpha.h"
+#include "av/suffix.h"
 
 extern "C" {
 #include <libavutil/display.h>
@@ -167,9 +168,9 @@ std::vector<std::string> LossesOf(const Input& input, const AVOutputFormat& cont
   const ContainerRow row = RowOf(container);
   std::vector<std::string> losses;
   if (input.format().nb_chapters > 0 && !row.chapters)
-    losses.push_back(fmt::format("{} has no chapters", container.name));
+    losses.push_back(fmt::format("{} has no chapters", SuffixOf(container)));
   if (RotationOf(input.video()) != 0 && !row.rotation)
-    losses.push_back(fmt::format("{} does not carry the rotation", container.name));
+    losses.push_back(fmt::format("{} does not carry the rotation", SuffixOf(container)));
   return losses;
 }
 

@@ -37,11 +37,13 @@ class ByteQueue {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, stop, [&] { return closed_ || !items_.empty(); });
     if (stop.stop_requested() || items_.empty()) return std::nullopt;
-    auto [item, bytes] = std::move(items_.front());
-    items_.pop_front();
-    held_ -= bytes;
-    changed_.notify_all();
-    return std::move(item);
+    return TakeFirst();
+  }
+  /// What is there now.
+  std::optional<T> TryPop() {
+    const std::lock_guard lock(mutex_);
+    if (items_.empty()) return std::nullopt;
+    return TakeFirst();
   }
   void Close() {
     const std::lock_guard lock(mutex_);
@@ -50,6 +52,14 @@ class ByteQueue {
   }
 
  private:
+  std::optional<T> TakeFirst() {
+    auto [item, bytes] = std::move(items_.front());
+    items_.pop_front();
+    held_ -= bytes;
+    changed_.notify_all();
+    return std::move(item);
+  }
+
   const size_t limit_;
   std::mutex mutex_;
   std::condition_variable_any changed_;

@@ -158,6 +158,20 @@ int EnhanceAll(const Batch& batch, const Arguments& arguments, std::stop_token s
   return first_code;
 }
 
+int EnhanceLive(const Arguments& arguments, std::stop_token stop) {
+  const LiveResult result = RunLive(arguments.job, arguments.live, stop);
+  const std::string text = arguments.json ? TextOf(LiveJson(result)) : LiveText(result);
+  std::fputs(text.c_str(), WritesStandardOutput(arguments.job) ? stderr : stdout);
+  if (!result.broken.empty())
+    Warn(fmt::format("{}: {}; the {} frames until then are in {}", result.input, result.broken,
+                     result.frames_out, result.output));
+  if (result.damaged > 0)
+    Warn(fmt::format("{}: {} damaged {}; the output has the {} frames that could be decoded",
+                     result.input, result.damaged, result.damaged == 1 ? "place" : "places",
+                     result.frames_out));
+  return result.broken.empty() && result.damaged == 0 ? kExitOk : kExitFailed;
+}
+
 Failure Caught() {
   try {
     throw;

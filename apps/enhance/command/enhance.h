@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "job/batch.h"
+#include "live/live.h"
 #include "report/report.h"
 
 namespace fettle::enhance {
 
 struct Arguments {
   JobOptions job;
+  LiveOptions live;  // where the input or the output is a stream
   bool json = false;
   int jobs = 1;  // of a folder, at a time
 };
@@ -32,6 +34,10 @@ Outcome EnhanceOne(JobOptions options, const Arguments& arguments, std::stop_tok
 /// done. Prints each file's outcome, or one document. Returns the first exit code, in the files'
 /// order, that is not 0.
 int EnhanceAll(const Batch& batch, const Arguments& arguments, std::stop_token stop);
+
+/// Enhances a stream while it comes, and prints what came of it: to standard error where the frames
+/// go to standard output. Returns the exit code. Throws Failure.
+int EnhanceLive(const Arguments& arguments, std::stop_token stop);
 
 /// The failure that is being handled, whatever was thrown.
 Failure Caught();

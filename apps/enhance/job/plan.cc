@@ -13,6 +13,7 @@
 #include "av/choice.h"
 #include "av/pixel_loss.h"
 #include "av/pixels.h"
+#include "av/suffix.h"
 #include "job/alerts.h"
 #include "job/beside.h"
 #include "job/budget.h"
@@ -175,10 +176,10 @@ void PlanEncoderOf(const std::string& name, const JobOptions& options, const Inp
       {"encoder", setup.name + text,
        options.encoder == "auto"
            ? fmt::format("the first of this FFmpeg that {} holds and that takes it{}",
-                         container.name,
+                         SuffixOf(container),
                          HasAlpha(setup.format) ? " and that keeps transparency" : "")
            : "--encoder"});
-  plan.choices.push_back({"container", container.name, "by the output's name"});
+  plan.choices.push_back({"container", SuffixOf(container), "by the output's name"});
 }
 
 /// Where nobody named an encoder, the next one takes what one refuses; the first one's words are

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "av/container.h"
+#include "av/suffix.h"
 
 namespace fettle::enhance {
 namespace {
@@ -93,13 +94,13 @@ std::string RoundingLoss(const Plan& plan, AVRational clock) {
       throw Failure(kExitUnsupported,
                     fmt::format("{} counts times in {}/{} s, so that two frames would have one; "
                                 "use .mkv or .mp4",
-                                container.name, clock.num, clock.den));
+                                SuffixOf(container), clock.num, clock.den));
     last = rounded;
     largest = std::max(largest, std::abs(SecondsBetween(rounded, clock, time, base)));
   }
   if (largest == 0) return "";
   return fmt::format("times of frames change by up to {}: {} counts them in {}/{} s",
-                     DurationText(largest), container.name, clock.num, clock.den);
+                     DurationText(largest), SuffixOf(container), clock.num, clock.den);
 }
 
 }  // namespace fettle::enhance

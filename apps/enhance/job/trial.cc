@@ -6,6 +6,7 @@
 #include <map>
 
 #include "av/carrying.h"
+#include "av/suffix.h"
 #include "av/tag_losses.h"
 #include "job/found_times.h"
 #include "job/times.h"
@@ -83,13 +84,13 @@ void AddOneByOne(const Input& input, const SamplePackets& sample, Plan& plan) {
     throw Failure(kExitUnsupported,
                   fmt::format("{}: {} cannot hold {} as it is here ({}); --encoder may name {}; or "
                               "use .mkv or .mp4",
-                              plan.output.string(), container.name,
+                              plan.output.string(), SuffixOf(container),
                               avcodec_get_name(sample.parameters->codec_id), alone.refusal,
                               CarriedBy(container, plan.encoder.name)));
   for (StreamFate* fate : others) {
     fate->carried = true;
     if (!Inspect(input, plan, sample).refusal.empty())
-      LeaveOut(*fate, fmt::format("{} does not hold it beside the others", container.name));
+      LeaveOut(*fate, fmt::format("{} does not hold it beside the others", SuffixOf(container)));
   }
 }
 
@@ -134,7 +135,7 @@ SamplePackets TryOutput(const Input& input, Plan& plan) {
   if (!Inspect(input, plan, sample).refusal.empty()) AddOneByOne(input, sample, plan);
   for (const auto& [stream, reason] : Inspect(input, plan, sample).wrong)
     LeaveOut(plan.streams[static_cast<size_t>(stream)],
-             fmt::format("in {} {}", ContainerOf(plan.output).name, reason));
+             fmt::format("in {} {}", SuffixOf(ContainerOf(plan.output)), reason));
   return sample;
 }
 
