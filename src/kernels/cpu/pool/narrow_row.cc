@@ -138,23 +138,44 @@ void JoinPixel(const PoolPlan& plan, const PoolTaps& w, const float* from, float
   }
 }
 
-/// The width of the joined row: pixels whose whole window lies inside are joined tap by tap.
+/// The pixels of a row of outputs whose whole window lies inside its width.
+struct InsideWidth {
+  int64_t begin, end;
+
+  explicit InsideWidth(const PoolPlan& plan) {
+    const int64_t stride = plan.stride[2], pad = plan.pad_begin[2];
+    const int64_t reach = (plan.kernel[2] - 1) * plan.dilation[2];
+    const int64_t last = plan.in[2] - 1 - reach + pad;  // from which none are outside
+    begin = std::min((pad + stride - 1) / stride, plan.out[2]);
+    end = last < 0 ? begin : std::clamp(last / stride + 1, begin, plan.out[2]);
+  }
+};
+
+/// The other pixels of `count` rows, each of `width` joined elements with its own number of rows.
 template <bool max>
-void JoinWidth(const PoolPlan& plan, const float* from, float rows, float* to) {
-  const int64_t inner = plan.channels, stride = plan.stride[2], pad = plan.pad_begin[2];
-  const int64_t reach = (plan.kernel[2] - 1) * plan.dilation[2];
-  const int64_t last = plan.in[2] - 1 - reach + pad;  // input position, from which none are outside
-  const int64_t begin = std::min((pad + stride - 1) / stride, plan.out[2]);
-  const int64_t end = last < 0 ? begin : std::clamp(last / stride + 1, begin, plan.out[2]);
-  for (int64_t ow = 0; ow < begin; ++ow)
-    JoinPixel<max>(plan, PoolTaps(plan, 2, ow), from, rows, to + ow * inner);
-  for (int64_t ow = end; ow < plan.out[2]; ++ow)
-    JoinPixel<max>(plan, PoolTaps(plan, 2, ow), from, rows, to + ow * inner);
-  if (begin == end) return;
-  float* inside = to + begin * inner;
-  const float* first = from + (begin * stride - pad) * inner;
+void JoinBorders(const PoolPlan& plan, const InsideWidth& inside, const float* from, int64_t width,
+                 const float* rows, int64_t count, float* to) {
+  for (int64_t ow = 0; ow < plan.out[2]; ++ow) {
+    if (ow == inside.begin) ow = inside.end;
+    if (ow == plan.out[2]) break;
+    const PoolTaps taps(plan, 2, ow);
+    for (int64_t k = 0; k < count; ++k) {
+      JoinPixel<max>(plan, taps, from + k * width, rows[k],
+                     to + (k * plan.out[2] + ow) * plan.channels);
+    }
+  }
+}
+
+/// The pixels inside, tap by tap.
+template <bool max>
+void JoinInside(const PoolPlan& plan, const InsideWidth& at, const float* from, float rows,
+                float* to) {
+  if (at.begin == at.end) return;
+  const int64_t inner = plan.channels, stride = plan.stride[2];
+  float* inside = to + at.begin * inner;
+  const float* first = from + (at.begin * stride - plan.pad_begin[2]) * inner;
   const float scale = max ? 1.0f : 1.0f / (rows * static_cast<float>(plan.kernel[2]));
-  const int64_t taps = plan.kernel[2], step = plan.dilation[2] * inner, n = end - begin;
+  const int64_t taps = plan.kernel[2], step = plan.dilation[2] * inner, n = at.end - at.begin;
   if (stride == 1) return JoinNeighbours<max>(first, n * inner, taps, step, scale, inside);
   int64_t i = 0;
   if (stride == 2 && step == 1) i = JoinPairs<max>(first, n, taps, scale, inside);
@@ -192,12 +213,20 @@ void NarrowRows(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t 
     JoinRows<max>(plan, image, d, h, scratch + k * width);
     counted[k] = static_cast<float>(d.counted * h.counted);
   }
-  for (int64_t k = 0; k < rows; ++k) {
-    T* to = reinterpret_cast<T*>(y) + (first + k) * out_width;
-    float* joined = scratch + rows * width;
-    if constexpr (std::is_same_v<T, float>) joined = to;
-    JoinWidth<max>(plan, scratch + k * width, counted[k], joined);
-    if constexpr (!std::is_same_v<T, float>) StoreRow(plan, joined, out_width, to);
+  const InsideWidth inside(plan);
+  T* to = reinterpret_cast<T*>(y) + first * out_width;
+  if constexpr (std::is_same_v<T, float>)
+    JoinBorders<max>(plan, inside, scratch, width, counted, rows, to);
+  for (int64_t k = 0; k < rows; ++k, to += out_width) {
+    const float* from = scratch + k * width;
+    if constexpr (std::is_same_v<T, float>) {
+      JoinInside<max>(plan, inside, from, counted[k], to);
+    } else {
+      float* joined = scratch + rows * width;
+      JoinBorders<max>(plan, inside, from, width, counted + k, 1, joined);
+      JoinInside<max>(plan, inside, from, counted[k], joined);
+      StoreRow(plan, joined, out_width, to);
+    }
   }
 }
 

@@ -54,7 +54,8 @@ struct PoolTaps {
     }
     const auto below = [&](int64_t limit) {  // taps at positions before `limit`
       const int64_t room = limit - first;
-      return room <= 0 ? 0 : std::min(kernel, (room + dilation - 1) / dilation);
+      if (room <= 0) return int64_t{0};
+      return std::min(kernel, dilation == 1 ? room : (room + dilation - 1) / dilation);
     };
     begin = below(0);
     end = std::max(begin, below(plan.in[axis]));
