@@ -4,7 +4,7 @@ import torch
 
 
 def flat(value):
-    """All tensors of a value of dictionaries and sequences, in order; what is no tensor is left out, and so are caches of keys."""
+    """All tensors of a value of dictionaries and sequences, in order; what is not a tensor is left out, and so are caches of keys."""
     if isinstance(value, torch.Tensor):
         return [value]
     if isinstance(value, dict):
