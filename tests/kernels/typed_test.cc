@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "kernels/cpu/simd/targets.h"
 #include "tests/kernels/kernel_check.h"
 #include "tests/slowed.h"
 
@@ -136,6 +137,23 @@ TEST(Typed, CastsBetweenAll) {
       }
     }
   }
+}
+
+/// Some vectors fit 32 bits, some do not.
+TEST(Typed, CastsToLongIntegersOnEachTarget) {
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    for (const std::string_view from : {"f32", "f64"}) {
+      for (const std::string_view range : {"-2147483648, 2147483647", "-3e9, 3e9", "-1e18, 1e18"}) {
+        const std::string text = fmt::format(
+            "input %x: {}[3x601] = noise({})\n%y = Cast(%x) {{to=\"i64\"}}\noutput %y\n", from,
+            range);
+        SCOPED_TRACE(fmt::format("{} {}", target, text));
+        CheckKernel(kCpuElementwiseTyped, text, kToTheBit);
+      }
+    }
+  }
+  ForceSimdTarget("");
 }
 
 }  // namespace

@@ -48,6 +48,39 @@ HWY_INLINE auto ToInt32(D, V x) {
   }
 }
 
+/// A plain loop, of which the compiler makes vectors where there are instructions for them.
+template <typename From>
+HWY_NOINLINE void CastEachToInt64(const From* HWY_RESTRICT x, int64_t n, int64_t* HWY_RESTRICT y) {
+  constexpr From kPast = 0x1p63;
+  constexpr From kHigh = sizeof(From) == 4 ? From{0x1.fffffep62} : From(0x1.fffffffffffffp62);
+  for (int64_t i = 0; i < n; ++i) {
+    const From value = x[i] == x[i] ? x[i] : From{0};
+    const From floor = value > -kPast ? value : -kPast;
+    const auto cut = static_cast<int64_t>(floor < kHigh ? floor : kHigh);
+    y[i] = value >= kPast ? INT64_MAX : cut;
+  }
+}
+
+/// By way of 32 bits where a whole vector of numbers fits them, and the processor has no other one.
+template <typename From>
+HWY_INLINE void CastToInt64(const From* HWY_RESTRICT x, int64_t n, int64_t* HWY_RESTRICT y) {
+  int64_t i = 0;
+  if constexpr (HWY_TARGET == HWY_AVX2) {
+    const hn::ScalableTag<int64_t> to;
+    const hn::Rebind<From, decltype(to)> d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(to));
+    for (; i + lanes <= n; i += lanes) {
+      const auto v = hn::LoadU(d, x + i);
+      if (hn::AllTrue(d, hn::Lt(hn::Abs(v), hn::Set(d, From{0x1p31})))) {
+        hn::StoreU(hn::PromoteTo(to, ToInt32(d, v)), to, y + i);
+      } else {
+        CastEachToInt64(x + i, lanes, y + i);
+      }
+    }
+  }
+  CastEachToInt64(x + i, n - i, y + i);
+}
+
 /// A number is held in the range of integers.
 template <typename From, typename To>
 HWY_INLINE void CastNumbers(const From* HWY_RESTRICT x, int64_t n, To* HWY_RESTRICT y) {
@@ -57,15 +90,8 @@ HWY_INLINE void CastNumbers(const From* HWY_RESTRICT x, int64_t n, To* HWY_RESTR
     Map([](auto d, auto v)
             HWY_ATTR { return hn::DemoteTo(hn::Rebind<To, decltype(d)>(), ToInt32(d, v)); },
         x, n, y);
-  } else {  // int64_t: a plain loop, of which the compiler makes vectors
-    constexpr From kPast = 0x1p63;
-    constexpr From kHigh = sizeof(From) == 4 ? From{0x1.fffffep62} : From(0x1.fffffffffffffp62);
-    for (int64_t i = 0; i < n; ++i) {
-      const From value = x[i] == x[i] ? x[i] : From{0};
-      const From floor = value > -kPast ? value : -kPast;
-      const auto cut = static_cast<int64_t>(floor < kHigh ? floor : kHigh);
-      y[i] = value >= kPast ? INT64_MAX : cut;
-    }
+  } else {
+    CastToInt64(x, n, y);
   }
 }
 

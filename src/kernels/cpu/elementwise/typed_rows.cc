@@ -90,14 +90,16 @@ void MapSome(const std::byte* const in[kMaxTypedOperands], std::byte* out, int64
   if (once == 1) return run([x = *a, b](int64_t i) { return F{}(x, b[i]); });
   run([a, x = *b](int64_t i) { return F{}(a[i], x); });
 }
+/// Rare ones, of 16 bits, are shorter instead.
 template <typename T, typename F>
 constexpr TypedRow OfSome(F) {
+  if constexpr (sizeof(T) == 2) return Map<F, T, T, T>;
   return MapSome<F, T>;
 }
 /// Of short rows where FindWideRow has the long ones.
 template <typename T, typename F>
 constexpr TypedRow OfProduct(F) {
-  if constexpr (std::integral<T> && sizeof(T) >= 4) return Map<F, T, T, T>;
+  if constexpr (std::integral<T> && sizeof(T) >= 2) return Map<F, T, T, T>;
   return MapSome<F, T>;
 }
 template <typename T, typename F>
@@ -141,6 +143,7 @@ TypedRow FindSignless(std::string_view op) {
       // Narrow ones are promoted to signed integers, whose product might not fit.
       {"Mul", OfProduct<T>([](T a, T b) { return As<T>(std::common_type_t<T, unsigned>(a) * b); })},
       {"Sub", OfSome<T>([](T a, T b) { return As<T>(a - b); })},
+      {"Neg", Of1<T>([](T a) { return std::integral<T> ? As<T>(T{0} - a) : As<T>(-a); })},
   };
   return Find(kRows, op);
 }
@@ -180,7 +183,6 @@ TypedRow FindSigned(std::string_view op) {
       {"Div", Of2<T>([](T a, T b) { return Quotient(a, b); })},
       {"Max", Of2<T>([](T a, T b) { return Larger(a, b); })},
       {"Min", Of2<T>([](T a, T b) { return Smaller(a, b); })},
-      {"Neg", Of1<T>([](T a) { return std::integral<T> ? As<T>(T{0} - a) : As<T>(-a); })},
       {"Relu", Of1<T>([](T a) { return a < 0 ? T{0} : a; })},
       {"Sign", Of1<T>([](T a) { return a != a ? a : As<T>((a > 0) - (a < 0)); })},
   };
@@ -193,7 +195,7 @@ TypedRow FindOrdered(std::string_view op) {
   static constexpr TypedRow kLess = Test<T>([](T a, T b) { return a < b; }),
                             kAtMost = Test<T>([](T a, T b) { return a <= b; });
   static constexpr Row kRows[] = {
-      {"Equal", Test<T>([](T a, T b) { return a == b; })},
+      {"Equal", Test<std::make_unsigned_t<T>>([](auto a, auto b) { return a == b; })},
       {"Greater", Swapped<kLess>},
       {"GreaterOrEqual", Swapped<kAtMost>},
       {"Less", kLess},
@@ -289,7 +291,8 @@ TypedRow FindNumericRow(DType dtype, std::string_view op) {
 }
 
 bool TakesOnce(DType dtype, std::string_view op) {
-  return FindWideRow(dtype, op) != nullptr || op == "Add" || op == "Mul" || op == "Sub";
+  if (FindWideRow(dtype, op) != nullptr) return true;
+  return StorageBytes(dtype, 1) != 2 && (op == "Add" || op == "Mul" || op == "Sub");
 }
 
 TypedRow FindShortRow(DType dtype, std::string_view op) {

@@ -122,6 +122,7 @@ void Run(WideOp op, DType dtype, const Operands& x) {
     case DType::kU8: return OfType<uint8_t>(op, x);
     case DType::kI32: return OfType<int32_t>(op, x);
     case DType::kI64: return OfType<int64_t>(op, x);
+    case DType::kF32: return Compare<float>(op, x);
     default: return OfType<double>(op, x);
   }
 }
@@ -208,7 +209,7 @@ TypedRow FindLogic(std::string_view op) {
 
 template <DType kType>
 TypedRow FindOrdered(std::string_view op) {
-  constexpr bool kHasNan = kType == DType::kF64;
+  constexpr bool kHasNan = kType == DType::kF64 || kType == DType::kF32;
   // a <= b is not b < a, but with NaN.
   constexpr WideOp kAtMost = kHasNan ? WideOp::kLessOrEqual : WideOp::kNotLess;
   static constexpr Rule kRules[] = {{"Equal", Row<WideOp::kEqual, kType, false>},
@@ -237,6 +238,7 @@ TypedRow FindWideRow(DType dtype, std::string_view op) {
     case DType::kI32: return FindOrdered<DType::kI32>(op);
     case DType::kI64: return FindOrdered<DType::kI64>(op);
     case DType::kF64: return FindOrdered<DType::kF64>(op);
+    case DType::kF32: return op == "Max" || op == "Min" ? nullptr : FindOrdered<DType::kF32>(op);
     case DType::kU32: return op == "Equal" ? FindOrdered<DType::kI32>(op) : nullptr;
     case DType::kU64: return op == "Equal" ? FindOrdered<DType::kI64>(op) : nullptr;
     default: return nullptr;

@@ -25,8 +25,8 @@ enum class WideOp {
   kMul
 };
 
-/// As FindNumericRow: comparisons, Max and Min of i8, u8, i32, i64 and f64, Equal of u32 and u64,
-/// too, logic of bool, Abs and Neg of i8, and Mul of 32 and 64 bits.
+/// As FindNumericRow: comparisons, Max and Min of i8, u8, i32, i64 and f64 (and of f32 the former),
+/// Equal of u32 and u64, too, logic of bool, Abs and Neg of i8, and Mul of 32 and 64 bits.
 TypedRow FindWideRow(DType dtype, std::string_view op);
 
 }  // namespace fettle::kernels::elementwise

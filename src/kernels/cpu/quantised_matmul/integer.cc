@@ -34,6 +34,8 @@ class IntegerMatMul final : public PreparedKernel {
         lanes_(problem.threads),
         steps_(CeilDiv(facts.p.k, kernels_.wide ? 2 : 4)) {
     a_matrices_ = f_.a_matrices();
+    reads_rows_ = !kernels_.wide && !f_.a.is_signed && f_.p.k % 4 == 0;
+    needs_row_sums_ = f_.b.zeros > 0 || Shift(f_.b) != 0;
   }
 
   std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
@@ -44,9 +46,9 @@ class IntegerMatMul final : public PreparedKernel {
 
   Status Launch(const LaunchArgs& args) const override {
     auto& stream = static_cast<CpuStream&>(args.stream);
-    stream.ParallelFor(CeilDiv(AllRows(), kRows), [&](int64_t task, int) {
-      for (int64_t r = task * kRows; r < std::min(AllRows(), (task + 1) * kRows); ++r)
-        CopyRow(args, r);
+    const int64_t copies = reads_rows_ && !needs_row_sums_ ? 0 : CeilDiv(AllRows(), kRows);
+    stream.ParallelFor(copies, [&](int64_t task, int) {
+      CopyRows(args, task * kRows, std::min(AllRows(), (task + 1) * kRows));
     });
     const int64_t panels = CeilDiv(f_.p.n, kernels_.nr);
     stream.ParallelFor(std::ssize(f_.p.batches) * panels, [&](int64_t task, int lane) {
@@ -60,6 +62,9 @@ class IntegerMatMul final : public PreparedKernel {
   int64_t PanelBytes() const { return RoundUp(steps_ * kernels_.nr * 4, 64); }
   int64_t AllRows() const { return a_matrices_ * f_.p.m; }
   int64_t LaneBytes() const { return PanelBytes() + RoundUp(RowBytes(), 64); }
+  const uint8_t* RowOf(const LaunchArgs& args, int64_t row) const {
+    return reinterpret_cast<const uint8_t*>(operands_.input(args, 0)) + row * f_.p.k;
+  }
   std::byte* Copies(const LaunchArgs& args) const { return args.workspace.host<std::byte>(); }
   int32_t* RowSums(const LaunchArgs& args) const {
     return reinterpret_cast<int32_t*>(Copies(args) + AllRows() * RowBytes());
@@ -76,25 +81,42 @@ class IntegerMatMul final : public PreparedKernel {
     return side.Zero(operands_, args, i) - Shift(side);
   }
 
-  void CopyRow(const LaunchArgs& args, int64_t row) const {
-    const auto* from = reinterpret_cast<const uint8_t*>(operands_.input(args, 0)) + row * f_.p.k;
-    auto* to = reinterpret_cast<uint8_t*>(Copies(args) + row * RowBytes());
-    int32_t sum = 0;
+  void CopyRows(const LaunchArgs& args, int64_t begin, int64_t end) const {
+    const uint8_t* from = RowOf(args, begin);
     if (kernels_.wide) {
-      auto* wide = reinterpret_cast<int16_t*>(to);
-      WidenRows({.pointers = &from, .rows = 1, .taps = 1, .mr = 1, .is_signed = f_.a.is_signed},
-                f_.p.k, 0, RowBytes() / 2, wide);
-      for (int64_t k = 0; k < f_.p.k; ++k) sum += wide[k];
-    } else {
-      if (f_.a.is_signed) {
-        FlipBytes(from, f_.p.k, to);
-      } else {
-        std::memcpy(to, from, f_.p.k);
-      }
-      std::fill(to + f_.p.k, to + RowBytes(), uint8_t{0});
-      sum = SumOfBytes(to, f_.p.k);
+      const uint8_t* rows[kRows];
+      for (int64_t r = begin; r < end; ++r) rows[r - begin] = from + (r - begin) * f_.p.k;
+      WidenRows({.pointers = rows,
+                 .rows = end - begin,
+                 .taps = 1,
+                 .mr = kRows,
+                 .is_signed = f_.a.is_signed},
+                f_.p.k, 0, RowBytes() / 2,
+                reinterpret_cast<int16_t*>(Copies(args) + begin * RowBytes()));
     }
-    RowSums(args)[row] = sum;
+    for (int64_t r = begin; r < end; ++r, from += f_.p.k) {
+      auto* to = reinterpret_cast<uint8_t*>(Copies(args) + r * RowBytes());
+      RowSums(args)[r] = kernels_.wide ? SumOfWide(to) : CopyRow(from, to);
+    }
+  }
+
+  int32_t SumOfWide(const uint8_t* row) const {
+    int32_t sum = 0;
+    for (int64_t k = 0; k < f_.p.k && needs_row_sums_; ++k)
+      sum += reinterpret_cast<const int16_t*>(row)[k];
+    return sum;
+  }
+
+  /// Returns the sum.
+  int32_t CopyRow(const uint8_t* from, uint8_t* to) const {
+    if (reads_rows_) return SumOfBytes(from, f_.p.k);
+    if (f_.a.is_signed) {
+      FlipBytes(from, f_.p.k, to);
+    } else {
+      std::memcpy(to, from, f_.p.k);
+    }
+    std::fill(to + f_.p.k, to + RowBytes(), uint8_t{0});
+    return SumOfBytes(to, f_.p.k);
   }
 
   /// A panel of `columns` columns of B from `at` on, and the sums of its columns.
@@ -122,14 +144,19 @@ class IntegerMatMul final : public PreparedKernel {
     alignas(64) int32_t column_sums[kMaxColumns], sums[kMaxQuantSums];
     PackPanel(b, columns, panel, column_sums);
     int32_t zeros[kMaxColumns];
-    for (int64_t n = 0; n < columns; ++n) zeros[n] = Zero(args, f_.b, column + n);
+    const bool one_zero = f_.b.zeros <= 1;
+    std::fill_n(zeros, columns, one_zero ? Zero(args, f_.b, 0) : 0);
+    for (int64_t n = 0; n < columns && !one_zero; ++n) zeros[n] = Zero(args, f_.b, column + n);
     auto* out =
         reinterpret_cast<int32_t*>(operands_.output(args, 0)) + batch * f_.p.m * f_.p.n + column;
     const int64_t tiles = CeilDiv(f_.p.m, kernels_.mr), height = CeilDiv(f_.p.m, tiles);
+    const std::byte* rows_at =
+        reads_rows_ ? reinterpret_cast<const std::byte*>(RowOf(args, 0)) : Copies(args);
+    const int64_t row_bytes = reads_rows_ ? f_.p.k : RowBytes();
     for (int64_t m = 0; m < f_.p.m; m += height) {
       const int64_t rows = std::min(height, f_.p.m - m), first = f_.p.batches[batch].a * f_.p.m + m;
       const std::byte* pointers[kMaxQuantRows];
-      for (int64_t r = 0; r < rows; ++r) pointers[r] = Copies(args) + (first + r) * RowBytes();
+      for (int64_t r = 0; r < rows; ++r) pointers[r] = rows_at + (first + r) * row_bytes;
       kernels_.tile[rows]({.a = pointers, .steps = steps_, .b = panel, .c = sums});
       Finish(args, first, {sums, out + m * f_.p.n, rows, columns, kernels_.nr, f_.p.n}, column_sums,
              zeros);
@@ -142,11 +169,13 @@ class IntegerMatMul final : public PreparedKernel {
     uint32_t row_zeros[kMaxQuantRows], row_sums[kMaxQuantRows];
     // Zero points of rows are those of one matrix.
     const int64_t period = std::max<int64_t>(1, f_.a.zeros);
+    const int32_t one_zero = period == 1 ? Zero(args, f_.a, 0) : 0;
     for (int64_t r = 0; r < sums.rows; ++r) {
-      const int64_t index = period == 1 ? 0 : (first + r) % period;
-      row_zeros[r] = static_cast<uint32_t>(Zero(args, f_.a, index));
-      row_sums[r] = static_cast<uint32_t>(RowSums(args)[first + r]) -
-                    static_cast<uint32_t>(f_.p.k) * row_zeros[r];
+      const int32_t zero = period == 1 ? one_zero : Zero(args, f_.a, (first + r) % period);
+      row_zeros[r] = static_cast<uint32_t>(zero);
+      row_sums[r] = needs_row_sums_ ? static_cast<uint32_t>(RowSums(args)[first + r]) -
+                                          static_cast<uint32_t>(f_.p.k) * row_zeros[r]
+                                    : 0;
     }
     TakeOffZeros(sums, {row_zeros, row_sums, column_sums, zeros});
   }
@@ -157,6 +186,8 @@ class IntegerMatMul final : public PreparedKernel {
   const QuantKernels& kernels_;
   int64_t lanes_, steps_;
   int64_t a_matrices_ = 0;
+  bool reads_rows_ = false;      // where they are
+  bool needs_row_sums_ = false;  // columns have zero points
 };
 
 Result<IntegerProduct> Read(const ir::Graph& group, const Device&) {

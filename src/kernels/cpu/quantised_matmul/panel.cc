@@ -103,11 +103,16 @@ void TakeOffOnTarget(const ProductSums& sums, const ZeroTerms& terms) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto* column_sums = reinterpret_cast<const uint32_t*>(terms.column_sums);
   const auto* zeros = reinterpret_cast<const uint32_t*>(terms.column_zeros);
+  uint32_t any = 0;
+  for (int64_t i = 0; i < sums.columns; ++i) any |= zeros[i];
   for (int64_t r = 0; r < sums.rows; ++r) {
     const auto* from = reinterpret_cast<const uint32_t*>(sums.from + r * sums.from_stride);
     auto* to = reinterpret_cast<uint32_t*>(sums.to + r * sums.to_stride);
     const uint32_t zero = terms.row_zeros[r], less = terms.row_sums[r];
     int64_t i = 0;
+    if ((any | zero) == 0) {
+      for (; i + lanes <= sums.columns; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+    }
     for (; i + lanes <= sums.columns; i += lanes) {
       const auto added = hn::Add(hn::Mul(hn::Set(d, zero), hn::LoadU(d, column_sums + i)),
                                  hn::Mul(hn::Set(d, less), hn::LoadU(d, zeros + i)));
