@@ -4,10 +4,11 @@
 usage: tests/attack/decoders.py FETTLE [--seed N] [--seconds S] [--count N] [--out FOLDER]
 
 The files are those of tests/python/small_decoder.py, of each architecture and type; most changes hit what stands before the
-weights. Each is continued from a prompt of random bytes. The same seed makes the same cases; --count is 2,000 by default.
+weights. Each is continued from a prompt of random bytes, or quantised. The same seed makes the same cases; --count is 2,000 by default.
 """
 
 import argparse
+import os
 import pathlib
 import random
 import struct
@@ -79,6 +80,8 @@ class Decoders(Mutations):
         return mutate(data, self.contents[like], draw)
 
     def words(self, path, draw):
+        if draw.random() < 0.25:
+            return [["quantise", "{}", "--type", draw.choice(("q4_0", "q5_1", "q4_k", "q6_k", "q8_0", "f16", "tq2_0")), "-o", os.devnull]]
         prompt = bytes(draw.randrange(1, 256) for _ in range(draw.choice((1, 3, 30, 200))))
         return [["generate", "{}", "--tokens", "3", "--seed", str(draw.randrange(9)), "--temperature", draw.choice(("0", "1")),
                  *draw.choice(([], ["--context", "20"], ["--chat"], ["--json"])), "--", b"a" + prompt]]

@@ -32,6 +32,7 @@ class Reader {
     RETURN_IF_ERROR(CheckCount("tensors", tensors, 24));
     RETURN_IF_ERROR(CheckCount("values", values, 13));
     for (uint64_t i = 0; i < values; ++i) RETURN_IF_ERROR(ReadEntry());
+    file_.front_ = bytes_.first(at_);
     std::vector<uint64_t> offsets(tensors);
     for (uint64_t& offset : offsets) RETURN_IF_ERROR(ReadTensor(offset));
     return PlaceTensors(offsets);
@@ -112,9 +113,7 @@ class Reader {
     return OkStatus();
   }
 
-  Status TakeValue(Value& value) {
-    uint32_t type = 0;
-    RETURN_IF_ERROR(Take(type));
+  Status TakeValue(uint32_t type, Value& value) {
     if (type == kText) return TakeText(value.emplace<std::string>());
     if (type == kArray) return TakeArray(value);
     if (type == kF32 || type == kF64) return TakeNumber(type, value.emplace<double>());
@@ -132,8 +131,11 @@ class Reader {
     std::string key;
     RETURN_IF_ERROR(TakeText(key));
     Value value;
-    const Status status = TakeValue(value);
+    uint32_t type = 0;
+    RETURN_IF_ERROR(Take(type));
+    const Status status = TakeValue(type, value);
     if (!status.ok()) return status.WithContext(fmt::format("value '{}'", key));
+    if (key == "general.file_type" && type == kU32) file_.file_type_at_ = at_ - 4;
     if (!file_.values_.emplace(key, std::move(value)).second)
       return InvalidModel("value '{}' is there twice", key);
     return OkStatus();
@@ -161,6 +163,7 @@ class Reader {
       if (extent < 1 || extent > static_cast<uint64_t>(kMaxExtent / to))
         return InvalidModel("extent {} is out of range", extent);
       to *= static_cast<int64_t>(extent);
+      info.extents.push_back(static_cast<int64_t>(extent));
     }
     RETURN_IF_ERROR(Take(type));
     RETURN_IF_ERROR(Take(offset));
@@ -174,7 +177,7 @@ class Reader {
   }
 
   Status PlaceTensors(const std::vector<uint64_t>& offsets) {
-    int64_t alignment = 32;
+    int64_t& alignment = file_.alignment_;
     ASSIGN_OR_RETURN(alignment, file_.Int("general.alignment", 32, 1, 1 << 20));
     const int64_t data = std::min<int64_t>((at_ + alignment - 1) / alignment * alignment,
                                            static_cast<int64_t>(bytes_.size()));
@@ -219,6 +222,19 @@ Result<std::shared_ptr<const File>> File::Read(std::span<const std::byte> bytes,
 Result<std::shared_ptr<const File>> File::Open(const std::string& path) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> mapped, MappedFile::Open(path));
   return Read(mapped->bytes(), mapped, path);
+}
+
+std::shared_ptr<const File> File::Replace(const std::shared_ptr<const File>& file,
+                                          std::span<const Replaced> tensors,
+                                          std::shared_ptr<const void> owner) {
+  auto changed = std::make_shared<File>(*file);
+  changed->owner_ = std::make_shared<std::pair<std::shared_ptr<const void>, decltype(owner)>>(
+      file, std::move(owner));
+  for (const Replaced& of : tensors) {
+    changed->tensors_[of.tensor].type = of.type;
+    changed->tensors_[of.tensor].bytes = of.bytes;
+  }
+  return changed;
 }
 
 const Value* File::Find(std::string_view key) const {

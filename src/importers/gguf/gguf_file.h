@@ -27,6 +27,7 @@ struct TensorInfo {
   const TensorType* type = nullptr;
   /// Rows of `columns` elements, which are whole blocks; all axes but the first are rows.
   int64_t rows = 1, columns = 1;
+  std::vector<int64_t> extents;    // as in the file: the innermost, `columns`, first
   std::span<const uint8_t> bytes;  // in the file
 
   int64_t row_bytes() const { return columns / type->elements * type->bytes; }
@@ -62,6 +63,23 @@ class File {
   const TensorInfo* FindTensor(std::string_view name) const;
   const std::shared_ptr<const void>& owner() const { return owner_; }
 
+  /// The same values and tensors, those of `tensors` in another type and with other bytes, which
+  /// `owner` keeps alive. `file` stays alive with it.
+  struct Replaced {
+    size_t tensor = 0;
+    const TensorType* type = nullptr;
+    std::span<const uint8_t> bytes;
+  };
+  static std::shared_ptr<const File> Replace(const std::shared_ptr<const File>& file,
+                                             std::span<const Replaced> tensors,
+                                             std::shared_ptr<const void> owner);
+
+  /// What a copy of the file begins with: all bytes before the first tensor is named.
+  std::span<const std::byte> front() const { return front_; }
+  /// Where in it the number `general.file_type` lies, -1: nowhere.
+  int64_t file_type_at() const { return file_type_at_; }
+  int64_t alignment() const { return alignment_; }
+
  private:
   friend class Reader;
   std::string name_;
@@ -69,6 +87,8 @@ class File {
   std::map<std::string, Value, std::less<>> values_;
   std::vector<TensorInfo> tensors_;
   std::map<std::string, size_t, std::less<>> by_name_;
+  std::span<const std::byte> front_;
+  int64_t file_type_at_ = -1, alignment_ = 32;
 };
 
 /// Constants over a tensor's bytes, which stay in the file: codes [rows, columns] (u4 or u8), and

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "commands/command.h"
+#include "generation/quantise_gguf.h"
 #include "jobs/interrupt.h"
 #include "options/checks.h"
 #include "quantisation/quantisation.h"
@@ -180,6 +181,28 @@ int Quantise(const QuantisationOptions& options) {
   return kExitOk;
 }
 
+/// Options that belong to the other kind of model are refused.
+int QuantiseEither(const CLI::App& sub, const QuantisationOptions& options,
+                   GgufQuantisation& language) {
+  const bool gguf = IsGgufFile(options.model);
+  constexpr const char* kOfNetworks[] = {"--data",     "--samples",         "--activations",
+                                         "--ranges",   "--percentile",      "--weight-bits",
+                                         "--equalise", "--bias-correction", "--for-size",
+                                         "--min-sqnr", "--min-top1",        "--sensitivity"};
+  for (const char* name : kOfNetworks) {
+    if (gguf && sub.count(name) > 0)
+      return FailUsage(fmt::format("{}: of .onnx files alone; a .gguf file takes --type", name));
+  }
+  if (!gguf && sub.count("--type") > 0) return FailUsage("--type: of .gguf files alone");
+  if (gguf && language.type.empty()) return FailUsage("--type is required for a .gguf file");
+  if (!gguf && options.data.empty()) return FailUsage("--data is required for an .onnx file");
+  if (!gguf) return Quantise(options);
+  language.common = options.common;
+  language.model = options.model;
+  language.output = options.output;
+  return QuantiseGguf(language);
+}
+
 void AddMethods(CLI::App& sub, QuantisationOptions& options) {
   const auto switches = OneOf({"auto", "on", "off"});
   sub.add_option("--activations", options.activations, "type of activations (default u8)")
@@ -225,15 +248,20 @@ void AddBudget(CLI::App& sub, QuantisationOptions& options) {
 
 void RegisterQuantise(CLI::App& app, Action& action) {
   auto options = std::make_shared<QuantisationOptions>();
-  CLI::App* sub =
-      app.add_subcommand("quantise", "quantise a model from fp32 to int8, by example data");
-  sub->add_option("MODEL", options->model, "an .onnx file")->required();
+  auto language = std::make_shared<GgufQuantisation>();
+  CLI::App* sub = app.add_subcommand(
+      "quantise",
+      "quantise a model: a network to int8 by example data, a language model to few bits");
+  sub->add_option("MODEL", options->model, "an .onnx or .gguf file")->required();
   sub->add_option("--data", options->data,
-                  "[NAME=]PATH...: example inputs, as pictures, .npy, .pb, or folders of them")
-      ->required()
+                  "[NAME=]PATH...: example inputs, as pictures, .npy, .pb, or folders of them; "
+                  "required for an .onnx file")
       ->take_all()
       ->expected(1, -1);
-  sub->add_option("-o,--output", options->output, "the .onnx file to write")->required();
+  sub->add_option("-o,--output", options->output, "the file to write, of the model's kind")
+      ->required();
+  sub->add_option("--type", language->type,
+                  "of a .gguf file: the type that all matrices get, such as q4_0, q4_k or q8_0");
   sub->add_option("--samples", options->samples,
                   "the most samples to use, chosen by --seed (default 64)")
       ->check(Between(1, 1000000));
@@ -245,7 +273,9 @@ void RegisterQuantise(CLI::App& app, Action& action) {
   AddMethods(*sub, *options);
   AddBudget(*sub, *options);
   AddCommonOptions(*sub, options->common);
-  sub->callback([&action, options] { action = [options] { return Quantise(*options); }; });
+  sub->callback([&action, options, language, sub] {
+    action = [options, language, sub] { return QuantiseEither(*sub, *options, *language); };
+  });
 }
 
 }  // namespace fettle::tools

@@ -1,0 +1,38 @@
+// Floats to the blocks of GGUF's tensor types: what gguf_types.h reads.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "importers/gguf/gguf_file.h"
+
+namespace fettle::gguf {
+
+/// Types that Encode writes, the smallest blocks first; and their names, "q4_0, ...".
+const std::vector<const TensorType*>& EncodedTypes();
+std::string EncodedNames();
+/// By its name in any case; null where it is none of EncodedTypes.
+const TensorType* FindEncodedType(std::string_view name);
+
+/// `count` blocks of finite floats. Scales are those of the least squared error that a search finds
+/// (fit_scales.h), the scale of TQ2_0 the best there is.
+void Encode(const TensorType& type, const float* values, int64_t count, uint8_t* out);
+
+/// `rows` of the tensor in another type, one behind the other; the sum of squares of what that
+/// loses is added to `error`, that of the elements to `power`. kInvalidModel where an element is no
+/// finite number, or more than a block holds. Rows that are there in that type are copied.
+Status EncodeRows(const TensorInfo& tensor, const TensorType& type, int64_t begin, int64_t rows,
+                  uint8_t* out, double* error, double* power);
+
+/// What a whole tensor becomes.
+struct Encoded {
+  std::vector<uint8_t> bytes;
+  double error = 0, power = 0;
+};
+/// By so many threads.
+Result<Encoded> EncodeTensor(const TensorInfo& tensor, const TensorType& type, int threads);
+
+}  // namespace fettle::gguf

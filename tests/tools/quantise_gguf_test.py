@@ -1,0 +1,100 @@
+"""fettle quantise on language models of random weights, right and wrong ones.
+usage: quantise_gguf_test.py FETTLE"""
+
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+from small_decoder import metadata, gguf_file, small_decoder, tensors  # noqa: E402
+
+FETTLE = str(pathlib.Path(sys.argv[1]).resolve())
+ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("FETTLE_") or key == "FETTLE_CPU_ISA"}
+TYPES = "tq2_0 q4_0 q4_k q4_1 q5_0 q5_k q5_1 q6_k q8_0 f16 bf16 f32".split()
+
+
+def fettle(*words, **options):
+    return subprocess.run([FETTLE, *words], capture_output=True, timeout=240, env=ENVIRONMENT, **options)
+
+
+class Quantise(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        os.chdir(cls.folder.name)
+        pathlib.Path("small.gguf").write_bytes(small_decoder("llama", "f32"))
+
+    @classmethod
+    def tearDownClass(cls):
+        os.chdir("/")
+        cls.folder.cleanup()
+
+    def document(self, *words):
+        done = fettle("quantise", *words, "--json")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        return json.loads(done.stdout)
+
+    def refused(self, code, text, *words, **options):
+        """Exit code `code`, one line on stderr with `text` in it, nothing on stdout and no file."""
+        done = fettle("quantise", *words, "-o", "refused.gguf", **options)
+        self.assertEqual((done.returncode, done.stdout), (code, b""), done.stderr)
+        self.assertIn(text, done.stderr.decode())
+        self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+        self.assertEqual([path for path in os.listdir() if path.startswith("refused")], [])
+
+    def test_every_type_is_written_and_read(self):
+        for kind in TYPES:
+            with self.subTest(kind=kind):
+                made = self.document("small.gguf", "--type", kind, "-o", "out.gguf")
+                # Rows of 64 and 96 are no blocks of 256.
+                fits = {"q4_k": "Q5_0", "q5_k": "Q5_1", "q6_k": "Q8_0", "tq2_0": "Q4_0"}.get(kind, kind.upper())
+                self.assertEqual({row["type"] for row in made["matrices"]}, {fits} - {"F32"})
+                done = fettle("generate", "out.gguf", "Hello", "--tokens", "4", "--json")
+                self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_metadata_is_kept(self):
+        self.document("small.gguf", "--type", "q8_0", "-o", "out.gguf")
+        before, after = pathlib.Path("small.gguf").read_bytes(), pathlib.Path("out.gguf").read_bytes()
+        front = before.index(b"token_embd.weight")
+        self.assertEqual(before[:front], after[:front])
+
+    def test_a_quantised_model_is_taken_and_said(self):
+        pathlib.Path("few.gguf").write_bytes(small_decoder("qwen3", "q4_0"))
+        made = self.document("few.gguf", "--type", "q8_0", "-o", "out.gguf")
+        self.assertIn("quantised already (matrices: 15 Q4_0)", made["warnings"][0])
+        self.assertEqual(self.document("few.gguf", "--type", "q4_0", "-o", "out.gguf")["matrices"], [])
+        self.assertEqual(pathlib.Path("few.gguf").read_bytes(), pathlib.Path("out.gguf").read_bytes())
+
+    def test_what_is_refused(self):
+        self.refused(3, "expected one of tq2_0, q4_0", "small.gguf", "--type", "q3_k")
+        self.refused(2, "--type is required", "small.gguf")
+        self.refused(2, "--min-sqnr: of .onnx files alone", "small.gguf", "--type", "q4_0", "--min-sqnr", "3")
+        self.refused(2, "--type: of .gguf files alone", "small.onnx", "--type", "q4_0")
+        self.refused(3, "nothing.gguf", "nothing.gguf", "--type", "q4_0")
+        pathlib.Path("cut.gguf").write_bytes(small_decoder()[:-500])
+        self.refused(3, "cut.gguf", "cut.gguf", "--type", "q4_0")
+
+    def test_weights_that_are_no_numbers(self):
+        import random
+
+        parts = list(tensors("llama", "f32", random.Random(7)))
+        name, kind, extents, content = parts[0]
+        parts[0] = (name, kind, extents, b"\x00\x00\xc0\x7f" + content[4:])
+        pathlib.Path("nan.gguf").write_bytes(gguf_file(metadata("llama"), parts))
+        self.refused(3, "element 0 of row 0 is nan", "nan.gguf", "--type", "q4_0")
+
+    def test_a_file_that_may_not_grow(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+
+        self.refused(1, "refused.gguf", "small.gguf", "--type", "q8_0", preexec_fn=limit)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

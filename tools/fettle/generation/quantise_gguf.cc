@@ -1,0 +1,197 @@
+#include "generation/quantise_gguf.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "importers/gguf/encode_blocks.h"
+#include "importers/gguf/rewrite.h"
+#include "jobs/interrupt.h"
+#include "jobs/job.h"
+#include "jobs/model_file.h"
+#include "language/matrix_types.h"
+#include "report/messages.h"
+#include "report/progress.h"
+#include "report/report.h"
+#include "report/table.h"
+
+namespace fettle::tools {
+namespace {
+
+using Types = std::vector<const gguf::TensorType*>;
+
+/// What a matrix became, and what that lost.
+struct MatrixRow {
+  size_t tensor = 0;
+  const gguf::TensorType* type = nullptr;
+  double error = 0, power = 0;  // sums of squares
+
+  double sqnr_db() const { return error > 0 ? 10 * std::log10(power / error) : HUGE_VAL; }
+};
+
+struct Written {
+  std::shared_ptr<const gguf::File> file;
+  Types types;
+  std::vector<MatrixRow> rows;
+  double seconds = 0;
+  int threads = 1;
+  std::vector<std::string> warnings;
+};
+
+Status Cancelled() { return Error(StatusCode::kCancelled, "interrupted; nothing was written"); }
+
+/// Writes the file of these types.
+Status Write(const GgufQuantisation& options, Written& done) {
+  const gguf::File& file = *done.file;
+  Progress progress("quantise", std::ssize(done.types));
+  const auto make = [&](size_t i) -> Result<std::vector<uint8_t>> {
+    if (InterruptScope::Interrupted()) return Cancelled();
+    progress.Update(static_cast<int64_t>(i));
+    ASSIGN_OR_RETURN(gguf::Encoded encoded,
+                     gguf::EncodeTensor(file.tensors()[i], *done.types[i], done.threads));
+    done.rows.push_back({i, done.types[i], encoded.error, encoded.power});
+    return std::move(encoded.bytes);
+  };
+  return gguf::Rewrite(file, done.types, language::FileTypeOf(file, done.types), make,
+                       options.output);
+}
+
+/// What was of few bits before, and what does not fit the type that was asked for.
+void Tell(const GgufQuantisation& options, Written& done) {
+  std::map<std::string, int64_t> before, others;
+  const gguf::TensorType* wanted = gguf::FindEncodedType(options.type);
+  for (size_t i = 0; i < done.types.size(); ++i) {
+    const gguf::TensorInfo& tensor = done.file->tensors()[i];
+    if (!language::IsMatrix(tensor)) continue;
+    if (tensor.type->bits > 0) ++before[std::string(tensor.type->name)];
+    if (wanted != nullptr && done.types[i] != wanted) ++others[std::string(done.types[i]->name)];
+  }
+  const auto words = [](const std::map<std::string, int64_t>& counts) {
+    std::string text;
+    for (const auto& [name, count] : counts)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, name);
+    return text;
+  };
+  if (!before.empty())
+    done.warnings.push_back(
+        fmt::format("{} is quantised already (matrices: {}): what that lost stays lost",
+                    options.model, words(before)));
+  if (!others.empty())
+    done.warnings.push_back(fmt::format("matrices whose rows are no whole blocks of {} become {}",
+                                        wanted->name, words(others)));
+}
+
+Status Perform(const GgufQuantisation& options, Written& done) {
+  RETURN_IF_ERROR(CheckCpuOptions(options.common, done.warnings));
+  RETURN_IF_ERROR(CheckModelOutput(options.model, "-o", options.output));
+  const gguf::TensorType* type = gguf::FindEncodedType(options.type);
+  if (type == nullptr)
+    return InvalidArgument("--type: expected one of {}, got '{}'", gguf::EncodedNames(),
+                           options.type);
+  auto file = gguf::File::Open(options.model);
+  if (!file.ok()) return AsInvalidInput(file.status());
+  done.file = *file;
+  done.threads = ResolveThreads(options.common.threads);
+  done.types = language::UniformTypes(*done.file, *type);
+  Tell(options, done);
+  const Status status = Write(options, done);
+  return status.code() == StatusCode::kInvalidModel ? status.WithContext(options.model)
+                                                    : AsWriteFailure(status);
+}
+
+Json SizeJson(const language::TensorSize& size) {
+  return {{"bytes", size.bytes}, {"bits", size.bits}};
+}
+
+language::TensorSize SizeBefore(const Written& done) {
+  Types types;
+  for (const gguf::TensorInfo& tensor : done.file->tensors()) types.push_back(tensor.type);
+  return language::SizeOf(*done.file, types);
+}
+
+Json Document(const GgufQuantisation& options, const Written& done) {
+  Json matrices = Json::array();
+  for (const MatrixRow& row : done.rows) {
+    const gguf::TensorInfo& tensor = done.file->tensors()[row.tensor];
+    matrices.push_back({{"name", tensor.name},
+                        {"before", tensor.type->name},
+                        {"type", row.type->name},
+                        {"bytes", gguf::BytesAs(tensor, *row.type)},
+                        {"sqnr_db", NumberJson(row.sqnr_db())}});
+  }
+  return {{"model", options.model},
+          {"output", options.output},
+          {"before", SizeJson(SizeBefore(done))},
+          {"after", SizeJson(language::SizeOf(*done.file, done.types))},
+          {"matrices", std::move(matrices)},
+          {"seconds", done.seconds},
+          {"device", DeviceJson(done.threads)},
+          {"warnings", done.warnings}};
+}
+
+/// A line for each type.
+void PrintTypes(const Written& done) {
+  struct Sums {
+    int64_t matrices = 0, bytes = 0;
+    double error = 0, power = 0;
+  };
+  std::map<std::string_view, Sums> by_type;
+  for (const MatrixRow& row : done.rows) {
+    Sums& sums = by_type[row.type->name];
+    ++sums.matrices;
+    sums.bytes += gguf::BytesAs(done.file->tensors()[row.tensor], *row.type);
+    sums.error += row.error;
+    sums.power += row.power;
+  }
+  constexpr auto kRight = Table::Align::kRight;
+  Table table({{"type"}, {"matrices", kRight}, {"size", kRight}, {"SQNR dB", kRight}});
+  for (const auto& [name, sums] : by_type) {
+    const MatrixRow all{0, nullptr, sums.error, sums.power};
+    table.Row({std::string(name), fmt::format("{}", sums.matrices),
+               HumanBytes(static_cast<double>(sums.bytes)),
+               sums.error > 0 ? fmt::format("{:.1f}", all.sqnr_db()) : "exact"});
+  }
+  fmt::print("{}\n", table.ToString());
+}
+
+void Print(const GgufQuantisation& options, const Written& done) {
+  PrintTypes(done);
+  const language::TensorSize before = SizeBefore(done),
+                             after = language::SizeOf(*done.file, done.types);
+  PrintParts({fmt::format("{} to {}", HumanBytes(static_cast<double>(before.bytes)),
+                          HumanBytes(static_cast<double>(after.bytes))),
+              fmt::format("{:.2f} to {:.2f} bits a weight", before.bits, after.bits),
+              fmt::format("{:.1f} s", done.seconds)});
+  PrintParts({options.output, DeviceLine(done.threads, nullptr)});
+}
+
+}  // namespace
+
+bool IsGgufFile(const std::string& path) {
+  if (path.ends_with(".gguf")) return true;
+  const auto mapped = MappedFile::Open(path);
+  return mapped.ok() && gguf::File::IsGguf((*mapped)->bytes());
+}
+
+int QuantiseGguf(const GgufQuantisation& options) {
+  InstallLog(options.common.log);
+  StartInterruptThread();
+  const int64_t begin = NowNs();
+  Written done;
+  const InterruptScope interrupt([] {});
+  const Status status = Perform(options, done);
+  if (!status.ok()) return Fail(status);
+  done.seconds = MsSince(begin) / 1000;
+  PrintWarnings(done.warnings);
+  if (options.common.json) {
+    PrintJson(Document(options, done));
+  } else {
+    Print(options, done);
+  }
+  return kExitOk;
+}
+
+}  // namespace fettle::tools

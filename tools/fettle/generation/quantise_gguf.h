@@ -1,0 +1,22 @@
+// fettle quantise MODEL.gguf: a language model's matrices in types of fewer bits.
+#pragma once
+
+#include <string>
+
+#include "jobs/options.h"
+
+namespace fettle::tools {
+
+struct GgufQuantisation {
+  CommonOptions common;
+  std::string model, output;
+  std::string type;  // of all matrices
+};
+
+/// Whether a file is one for QuantiseGguf: by its name, or by how it begins.
+bool IsGgufFile(const std::string& path);
+/// Writes options.output, whole or not at all, and prints what became of which matrix. Returns the
+/// exit code.
+int QuantiseGguf(const GgufQuantisation& options);
+
+}  // namespace fettle::tools
