@@ -1,7 +1,9 @@
 """Serves a model by Ray Serve under load, tunes it beside that, and swaps the package in if its gate let it pass.
 
     pip install "ray[serve]" WHEEL
-    python load.py [MODEL [SECONDS [REPLICAS [CLIENTS]]]]      (models/sr_x2_20k_int8.onnx, 5, 1, 4)
+    python load.py [MODEL [SECONDS [REPLICAS [CLIENTS [WAY]]]]]      (models/sr_x2_20k_int8.onnx, 5, 1, 4, package)
+
+WAY background has each replica tune itself in its idle time instead, from its first request on, so that there is no package.
 
 Open extents of the model's input become 96. Prints requests per second and latencies of each phase, and how many requests failed.
 """
@@ -55,10 +57,21 @@ class Load:
             thread.join()
 
 
+def tune_package(load, model, inputs, seconds, tuned, package):
+    """Tunes beside the load, in this process, and puts the package where replicas look for it."""
+    load.phase("as it was loaded", lambda: time.sleep(seconds))
+    report = load.phase("while it is tuned", lambda: fettle.tune(model, inputs, level="fast", budget=seconds, package=tuned, threads=1))
+    print(f"tuned: {report.default_ms:.3f} -> {report.tuned_ms:.3f} ms, {'taken' if report.accepted else 'refused'}")
+    if report.accepted:
+        os.replace(tuned, package)
+        load.phase("while it is swapped", lambda: time.sleep(1))
+        load.phase("tuned", lambda: time.sleep(seconds))
+
+
 def main():
     here = os.path.dirname(os.path.abspath(__file__))
-    usual = [os.path.join(here, "../../models/sr_x2_20k_int8.onnx"), "5", "1", "4"]
-    model, seconds, replicas, clients = sys.argv[1:5] + usual[len(sys.argv) - 1 :]
+    usual = [os.path.join(here, "../../models/sr_x2_20k_int8.onnx"), "5", "1", "4", "package"]
+    model, seconds, replicas, clients, way = sys.argv[1:6] + usual[len(sys.argv) - 1 :]
     model, seconds = os.path.abspath(model), float(seconds)
     value = fettle.Model(model).inputs[0]
     given = numpy.random.default_rng(0).random([extent or 96 for extent in value.shape[1:]]).astype(value.dtype)
@@ -69,16 +82,15 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         package, tuned = os.path.join(folder, "served.fettle"), os.path.join(folder, "tuned.fettle")
         network = Network.options(num_replicas=int(replicas), logging_config=quiet)
-        load = Load(serve.run(network.bind(model, package), logging_config=quiet), given, int(clients))
+        served = network.bind(model, package, 1, seconds if way == "background" else 0)
+        load = Load(serve.run(served, logging_config=quiet), given, int(clients))
         time.sleep(1)
-        load.phase("as it was loaded", lambda: time.sleep(seconds))
-        report = load.phase("while it is tuned", lambda: fettle.tune(model, {value.name: given[None]}, level="fast",
-                                                                    budget=seconds, package=tuned, threads=1))
-        print(f"tuned: {report.default_ms:.3f} -> {report.tuned_ms:.3f} ms, {'taken' if report.accepted else 'refused'}")
-        if report.accepted:
-            os.replace(tuned, package)
-            load.phase("while it is swapped", lambda: time.sleep(1))
-            load.phase("tuned", lambda: time.sleep(seconds))
+        if way == "background":
+            load.phase("while it tunes itself", lambda: time.sleep(4 * seconds))
+            print(load.handle.progress.remote().result())
+            load.phase("afterwards", lambda: time.sleep(seconds))
+        else:
+            tune_package(load, model, {value.name: given[None]}, seconds, tuned, package)
         load.stop()
     serve.shutdown()
     ray.shutdown()

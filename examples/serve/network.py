@@ -13,13 +13,21 @@ import fettle
 class Network:
     """Runs `model`, an .onnx file or a .fettle package, on `threads` threads; `package` takes its place once there is one.
 
+    With `tune_seconds` each replica tunes itself for so long between requests.
     A request is one input without its batch axis; so is the answer. Models of an open batch run a batch at once, others its
     inputs one after another, which still spares requests' overhead.
     """
 
-    def __init__(self, model, package, threads=1):
+    def __init__(self, model, package, threads=1, tune_seconds=0):
         self.package, self.threads, self.seen = package, threads, None
         self.session = fettle.Session(model, threads=threads)
+        if tune_seconds > 0:
+            # In idle time, for the shape of the first request; what it finds is in use from the next request on.
+            self.session.tune_in_background(tune_seconds, level="fast")
+
+    def progress(self):
+        """How far the tuning in the background is."""
+        return self.session.background._asdict()
 
     def refresh(self, probe):
         """Swaps the package in where the file is another than before, without a restart: os.replace puts it there whole.

@@ -305,6 +305,54 @@ typedef struct fettle_tune_report {
 FETTLE_API fettle_status fettle_session_tune(fettle_session* session,
                                              const fettle_tune_options* options,
                                              fettle_tune_report* report);
+/* Tuning while serving: measures beside runs and goes on with a better plan once there is one. */
+typedef struct fettle_background_options {
+  size_t struct_size;
+  double budget_seconds; /* of work, without what it waits; 0: until the search is at its end */
+  double share;          /* of one core, up to 1, whatever runs; 0: only while no session of this
+                            process runs */
+  const char* level;     /* none|fast|work-size|normal|wide|full; NULL: normal */
+  const char* database;  /* folder of the tuning database, "" for the user's; NULL: keep nothing */
+} fettle_background_options;
+#define FETTLE_BACKGROUND_OPTIONS_INIT \
+  { sizeof(fettle_background_options), 0, 0, NULL, NULL }
+/* Begins and returns; a thread of the session's tunes for the inputs that are set, where all are,
+ * else for those of the next run. The plan that is found has to be faster than that in use, and to
+ * give what that gives on the inputs of a recent run, of which the thread has a copy, within the
+ * tolerance of the arithmetic. The next run then begins on it, and none waits: it is prepared for
+ * the shapes of the last runs. Shapes that it was not tuned for keep their plans. Where the
+ * database cannot be written one line says so, and what is learned is kept in memory. Needs the
+ * memory of two or three more sessions. `options` may be NULL. Freeing the session cancels it and
+ * waits for that, up to a fifth of a second or until a kernel or plan in hand is done. Fails with
+ * FETTLE_INVALID_ARGUMENT on unknown levels and numbers out of their range, FETTLE_UNSUPPORTED as
+ * fettle_session_tune does, FETTLE_BUSY while one is at work (fettle_session_tune does, too). */
+FETTLE_API fettle_status fettle_session_tune_in_background(
+    fettle_session* session, const fettle_background_options* options);
+
+typedef struct fettle_background_state {
+  size_t struct_size;
+  const char* stage;  /* none, waiting (for a run's inputs), measuring, verifying, handing-over (to
+                         the next run); at the end: tuned, kept (the plan of before), refused (the
+                         plan that was found gives something else), failed, cancelled */
+  const char* reason; /* of the end, for people; lives until the next call of this function */
+  int64_t is_over;    /* not 0 at the end, and where none was begun */
+  int64_t measured;   /* measurements made */
+  int64_t open;       /* what would still be measured: falls, not steadily */
+  double worked_seconds;
+  double waited_seconds;
+  double before_ms; /* whole inferences, medians of interleaved runs; 0: not compared yet */
+  double after_ms;
+} fettle_background_state;
+#define FETTLE_BACKGROUND_STATE_INIT \
+  { sizeof(fettle_background_state), NULL, NULL, 0, 0, 0, 0, 0, 0, 0 }
+/* How far the session's last tuning in the background is. Never waits for runs. */
+FETTLE_API fettle_status fettle_session_background(const fettle_session* session,
+                                                   fettle_background_state* state);
+/* Ends it within a fifth of a second, or once a kernel or a plan in hand is done: the session stays
+ * as it is, and what was measured stays in the database. Never waits. */
+FETTLE_API void fettle_session_cancel_background(fettle_session* session);
+/* Waits until it is over; FETTLE_BUSY where that takes longer than `seconds`. */
+FETTLE_API fettle_status fettle_session_wait_background(fettle_session* session, double seconds);
 /* A result of the last run as a tensor of its own, which the caller frees; later runs do not change
  * it. Fails with FETTLE_NOT_FOUND. */
 FETTLE_API fettle_status fettle_session_output(const fettle_session* session, const char* name,

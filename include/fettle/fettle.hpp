@@ -282,6 +282,21 @@ struct TuneOptions {
   void* user = nullptr;  // of `progress`
 };
 
+/// Texts as in fettle_background_options; they are read during the call.
+struct BackgroundOptions {
+  const char* level = nullptr;     // none|fast|work-size|normal|wide|full; null: normal
+  const char* database = nullptr;  // folder, "" for the user's; null: keep nothing
+};
+
+/// How far a tuning in the background is: fettle_background_state.
+struct BackgroundState {
+  std::string stage = {}, reason = {};
+  bool is_over = true;
+  int64_t measured = 0, open = 0;
+  double worked_seconds = 0, waited_seconds = 0;
+  double before_ms = 0, after_ms = 0;
+};
+
 /// What one step of a run did.
 struct Step {
   std::string node = {}, op = {}, kernel = {};
@@ -383,6 +398,28 @@ class Session {
     const fettle_status code = fettle_session_tune(get(), &raw, &report);
     if (code != FETTLE_OK) return Result<fettle_tune_report>::Failed(code);
     return report;
+  }
+  /// Tunes beside runs, for so many seconds of work (0: to the end of the search), in idle time
+  /// (share 0) or for a share of one core (fettle_session_tune_in_background).
+  Result<void> TuneInBackground(double budget_seconds = 0, double share = 0,
+                                const BackgroundOptions& options = {}) {
+    fettle_background_options raw = FETTLE_BACKGROUND_OPTIONS_INIT;
+    raw.budget_seconds = budget_seconds;
+    raw.share = share;
+    raw.level = options.level;
+    raw.database = options.database;
+    return Check(fettle_session_tune_in_background(get(), &raw));
+  }
+  BackgroundState background() const {
+    fettle_background_state raw = FETTLE_BACKGROUND_STATE_INIT;
+    if (fettle_session_background(get(), &raw) != FETTLE_OK) return {};
+    return {raw.stage,          raw.reason,         raw.is_over != 0, raw.measured, raw.open,
+            raw.worked_seconds, raw.waited_seconds, raw.before_ms,    raw.after_ms};
+  }
+  void CancelBackground() { fettle_session_cancel_background(get()); }
+  /// Waits until it is over; FETTLE_BUSY where that takes longer.
+  Result<void> WaitForBackground(double seconds) {
+    return Check(fettle_session_wait_background(get(), seconds));
   }
   /// A result of the last run, which later runs do not change.
   Result<Tensor> Output(const std::string& name) const {

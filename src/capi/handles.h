@@ -14,6 +14,7 @@
 #include "base/run_queue.h"
 #include "base/status.h"
 #include "fettle/fettle.h"
+#include "runtime/background_work.h"
 #include "runtime/model.h"
 #include "runtime/session.h"
 #include "runtime/tensor_buffer.h"
@@ -45,6 +46,9 @@ struct fettle_session {
   std::atomic<bool> tunes = false, tuning_cancelled = false;
   /// SessionOptions::cancelled: ends the asynchronous run that works.
   std::atomic<bool> stops_run = false;
+  /// Changed under both mutexes; null: none was begun. Ends after the runs that tell it of inputs.
+  std::shared_ptr<fettle::runtime::BackgroundWork> background;
+  mutable std::string background_reason;  // as the caller has it, under `cancel_mutex`
   /// Ends before all that its runs use.
   std::optional<fettle::RunQueue> runs;
 };

@@ -1,6 +1,7 @@
 // fettle.h: sessions.
 #include <algorithm>
 
+#include "base/foreground.h"
 #include "base/nearest.h"
 #include "capi/handles.h"
 #include "capi/parts.h"
@@ -92,6 +93,14 @@ class TuningMark {
 
 namespace fettle::capi {
 
+Status CheckTunable(const fettle_session& session) {
+  if (session.options.reference_only || !session.options.extra_outputs.empty())
+    return Unsupported("a session with extra outputs or references alone is not tuned");
+  if (session.background != nullptr && !session.background->state().is_over())
+    return Error(StatusCode::kBusy, "the session is being tuned in the background");
+  return OkStatus();
+}
+
 Status CheckInput(const fettle_session& session, std::string_view name) {
   const ir::Graph& graph = session.model->graph();
   if (Has(graph, graph.inputs, name)) return OkStatus();
@@ -100,9 +109,15 @@ Status CheckInput(const fettle_session& session, std::string_view name) {
 }
 
 Status Run(fettle_session& session, const BufferMap& inputs, const BufferMap& outputs) {
+  const Foreground::Request request;
+  if (session.background != nullptr) {
+    const std::lock_guard lock(session.cancel_mutex);
+    session.background->Exchange(session.session, session.options);
+  }
   session.results.clear();
   runtime::TensorMap made;
   RETURN_IF_ERROR(session.session->RunOn(inputs, outputs, &made));
+  if (session.background != nullptr) session.background->Observe(inputs);
   session.results = outputs;
   for (auto& [name, tensor] : made)
     session.results.insert_or_assign(
@@ -234,8 +249,7 @@ fettle_status fettle_session_tune(fettle_session* session, const fettle_tune_opt
                                   fettle_tune_report* report) {
   return Guard([&]() -> Status {
     FETTLE_ENTER(session);
-    if (session->options.reference_only || !session->options.extra_outputs.empty())
-      return fettle::Unsupported("a session with extra outputs or references alone is not tuned");
+    RETURN_IF_ERROR(fettle::capi::CheckTunable(*session));
     fettle_tune_options wanted = FETTLE_TUNE_OPTIONS_INIT;
     if (options != nullptr) {
       ASSIGN_OR_RETURN(wanted, fettle::capi::ReadStruct(options));

@@ -30,6 +30,8 @@ FETTLE_PUBLIC_STRUCT(fettle_session_options, offsetof(fettle_session_options, sv
 FETTLE_PUBLIC_STRUCT(fettle_tune_options, offsetof(fettle_tune_options, packed_weights),
                      offsetof(fettle_tune_options, progress));
 FETTLE_PUBLIC_STRUCT(fettle_tune_report);
+FETTLE_PUBLIC_STRUCT(fettle_background_options);
+FETTLE_PUBLIC_STRUCT(fettle_background_state);
 FETTLE_PUBLIC_STRUCT(fettle_step);
 FETTLE_PUBLIC_STRUCT(fettle_memory);
 FETTLE_PUBLIC_STRUCT(fettle_tuner_options);

@@ -24,12 +24,12 @@ from .generate import Generator, GeneratorFacts
 from .measure import BenchReport, bench, compare, tune
 from .model import Model, ValueInfo
 from .program import enhance, plan, quantise, run_program
-from .session import Memory, Session, Step, Transfers, TuneReport
+from .session import Background, Memory, Session, Step, Transfers, TuneReport
 from .tensor import Tensor
 
 __version__ = _native.version()
 __all__ = [
-    "BenchReport", "Generator", "GeneratorFacts", "Memory", "Model", "Session", "Step", "Tensor", "Transfers", "TuneReport", "ValueInfo", "bench",
+    "Background", "BenchReport", "Generator", "GeneratorFacts", "Memory", "Model", "Session", "Step", "Tensor", "Transfers", "TuneReport", "ValueInfo", "bench",
     "compare", "enhance", "from_dlpack", "plan", "quantise", "run_program", "set_log", "tune",
     "Error", *(cls.__name__ for cls in _errors.BY_CODE.values()),
 ]  # fmt: skip

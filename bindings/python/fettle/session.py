@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import weakref
 from typing import Any, Callable, Mapping, NamedTuple, Sequence, Union
 
 import numpy
@@ -56,6 +58,24 @@ class TuneReport(NamedTuple):
     predicted_ms: float
     measured: int
     reused: int
+
+
+class Background(NamedTuple):
+    """How far a tuning in the background is.
+
+    `stage`: none, waiting (for a run's inputs), measuring, verifying, handing-over (to the next run); at the end tuned, kept (the
+    plan of before), refused, failed, cancelled, for `reason`. Whole inferences take `before_ms` and `after_ms` (0: not compared yet).
+    """
+
+    stage: str
+    reason: str
+    is_over: bool
+    measured: int
+    open: int
+    worked_seconds: float
+    waited_seconds: float
+    before_ms: float
+    after_ms: float
 
 
 class Session(_native.Session):
@@ -158,6 +178,27 @@ class Session(_native.Session):
             self.set_input(name, value)
         return TuneReport(*self._tune(level, float(budget), _path(database), _path(package), packed_weights, progress))
 
+    def tune_in_background(self, budget: float = 0.0, share: float = 0.0, *, level: str = "normal",
+                           database: Path | None = None) -> None:
+        """Tunes while the session serves, on a thread of its own, and goes on with a better plan once there is one.
+
+        `budget`: seconds of work, without what it waits; 0: until the search is at its end. `share`: of one core,
+        whatever runs; 0: only while no session of this process runs. `level`, `database`: as of `tune`. It tunes for the
+        inputs that are set, where all are, else for those of the next run. `background` says how far it is; `cancel_background`
+        ends it, as `close` and the interpreter's end do. InvalidArgument, Unsupported, Busy while one is at work.
+        """
+        self._tune_in_background(float(budget), float(share), level, _path(database))
+        _tuned.add(self)
+
+    @property
+    def background(self) -> Background:
+        """How far the last tuning in the background is. Never waits."""
+        return Background(*self._background())
+
+    def wait_for_background(self, seconds: float) -> bool:
+        """Waits for the end of a tuning in the background, for at most so many seconds; whether it is over."""
+        return self._wait_for_background(float(seconds))
+
     def steps(self) -> list[Step]:
         """The steps of the last run, or of the one that `tune` ends with, with kernel and time. Busy while another thread uses the session."""
         return [Step(*row) for row in self._steps()]
@@ -179,6 +220,22 @@ class Session(_native.Session):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+_tuned: weakref.WeakSet[Session] = weakref.WeakSet()
+
+
+def _finish() -> None:
+    """Before the interpreter ends, which no thread of a tuning may outlive."""
+    sessions = [session for session in list(_tuned) if not session.closed]
+    for session in sessions:
+        session.cancel_background()
+    for session in sessions:
+        session.wait_for_background(60)
+
+
+atexit.register(_finish)
+os.register_at_fork(after_in_child=_tuned.clear)
 
 
 def _dict(inputs: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -63,6 +63,10 @@ PyObject* CancelRun(PyObject* module, PyObject* run);
 PyObject* WaitForRun(PyObject* module, PyObject* run);
 /// session_facts.cc
 PyObject* Tune(PyObject* self, PyObject* args);
+PyObject* TuneInBackground(PyObject* self, PyObject* args);
+PyObject* Background(PyObject* self, PyObject*);
+PyObject* WaitForBackground(PyObject* self, PyObject* args);
+PyObject* CancelBackground(PyObject* self, PyObject*);
 PyObject* Steps(PyObject* self, PyObject*);
 PyObject* Memory(PyObject* self, PyObject*);
 PyObject* Transfers(PyObject* self, PyObject*);

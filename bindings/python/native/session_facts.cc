@@ -41,6 +41,54 @@ PyObject* Tune(PyObject* self, PyObject* args) {
                        static_cast<long long>(report.reused));
 }
 
+/// _tune_in_background(budget, share, level, database)
+PyObject* TuneInBackground(PyObject* self, PyObject* args) {
+  fettle_background_options options = FETTLE_BACKGROUND_OPTIONS_INIT;
+  SessionData* const data = Open(self);
+  if (data == nullptr || PyArg_ParseTuple(args, "ddzz", &options.budget_seconds, &options.share,
+                                          &options.level, &options.database) == 0)
+    return nullptr;
+  SessionCall call(*data);
+  if (!Check(call.Run([&](fettle_session* session) {
+        return fettle_session_tune_in_background(session, &options);
+      })))
+    return nullptr;
+  Py_RETURN_NONE;
+}
+
+/// _background() -> (stage, reason, is_over, measured, open, worked, waited, before_ms, after_ms)
+PyObject* Background(PyObject* self, PyObject*) {
+  SessionData* const data = Open(self);
+  if (data == nullptr) return nullptr;
+  fettle_background_state state = FETTLE_BACKGROUND_STATE_INIT;
+  // With the GIL: it does not wait, and no other thread of Python has the reason changed.
+  if (!Check(fettle_session_background(data->handle, &state))) return nullptr;
+  return Py_BuildValue("(ssNLLdddd)", state.stage, state.reason,
+                       PyBool_FromLong(state.is_over != 0), static_cast<long long>(state.measured),
+                       static_cast<long long>(state.open), state.worked_seconds,
+                       state.waited_seconds, state.before_ms, state.after_ms);
+}
+
+/// _wait_for_background(seconds) -> whether it is over.
+PyObject* WaitForBackground(PyObject* self, PyObject* args) {
+  double seconds = 0;
+  SessionData* const data = Open(self);
+  if (data == nullptr || PyArg_ParseTuple(args, "d", &seconds) == 0) return nullptr;
+  SessionCall call(*data);
+  const fettle_status code = call.Run(
+      [&](fettle_session* session) { return fettle_session_wait_background(session, seconds); });
+  if (code == FETTLE_BUSY) Py_RETURN_FALSE;
+  if (!Check(code)) return nullptr;
+  Py_RETURN_TRUE;
+}
+
+PyObject* CancelBackground(PyObject* self, PyObject*) {
+  SessionData* const data = Open(self);
+  if (data == nullptr) return nullptr;
+  fettle_session_cancel_background(data->handle);
+  Py_RETURN_NONE;
+}
+
 /// _steps() -> list of (node, op, kernel, ms, macs, bytes).
 PyObject* Steps(PyObject* self, PyObject*) {
   SessionData* const data = Open(self);

@@ -33,6 +33,11 @@ Status Tune(fettle_session&, const fettle_tune_options&, fettle_tune_report*) {
   return NoTuner("fettle_session_tune");
 }
 
+Result<std::shared_ptr<runtime::BackgroundWork>> TuneInBackground(
+    const fettle_session&, const fettle_background_options&) {
+  return NoTuner("fettle_session_tune_in_background");
+}
+
 Result<ProductTuning> TuningOf(const fettle_gemm_options& options) {
   if (options.tune != nullptr) return NoTuner("fettle_gemm_options: tune");
   if (options.database != nullptr) return NoTuner("fettle_gemm_options: database");

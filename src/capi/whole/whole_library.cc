@@ -3,8 +3,10 @@
 #include <optional>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "capi/parts.h"
 #include "capi/structs.h"
+#include "runtime/tuning/background_tuning.h"
 #include "runtime/tuning/kept_plans.h"
 #include "runtime/tuning/tune_model.h"
 #include "runtime/tuning/tune_product.h"
@@ -113,6 +115,23 @@ Status Tune(fettle_session& session, const fettle_tune_options& wanted,
   Replace(session, std::move(tuned));
   session.options = std::move(next);
   return report == nullptr ? OkStatus() : WriteReport(result, *report);
+}
+
+Result<std::shared_ptr<runtime::BackgroundWork>> TuneInBackground(
+    const fettle_session& session, const fettle_background_options& wanted) {
+  runtime::BackgroundOptions options{.seconds = wanted.budget_seconds, .share = wanted.share};
+  ASSIGN_OR_RETURN(options.level,
+                   tuner::LevelFromName(wanted.level == nullptr ? "normal" : wanted.level));
+  if (wanted.database != nullptr) {
+    Result<std::unique_ptr<tuner::Store>> store = OpenDatabase(wanted.database);
+    if (store.ok())
+      options.store = std::move(store).value();
+    else
+      Log(LogLevel::kWarn, "{}; what is tuned in the background is kept in memory alone",
+          store.status().message());
+  }
+  return std::make_shared<runtime::BackgroundTuning>(session.model, session.options,
+                                                     std::move(options));
 }
 
 Result<ProductTuning> TuningOf(const fettle_gemm_options& options) {

@@ -84,7 +84,7 @@ Status ChainChoice::Search(const Session& tuned, TunedSegment& segment) {
   gate.seconds = std::min(gate.seconds, kGateSeconds);
   int64_t until_ns = NowNs() + static_cast<int64_t>(kAllSeconds * 1e9);
   if (options.deadline_ns > 0) {
-    const double left = Seconds(options.deadline_ns - NowNs());
+    const double left = Seconds(options.deadline_ns - options.Now());
     const double free = left - Timetable::WriteSeconds(options, *task_.model, left);
     until_ns = std::min(until_ns, NowNs() + static_cast<int64_t>(free * 1e9));
   }

@@ -43,15 +43,16 @@ std::vector<double> ModelTuner::RunDefaultAgain(const Timetable& timetable) {
   constexpr double kFewSeconds = 0.1, kShareOfTime = 0.05;
   std::vector<double> us;
   preferred_times_ = {};
-  const double left = timetable.gate_until_ns > 0 ? timetable.GateSeconds(NowNs()) : kFewSeconds;
+  const double left =
+      timetable.gate_until_ns > 0 ? timetable.GateSeconds(task_.options.Now()) : kFewSeconds;
   const double seconds = std::min(left, std::max(kFewSeconds, kShareOfTime * left));
   if (kRuns * default_.run.run_seconds > seconds) return us;
-  const int64_t first = NowNs();
+  const int64_t first = task_.options.Now();
   for (int i = 0; i < kRuns && !task_.IsCancelled(); ++i) {
-    const int64_t begin = NowNs();
+    const int64_t begin = task_.options.Now();
     if (Seconds(begin - first) > seconds) break;
     if (!default_.session->Run(task_.inputs, &default_.outputs).ok()) return {};
-    us.push_back(static_cast<double>(NowNs() - begin) * 1e-3);
+    us.push_back(static_cast<double>(task_.options.Now() - begin) * 1e-3);
     preferred_times_.Add(default_.session->profile());
   }
   return us;
@@ -60,12 +61,12 @@ std::vector<double> ModelTuner::RunDefaultAgain(const Timetable& timetable) {
 Status ModelTuner::RunGate(const Timetable& timetable) {
   tuner::GateOptions gate = task_.options.gate;
   gate.warms_up = false;
-  if (!gate.now_ns) {
-    gate.interruptions = tuner::Interruptions;
+  if (!gate.now_ns || gate.await) {
+    if (!gate.interruptions) gate.interruptions = tuner::Interruptions;
     gate.prepare = [this] { AwaitLanes(*tuned_); };
   }
   if (task_.options.deadline_ns > 0) {
-    const double left = timetable.GateSeconds(NowNs());
+    const double left = timetable.GateSeconds(task_.options.Now());
     const double kept = ShareCores(tuned_->devices()) ? WaitedSeconds(default_.run) : 0;
     gate.seconds = std::min(gate.seconds, std::max(left - kept, left / 2));
   }
@@ -105,7 +106,8 @@ Status ModelTuner::Calibrate(const Timetable& timetable) {
   if (result_.gate.pairs == 0) return RepriceAll();
   const SeenRuns runs[] = {DefaultRuns(),
                            {*tuned_, tuned_plans_, tuned_times_, result_.gate.challenger_us}};
-  const RunLessons::OfSteps taught = lessons_.LearnSteps(runs[0], runs[1], timetable.gate_until_ns);
+  const RunLessons::OfSteps taught =
+      lessons_.LearnSteps(runs[0], runs[1], task_.options.OnSteadyClock(timetable.gate_until_ns));
   result_.steps_us = taught.steps_us;
   const bool learned = taught.lesson && taught.lesson->kept;
   if (taught.lesson) {

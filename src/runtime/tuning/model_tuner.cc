@@ -52,7 +52,7 @@ ModelTuner::ModelTuner(const std::shared_ptr<const Model>& model, const TensorMa
     : task_{model, inputs, options, store},
       tune_(options.tune),
       exact_plan_(std::move(exact)),
-      start_ns_(NowNs()) {
+      start_ns_(options.Now()) {
   result_.book = std::make_shared<planner::PlanBook>();
   result_.deadline_ns = options.deadline_ns;
   result_.packed_weights = options.packed_weights;
@@ -62,7 +62,7 @@ ModelTuner::ModelTuner(const std::shared_ptr<const Model>& model, const TensorMa
 }
 
 Result<TunedModel> ModelTuner::Run() {
-  const int64_t start = NowNs();
+  const int64_t start = task_.options.Now();
   const Status status = RunRounds();
   if (task_.IsCancelled()) {
     return Error(StatusCode::kCancelled, "interrupted; measurements made and kept: {}",
@@ -71,7 +71,7 @@ Result<TunedModel> ModelTuner::Run() {
   RETURN_IF_ERROR(status);
   if (!result_.known) WarnOfResidual(result_);
   for (const std::string& warning : result_.report.warnings) Log(LogLevel::kWarn, "{}", warning);
-  result_.seconds = static_cast<double>(NowNs() - start) * 1e-9;
+  result_.seconds = static_cast<double>(task_.options.Now() - start) * 1e-9;
   return TunedModel{std::move(result_), std::move(winner_)};
 }
 
@@ -80,7 +80,7 @@ Status ModelTuner::RunRounds() {
   if (task_.options.deadline_ns > 0) {
     RETURN_IF_ERROR(RunPreferred());
     timetable = Timetable::Make(WithTimeForChains(task_.options, start_ns_), default_.run,
-                                *task_.model, NowNs());
+                                *task_.model, task_.options.Now());
   }
   RETURN_IF_ERROR(RunRound(timetable, /*uses_kept=*/true));
   while (GoesOn(timetable)) {
@@ -120,9 +120,9 @@ bool ModelTuner::GoesOn(Timetable& timetable) {
   const bool recalibrated = std::exchange(recalibrated_, false);
   if (task_.options.deadline_ns == 0) return recalibrated;
   timetable = Timetable::Make(WithTimeForChains(task_.options, start_ns_), default_.run,
-                              *task_.model, NowNs());
+                              *task_.model, task_.options.Now());
   const bool found_more = result_.report.stopped && measured_in_round_ > 0;
-  const bool has_time = timetable.compares && timetable.MeasuresFor(NowNs());
+  const bool has_time = timetable.compares && timetable.MeasuresFor(task_.options.Now());
   if (has_time && (found_more || recalibrated)) return true;
   timetable.compares = true;  // as it did
   return false;
@@ -162,11 +162,12 @@ Result<std::unique_ptr<Session>> ModelTuner::NewSession(
 
 Status ModelTuner::RunPreferred() {
   if (default_.session != nullptr) return OkStatus();
-  const int64_t begin = NowNs();
+  const int64_t begin = task_.options.Now();
   ASSIGN_OR_RETURN(
       default_, RunDefaultPlan(task_.model, task_.options.session, task_.inputs, task_.options.gate,
-                               task_.options.deadline_ns, std::move(exact_plan_)));
-  result_.default_seconds = Seconds(NowNs() - begin);
+                               task_.options.OnSteadyClock(task_.options.deadline_ns),
+                               std::move(exact_plan_)));
+  result_.default_seconds = Seconds(task_.options.Now() - begin);
   tune_.prefers_cpu = default_.session->devices().beside_cpu().empty();
   return OkStatus();
 }

@@ -23,7 +23,7 @@ bool TunesHighPrecisionFirst(const TuneModelOptions& options) {
 TuneModelOptions AtHighPrecision(TuneModelOptions options, const Model& model) {
   options.session.precision = planner::Precision::kHigh;
   if (options.deadline_ns > 0) {
-    const int64_t now_ns = NowNs();
+    const int64_t now_ns = options.Now();
     const double left = Seconds(options.deadline_ns - now_ns);
     const double half = (left - Timetable::WriteSeconds(options, model, left)) / 2;
     options.deadline_ns = now_ns + static_cast<int64_t>(half * 1e9);
@@ -36,7 +36,7 @@ TuneModelOptions AtHighPrecision(TuneModelOptions options, const Model& model) {
 TuneModelOptions WithWriteRate(TuneModelOptions options, const Model& model) {
   constexpr double kWorthTrying = 0.5, kSure = 0.5, kMost = 2e9;
   if (options.deadline_ns == 0 || options.package_path.empty()) return options;
-  const double left = Seconds(options.deadline_ns - NowNs());
+  const double left = Seconds(options.deadline_ns - options.Now());
   // What is known would change nothing any more.
   if (left < kWorthTrying) return options;
   if (Timetable::WriteSeconds(options, model, left) < kWorthTrying) return options;

@@ -1,10 +1,12 @@
 // Tuning a model as a session runs it: every segment, then the gate over the whole network.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "planner/accuracy.h"
 #include "planner/plan_book.h"
 #include "runtime/session.h"
@@ -18,9 +20,11 @@ namespace fettle::runtime {
 struct TuneModelOptions {
   /// Of the sessions that are tuned for; `plans` is not read.
   SessionOptions session;
-  /// On the steady clock (NowNs): everything ends by then, a package written after it included, and
+  /// On the steady clock: everything ends by then, a package written after it included, and
   /// what does not fit is left out and said so. 0: none.
   int64_t deadline_ns = 0;
+  /// Another clock for it, which `tune.measure` and `gate` have too; empty: the steady one.
+  std::function<int64_t()> now_ns;
   /// Whether time is kept for writing a package, and for packed weights in it.
   bool writes_package = true;
   bool packed_weights = false;
@@ -35,6 +39,10 @@ struct TuneModelOptions {
   tuner::TuneOptions tune;
   tuner::GateOptions gate;
   planner::AccuracyLimits accuracy;
+
+  int64_t Now() const { return now_ns ? now_ns() : NowNs(); }
+  /// `ns` of that clock on the steady one, as far as nothing waits until then; 0 stays 0.
+  int64_t OnSteadyClock(int64_t ns) const { return ns == 0 ? 0 : ns - Now() + NowNs(); }
 };
 
 /// One segment and what was decided for it.

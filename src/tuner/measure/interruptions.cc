@@ -31,6 +31,7 @@ Result<UndisturbedTime> TimeUndisturbed(const std::function<Result<double>()>& s
   const int64_t end_ns = patience.interruptions ? patience.now_ns() + patience.ns : 0;
   double least_us = std::numeric_limits<double>::infinity();
   do {
+    if (patience.await) patience.await();
     const int64_t before = count();
     ASSIGN_OR_RETURN(const double us, sample());
     if (count() == before) return UndisturbedTime{us};

@@ -36,6 +36,8 @@ struct Patience {
   std::function<int64_t()> interruptions;
   /// No time is taken anew after so many nanoseconds.
   int64_t ns = 0;
+  /// Called before each sample; may be empty.
+  std::function<void()> await = nullptr;
 };
 
 struct UndisturbedTime {

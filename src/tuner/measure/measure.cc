@@ -32,7 +32,8 @@ class Bench::Impl {
         watch_(
             now_ns_, options_.sentinel ? options_.sentinel : [] { kernels::ProbeFmaFlops(0); },
             options_.drift),
-        workbench_(devices, now_ns_, InterruptionsOf(options_), options_.cold_constants),
+        workbench_(devices, now_ns_, InterruptionsOf(options_), options_.await,
+                   options_.cold_constants),
         pool_threads_(static_cast<const CpuDevice&>(devices.cpu()).pool().threads()),
         expectations_({.whole_macs = options_.whole_macs, .seed = options_.seed},
                       options_.cache_bytes, static_cast<const CpuDevice&>(devices.cpu()).pool()) {}
@@ -122,14 +123,17 @@ class Bench::Impl {
       return candidate.problem.shape(id).elements() == 0;
     });
     if (empty) return End(Row::Status::kOk);  // such steps are never launched
+    Await();
     ASSIGN_OR_RETURN(GroupExpectations * expectations, expectations_.Get(candidate.problem.group));
     ASSIGN_OR_RETURN(kernels::BoundKernel kernel, workbench_.Bind(candidate));
     ASSIGN_OR_RETURN(Stream * stream,
                      workbench_.StreamOf(candidate.kernel->device(), candidate.problem.threads));
     RETURN_IF_ERROR(workbench_.Misalign(kernel, true));
     ASSIGN_OR_RETURN(const Verdict verdict,
-                     Verify(kernel, candidate.kernel->arithmetic, *expectations, *stream,
-                            [&] { return IsLate(options_, now_ns_); }));
+                     Verify(kernel, candidate.kernel->arithmetic, *expectations, *stream, [&] {
+                       Await();
+                       return IsLate(options_, now_ns_);
+                     }));
     if (!verdict.wrong.empty()) return End(Row::Status::kWrong, verdict.wrong);
     if (kernel.LaunchesNothing()) return End(Row::Status::kOk);
     RETURN_IF_ERROR(workbench_.Misalign(kernel, false));
@@ -143,6 +147,7 @@ class Bench::Impl {
 
   Result<Outcome> MeasureConversion(const kernels::Operand& from, const State& to, int threads) {
     if (from.shape.elements() == 0) return End(Row::Status::kOk);
+    Await();
     ASSIGN_OR_RETURN(kernels::BoundKernel conversion, workbench_.BindConversion(from, to));
     ASSIGN_OR_RETURN(Stream * stream,
                      workbench_.StreamOf(kernels::ConversionDevice(from.state, to), threads));
@@ -157,6 +162,10 @@ class Bench::Impl {
         Time([&] { return workbench_.TimeUs(conversion, inputs, *stream); }, kNoLimit, *stream));
     outcome.row.error = verdict.error;
     return outcome;
+  }
+
+  void Await() const {
+    if (options_.await) options_.await();
   }
 
   using Inputs = std::vector<std::span<const std::byte>>;

@@ -50,6 +50,9 @@ struct MeasureOptions {
   /// Patience::interruptions of samples on the CPU; empty: the system's, and none on a clock that
   /// is given.
   std::function<int64_t()> interruptions;
+  /// Called before each piece of work, for measuring that gives way to others: returns once it may
+  /// go on. `now_ns` does not count what it waits. Empty: always.
+  std::function<void()> await;
   /// A fixed piece of work on the calling thread that takes some ten microseconds; empty: chains
   /// of multiply-adds.
   std::function<void()> sentinel;

@@ -70,12 +70,13 @@ bool WorksApart(const Stream& stream) {
 }
 
 Workbench::Workbench(const DeviceSet& devices, std::function<int64_t()> now_ns,
-                     std::function<int64_t()> interruptions, bool cold_constants)
+                     std::function<int64_t()> interruptions, std::function<void()> await,
+                     bool cold_constants)
     : devices_(devices),
       cpu_(static_cast<const CpuDevice&>(devices.cpu())),
       cpu_stream_(cpu_, 1),
       now_ns_(std::move(now_ns)),
-      patience_{now_ns_, std::move(interruptions), kPatienceNs},
+      patience_{now_ns_, std::move(interruptions), kPatienceNs, std::move(await)},
       gated_(now_ns_),
       cold_constants_(cold_constants),
       memory_(std::make_shared<kernels::OperandMemory>()) {}
@@ -200,6 +201,7 @@ Result<double> Workbench::TimeUs(const kernels::BoundKernel& kernel,
 Result<double> Workbench::TimeBesideCpuUs(const kernels::BoundKernel& kernel,
                                           std::span<const std::span<const std::byte>> inputs,
                                           Stream& stream) {
+  if (patience_.await) patience_.await();
   if (written_ != &kernel) {
     written_ = nullptr;
     RETURN_IF_ERROR(kernel.WriteInputs(inputs, stream));

@@ -22,9 +22,10 @@ bool WorksApart(const Stream& stream);
 /// Owns the memory that candidates run on, one problem after the other. Not synchronised.
 class Workbench {
  public:
-  /// `interruptions`: Patience's; `cold_constants`: MeasureOptions::cold_constants.
+  /// `interruptions`, `await`: Patience's; `cold_constants`: MeasureOptions::cold_constants.
   Workbench(const DeviceSet& devices, std::function<int64_t()> now_ns,
-            std::function<int64_t()> interruptions, bool cold_constants);
+            std::function<int64_t()> interruptions, std::function<void()> await,
+            bool cold_constants);
 
   /// Prepares, packs, binds. Kernels bound earlier for other operands must be gone.
   Result<kernels::BoundKernel> Bind(const Candidate& candidate);

@@ -96,7 +96,7 @@ Result<GateResult> RunGate(const Run& incumbent, const Run& challenger,
     RETURN_IF_ERROR(incumbent().WithContext("incumbent"));
     RETURN_IF_ERROR(challenger().WithContext("challenger"));
   }
-  const Patience patience{now_ns, options.interruptions, options.patience_ns};
+  const Patience patience{now_ns, options.interruptions, options.patience_ns, options.await};
   std::mt19937_64 random(options.seed);
   Pairs pairs;
   int next_look = std::max(options.min_pairs, kLeastGatePairs);

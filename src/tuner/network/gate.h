@@ -35,6 +35,8 @@ struct GateOptions {
   /// Patience::interruptions of runs, which begin anew for so long; empty: nobody counts.
   std::function<int64_t()> interruptions;
   int64_t patience_ns = 20'000'000;
+  /// Called before each timed run; `now_ns` does not count what it waits (MeasureOptions::await).
+  std::function<void()> await = nullptr;
 };
 
 /// `ratio` is challenger_us / incumbent_us, and lies in the 99 % confidence interval of the ratio

@@ -55,7 +55,7 @@ Result<ArticleTime> TimeAsArticle(const tuner::Candidate& candidate, const Devic
   const Device& device = *devices.Find(candidate.kernel->device());
   const auto& cpu = static_cast<const CpuDevice&>(devices.cpu());
   tuner::Workbench bench(
-      devices, NowNs, [] { return int64_t{0}; }, /*cold_constants=*/false);
+      devices, NowNs, [] { return int64_t{0}; }, /*await=*/nullptr, /*cold_constants=*/false);
   ASSIGN_OR_RETURN(const kernels::BoundKernel kernel, bench.Bind(candidate));
   ASSIGN_OR_RETURN(const std::unique_ptr<Stream> stream,
                    device.NewStream({.threads = candidate.problem.threads,
