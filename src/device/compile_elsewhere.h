@@ -16,7 +16,7 @@
 namespace fettle {
 
 struct CompileProcesses {
-  /// Starts a process that comes to ServeCompiles for the same device.
+  /// Starts a process that calls kernels::ServeCompiles for the same device.
   std::vector<std::string> command;
   /// One that takes longer is killed, the program refused and remembered as one that does not
   /// build.
@@ -29,11 +29,6 @@ struct CompileProcesses {
   bool first_here = false;
 };
 
-/// Has the programs of `accelerator` compiled by processes. Holds in this whole process, for one
-/// device at a time, until the returned object goes. Null where the device compiles nothing.
-std::shared_ptr<void> CompileElsewhere(const Device* accelerator,
-                                       const CompileProcesses& processes);
-
 /// How many programs this process has compiled elsewhere at once.
 void SetCompilesAtOnce(int at_once);
 int CompilesAtOnce();
@@ -42,9 +37,5 @@ int CompilesAtOnce();
 /// elsewhere, so that what needs those programs later finds them. Nothing where it is less than
 /// two: compilers of this process are to be blamed for one program at a time.
 void PrepareAhead(int64_t count, const std::function<void(int64_t)>& prepare);
-
-/// What `command` comes to: compiles for `accelerator` what standard input asks for, until that is
-/// closed. Returns the exit code.
-int ServeCompiles(const Device& accelerator);
 
 }  // namespace fettle

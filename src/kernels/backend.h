@@ -11,6 +11,10 @@
 #include "kernels/kernel.h"
 #include "kernels/ladder.h"
 
+namespace fettle {
+struct CompileProcesses;  // device/compile_elsewhere.h
+}
+
 namespace fettle::kernels {
 
 /// A device that can be opened: by `which`, and known again by its fingerprint.
@@ -47,6 +51,13 @@ struct Backend {
   std::span<const std::string_view> (*operators)() = nullptr;
   /// Its kernels for products, step by step; null where it has none to show.
   ProductLadder (*product_ladder)() = nullptr;
+  /// Has the programs of a device compiled by other processes, for one device at a time, until the
+  /// returned object goes. Null where nothing is compiled, as is the next.
+  std::shared_ptr<void> (*compile_elsewhere)(const Device& device,
+                                             const CompileProcesses& processes) = nullptr;
+  /// What such a process does: compiles what standard input asks for until that is closed. Returns
+  /// the exit code.
+  int (*serve_compiles)(const Device& device) = nullptr;
 
   DeviceKind kind() const { return DeviceKindOf(name); }
 };
@@ -73,5 +84,12 @@ Status CheckConversion(const Shape& shape, const State& from, const State& to);
 /// Backend::convert; `device` is of ConversionDevice's kind.
 Result<std::unique_ptr<PreparedKernel>> PrepareAnyConversion(const Shape& shape, const State& from,
                                                              const State& to, const Device& device);
+
+/// Backend::compile_elsewhere of the device's backend; null where there is no device or its backend
+/// compiles nothing.
+std::shared_ptr<void> CompileElsewhere(const Device* accelerator,
+                                       const CompileProcesses& processes);
+/// Backend::serve_compiles; 1 where the device's backend compiles nothing.
+int ServeCompiles(const Device& accelerator);
 
 }  // namespace fettle::kernels

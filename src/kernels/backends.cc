@@ -65,7 +65,7 @@ Status CheckConversion(const Shape& shape, const State& from, const State& to) {
   }
   const Backend* backend = FindBackend(ConversionDevice(from, to));
   if (backend == nullptr)
-    return Unsupported("there is no backend '{}'", DeviceKindName(ConversionDevice(from, to)));
+    return Unsupported("unknown backend '{}'", DeviceKindName(ConversionDevice(from, to)));
   return backend->check_conversion(shape, from, to);
 }
 
@@ -74,6 +74,19 @@ Result<std::unique_ptr<PreparedKernel>> PrepareAnyConversion(const Shape& shape,
                                                              const Device& device) {
   RETURN_IF_ERROR(CheckConversion(shape, from, to));
   return FindBackend(device.kind())->convert(shape, from, to, device);
+}
+
+std::shared_ptr<void> CompileElsewhere(const Device* accelerator,
+                                       const CompileProcesses& processes) {
+  const Backend* backend = accelerator == nullptr ? nullptr : FindBackend(accelerator->kind());
+  if (backend == nullptr || backend->compile_elsewhere == nullptr) return nullptr;
+  return backend->compile_elsewhere(*accelerator, processes);
+}
+
+int ServeCompiles(const Device& accelerator) {
+  const Backend* backend = FindBackend(accelerator.kind());
+  if (backend == nullptr || backend->serve_compiles == nullptr) return 1;
+  return backend->serve_compiles(accelerator);
 }
 
 }  // namespace fettle::kernels

@@ -75,18 +75,21 @@ class AnnexKernel final : public PreparedKernel {
 
 class AnnexMatch final : public Match {
  public:
-  explicit AnnexMatch(std::shared_ptr<const ir::Graph> group)
+  AnnexMatch(std::shared_ptr<const ir::Graph> group, const AnnexDevice& device)
       : group_(std::move(group)),
+        device_(device),
         states_{{std::vector<State>(group_->inputs.size(), AnnexState()),
                  std::vector<State>(group_->outputs.size(), AnnexState())}} {}
   std::span<const StateAssignment> states() const override { return states_; }
   ParamSpace params(int, int) const override { return {}; }
   Result<std::unique_ptr<PreparedKernel>> Prepare(const Setting&) const override {
+    RETURN_IF_ERROR(device_.programs().Get(std::string(group_->nodes()[0].op.name())).status());
     return std::unique_ptr<PreparedKernel>(new AnnexKernel(group_));
   }
 
  private:
   std::shared_ptr<const ir::Graph> group_;
+  const AnnexDevice& device_;
   std::vector<StateAssignment> states_;
 };
 
@@ -99,13 +102,14 @@ inline std::map<std::string, int>& AnnexMatches() {
 
 template <const char* kOp>
 Result<std::unique_ptr<const Match>> MatchAnnex(std::shared_ptr<const ir::Graph> group,
-                                                const Device&) {
+                                                const Device& device) {
   ++AnnexMatches()[std::string(kOp) + ": " + PrintCosts(*group)];
   if (group->nodes().size() != 1 || group->nodes()[0].op != kOp)
     return Unsupported("computes one {}", kOp);
   for (const ir::Value& value : group->values())
     if (value.dtype != DType::kF32) return Unsupported("computes f32 alone");
-  return std::unique_ptr<const Match>(new AnnexMatch(std::move(group)));
+  return std::unique_ptr<const Match>(
+      new AnnexMatch(std::move(group), static_cast<const AnnexDevice&>(device)));
 }
 
 inline constexpr char kAnnexConvOp[] = "Conv", kAnnexReluOp[] = "Relu", kAnnexAddOp[] = "Add";
@@ -162,7 +166,9 @@ inline const Backend& AnnexBackend() {
         RETURN_IF_ERROR(CheckAnnexConversion(shape, from, to));
         return std::unique_ptr<PreparedKernel>(
             new AnnexTransfer(StateBytes(shape, from), to.device == kAnnex));
-      }};
+      },
+      .compile_elsewhere = CompileAnnexElsewhere,
+      .serve_compiles = [](const Device&) { return 0; }};
   return backend;
 }
 

@@ -10,6 +10,7 @@
 
 #include "device/device.h"
 #include "tensor/tensor.h"
+#include "tests/annex/annex_programs.h"
 
 namespace fettle {
 
@@ -95,6 +96,15 @@ class AnnexDevice final : public Device {
   Result<std::unique_ptr<Stream>> NewStream(const StreamOptions&) const override {
     return std::unique_ptr<Stream>(new AnnexStream());
   }
+  std::vector<ProgramBinary> ExportPrograms() const override { return programs_->Export(); }
+  void ImportPrograms(std::vector<ProgramBinary> programs) const override {
+    programs_->Import(programs);
+  }
+  ProgramStatistics program_statistics() const override { return programs_->statistics(); }
+  AnnexPrograms& programs() const { return *programs_; }
+
+ private:
+  const std::unique_ptr<AnnexPrograms> programs_ = std::make_unique<AnnexPrograms>();
 };
 
 }  // namespace fettle

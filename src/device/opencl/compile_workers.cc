@@ -53,17 +53,16 @@ class FirstThread {
 
 }  // namespace
 
-std::shared_ptr<void> CompileElsewhere(const Device* accelerator,
-                                       const CompileProcesses& processes) {
-  if (dynamic_cast<const OpenClDevice*>(accelerator) == nullptr) return nullptr;
+std::shared_ptr<void> CompileOpenClElsewhere(const Device& device,
+                                             const CompileProcesses& processes) {
   const auto workers = std::make_shared<CompileWorkers>(
-      processes.command, accelerator->fingerprint(), processes.limit_seconds,
+      processes.command, device.fingerprint(), processes.limit_seconds,
       processes.at_once - (processes.first_here ? 1 : 0), processes.cancelled);
   const auto first = processes.first_here ? std::make_shared<FirstThread>() : nullptr;
-  SetProgramCompiler([workers, first, device = std::string(accelerator->fingerprint())](
+  SetProgramCompiler([workers, first, own = std::string(device.fingerprint())](
                          const ProgramSource& source,
                          std::string_view fingerprint) -> Result<std::vector<std::byte>> {
-    if (fingerprint != device || (first != nullptr && first->IsThis()))
+    if (fingerprint != own || (first != nullptr && first->IsThis()))
       return std::vector<std::byte>();
     return workers->Compile(source);
   });
@@ -74,11 +73,9 @@ std::shared_ptr<void> CompileElsewhere(const Device* accelerator,
   });
 }
 
-int ServeCompiles(const Device& accelerator) {
-  const auto* device = dynamic_cast<const OpenClDevice*>(&accelerator);
-  if (device == nullptr) return 1;
-  OpenClPrograms& programs = device->programs();
-  return ServeCompiles(STDIN_FILENO, device->fingerprint(),
+int ServeOpenClCompiles(const Device& device) {
+  OpenClPrograms& programs = static_cast<const OpenClDevice&>(device).programs();
+  return ServeCompiles(STDIN_FILENO, device.fingerprint(),
                        [&](const ProgramSource& source) -> Result<std::vector<std::byte>> {
                          ASSIGN_OR_RETURN(const auto program, programs.Get(source));
                          return program->Binary();

@@ -12,6 +12,9 @@
 
 namespace fettle {
 
+class Device;
+struct CompileProcesses;
+
 /// So many CompileWorkers, each with one program at a time; one starts when all others are busy.
 /// Thread-safe.
 class CompileWorkers {
@@ -28,5 +31,11 @@ class CompileWorkers {
   std::condition_variable returned_;
   std::vector<CompileWorker*> idle_;  // guarded by mutex_; the last one was busy last
 };
+
+/// Of an OpenClDevice: its programs are compiled by CompileWorkers until the returned object goes.
+std::shared_ptr<void> CompileOpenClElsewhere(const Device& device,
+                                             const CompileProcesses& processes);
+/// What a CompileWorker's process does. Returns the exit code.
+int ServeOpenClCompiles(const Device& device);
 
 }  // namespace fettle

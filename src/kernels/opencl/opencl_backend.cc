@@ -2,6 +2,7 @@
 #include "kernels/opencl/opencl_backend.h"
 
 #include "base/log.h"
+#include "device/opencl/compile_workers.h"
 #include "device/opencl/opencl_device.h"
 #include "kernels/backend.h"
 #include "kernels/opencl/convert/convert.h"
@@ -69,6 +70,8 @@ const Backend kOpenClBackend = {.name = "opencl",
                                 .check_conversion = CheckOpenClConversion,
                                 .convert = PrepareOpenClConversion,
                                 .operators = OpenClOperators,
-                                .product_ladder = OpenClProductLadder};
+                                .product_ladder = OpenClProductLadder,
+                                .compile_elsewhere = CompileOpenClElsewhere,
+                                .serve_compiles = ServeOpenClCompiles};
 
 }  // namespace fettle::kernels

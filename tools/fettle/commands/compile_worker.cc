@@ -1,6 +1,6 @@
 // fettle compile-worker: what `tune` starts to compile for it; not for people.
 #include "commands/command.h"
-#include "device/compile_elsewhere.h"
+#include "kernels/backend.h"
 #include "report/report.h"
 #include "runtime/device_choice.h"
 
@@ -16,7 +16,7 @@ void RegisterCompileWorker(CLI::App& app, Action& action) {
       const auto opened = runtime::OpenAccelerator(*device);
       if (!opened.ok()) return Fail(opened.status());
       if (*opened == nullptr) return FailUsage(*device + " compiles nothing");
-      return ServeCompiles(**opened);
+      return kernels::ServeCompiles(**opened);
     };
   });
 }

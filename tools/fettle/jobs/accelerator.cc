@@ -52,12 +52,12 @@ std::shared_ptr<void> CompileAside(const CommonOptions& options,
   constexpr int kMostAtOnce = 8;  // each holds a context of the device
   const int at_once = std::min(ResolveThreads(options.threads), kMostAtOnce);
   if (options.device == "auto" || (first_here && at_once < 2)) return nullptr;
-  return CompileElsewhere(session.accelerator(),
-                          {.command = {"/proc/self/exe", "compile-worker", options.device},
-                           .limit_seconds = limit_seconds,
-                           .at_once = at_once,
-                           .cancelled = &InterruptScope::Flag(),
-                           .first_here = first_here});
+  return kernels::CompileElsewhere(session.accelerator(),
+                                   {.command = {"/proc/self/exe", "compile-worker", options.device},
+                                    .limit_seconds = limit_seconds,
+                                    .at_once = at_once,
+                                    .cancelled = &InterruptScope::Flag(),
+                                    .first_here = first_here});
 }
 
 Json ProgramsJson(const runtime::SessionOptions& session) {
