@@ -247,7 +247,7 @@ void AddOptions(CLI::App& app, Arguments& arguments) {
   app.set_help_flag("-h,--help", "print this help and exit");
 }
 
-/// The first word that is no option, with the one that may have been meant.
+/// The first word that is not an option, with the one that may have been meant.
 std::optional<std::string> Misspelling(const CLI::App& app, int argc, char** argv) {
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options())
@@ -257,8 +257,8 @@ std::optional<std::string> Misspelling(const CLI::App& app, int argc, char** arg
     if (word == "--") break;
     const std::string name = word.substr(0, word.find('='));
     if (!name.starts_with("--") || std::ranges::find(known, name) != known.end()) continue;
-    return fmt::format("enhance: there is no option '{}'{} (fettle enhance --help lists them)",
-                       name, Suggestion(name, known));
+    return fmt::format("enhance: unknown option '{}'{} (fettle enhance --help lists them)", name,
+                       Suggestion(name, known));
   }
   return std::nullopt;
 }

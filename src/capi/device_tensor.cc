@@ -71,7 +71,7 @@ Result<fettle::MapAccess> AccessOf(fettle_map_access access) {
     case FETTLE_MAP_WRITE: return fettle::MapAccess::kWrite;
     case FETTLE_MAP_READ_WRITE: return fettle::MapAccess::kReadWrite;
   }
-  return InvalidArgument("access {} is none of fettle_map_access", static_cast<int>(access));
+  return InvalidArgument("access {} is not a value of fettle_map_access", static_cast<int>(access));
 }
 
 Result<fettle::runtime::MapForm> FormOf(const fettle_map_options& options, int rank) {
@@ -81,7 +81,8 @@ Result<fettle::runtime::MapForm> FormOf(const fettle_map_options& options, int r
   if (options.dtype != FETTLE_UNDEFINED) {
     form.dtype = FromC(options.dtype);
     if (form.dtype == fettle::DType::kUndefined)
-      return InvalidArgument("dtype {} is none of fettle_dtype", static_cast<int>(options.dtype));
+      return InvalidArgument("dtype {} is not a value of fettle_dtype",
+                             static_cast<int>(options.dtype));
   }
   ASSIGN_OR_RETURN(form.layout, LayoutOf(options.layout, rank));
   return form;

@@ -36,7 +36,7 @@ Status SetTypes(const fettle_gemm_options& options, ProductProblem& problem) {
   problem.c = type(options.dtype_c, is_byte ? DType::kI32 : problem.a);
   for (const DType one : {problem.a, problem.b, problem.c})
     if (one == DType::kUndefined)
-      return InvalidArgument("gemm: a dtype that is none of fettle_dtype");
+      return InvalidArgument("gemm: a dtype that is not a value of fettle_dtype");
   return OkStatus();
 }
 

@@ -14,7 +14,7 @@ namespace fettle::capi {
 
 Result<Shape> CheckedShape(fettle_dtype dtype, int rank, const int64_t* dims) {
   if (FromC(dtype) == fettle::DType::kUndefined)
-    return InvalidArgument("dtype {} is none of fettle_dtype", static_cast<int>(dtype));
+    return InvalidArgument("dtype {} is not a value of fettle_dtype", static_cast<int>(dtype));
   if (rank < 0 || rank > FETTLE_MAX_RANK)
     return InvalidArgument("rank {}: expected 0 to {}", rank, FETTLE_MAX_RANK);
   if (rank > 0 && dims == nullptr) return InvalidArgument("dims is null");

@@ -49,7 +49,7 @@ Status CheckChains(const Plan& plan) {
     const DeviceKind device = DeviceOf(plan, plan.steps[chain.begin]);
     for (int i = chain.begin; i < end; ++i)
       if (!StaysOn(plan, i, device))
-        return Error(StatusCode::kCorrupt, "step {} of the plan is part of no chain", i);
+        return Error(StatusCode::kCorrupt, "step {} of the plan cannot be part of a chain", i);
   }
   return OkStatus();
 }

@@ -64,7 +64,7 @@ Status Program::Prepare(const DeviceSet& devices, PackedStore& packed,
     step.nothing_to_do = WritesNothing(plan_, planned);
     profiles.push_back(TakeKept(planned, step) ? StepProfile() : Describe(planned));
     if (step.device < 0)
-      return Error(StatusCode::kDeviceUnavailable, "{}: planned for a device that is not there",
+      return Error(StatusCode::kDeviceUnavailable, "{}: planned for a device that is not available",
                    profiles.back().node);
   }
   RETURN_IF_ERROR(PrepareKernels(devices, cancelled, profiles));

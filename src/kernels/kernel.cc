@@ -26,7 +26,7 @@ bool IsAllViews(const ir::Graph& group, const std::vector<Alias>& aliases) {
 Status CheckFirstOutputs(const ir::Graph& group) {
   for (const ir::Node& node : group.nodes()) {
     if (node.output(0) == ir::kAbsent)
-      return Unsupported("nobody reads the first output of {}", node.op);
+      return Unsupported("the first output of {} is not used", node.op);
   }
   return OkStatus();
 }

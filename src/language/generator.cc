@@ -120,7 +120,7 @@ Status SequenceDecoder::Impl::Run(std::span<const int32_t> tokens, Inputs& of) {
 
 Status SequenceDecoder::Impl::Check(std::span<const int32_t> tokens) const {
   const auto count = std::ssize(tokens);
-  if (count == 0) return InvalidArgument("there are no tokens to read");
+  if (count == 0) return InvalidArgument("no tokens to read");
   if (count > common->context - position)
     return InvalidArgument("{} tokens behind {} pass the context of {}", count, position,
                            common->context);

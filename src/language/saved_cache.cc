@@ -73,10 +73,10 @@ Result<int64_t> RestoreCaches(std::span<const std::byte> saved, uint64_t fingerp
   Header header;
   const Header expected;
   if (saved.size() < sizeof(Header))
-    return Error(StatusCode::kCorrupt, "the bytes are no saved cache");
+    return Error(StatusCode::kCorrupt, "the bytes are not a saved cache");
   std::memcpy(&header, saved.data(), sizeof(Header));
   if (std::memcmp(header.magic, expected.magic, sizeof(header.magic)) != 0)
-    return Error(StatusCode::kCorrupt, "the bytes are no saved cache");
+    return Error(StatusCode::kCorrupt, "the bytes are not a saved cache");
   if (header.fingerprint != fingerprint)
     return InvalidArgument("the saved cache is of another model");
   const int64_t context = caches[0].shape()[2];

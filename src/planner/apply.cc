@@ -95,7 +95,8 @@ class Assembler {
     if (group.nodes.empty()) return Error(StatusCode::kCorrupt, "the plan has an empty group");
     for (ir::NodeId node : group.nodes) {
       if (node < 0 || node >= std::ssize(covered_) || covered_[node]) {
-        return Error(StatusCode::kCorrupt, "the plan names node {} twice, or there is none", node);
+        return Error(StatusCode::kCorrupt, "the plan names node {} twice, or it does not exist",
+                     node);
       }
       covered_[node] = true;
     }
@@ -124,7 +125,7 @@ class Assembler {
       ASSIGN_OR_RETURN(cut.step.kernel, KernelOf(group));
       cut.device = devices_.Find(cut.step.kernel->device());
       if (cut.device == nullptr)
-        return Error(StatusCode::kVersionMismatch, "kernel {}: its device is not there",
+        return Error(StatusCode::kVersionMismatch, "kernel {}: its device is not available",
                      cut.step.kernel->name);
       cut.fragment = cutter_.Cut(group.nodes);
       cut.step.problem = {cut.fragment.graph, group.states,
@@ -217,8 +218,9 @@ class Assembler {
       return AddTensor(id, state, tensor);
     }
     if (devices_.Find(state.device) == nullptr)
-      return Error(StatusCode::kVersionMismatch, "the plan keeps '{}' on '{}', which is not there",
-                   graph_.value(id).name, DeviceKindName(state.device));
+      return Error(StatusCode::kVersionMismatch,
+                   "the plan keeps '{}' on '{}', which is not available", graph_.value(id).name,
+                   DeviceKindName(state.device));
     exec::PlannedStep conversion;
     int from = existing[0];
     if (const State* source = Source(id, state); source != nullptr) {

@@ -45,7 +45,7 @@ class Book final : public PlanSource {
     }
     Result<exec::Plan> plan = Try(segment, text, similar, devices, limits);
     if (!plan.ok()) {
-      Log(LogLevel::kWarn, "the kept plan does not fit ({}): planned anew",
+      Log(LogLevel::kWarn, "the kept plan does not fit ({}): planning again",
           plan.status().message());
       return others_->PlanFor(segment, devices, limits);
     }
@@ -91,7 +91,7 @@ class Book final : public PlanSource {
                                const DeviceSet& devices, const Limits& limits) {
     Result<exec::Plan> plan = plans.PlanFor(segment, devices, limits.threads);
     if (plan.ok()) return plan;
-    Log(LogLevel::kWarn, "the plans of the tuned range do not fit ({}): planned anew",
+    Log(LogLevel::kWarn, "the plans of the tuned range do not fit ({}): planning again",
         plan.status().message());
     return others_->PlanFor(segment, devices, limits);
   }
@@ -136,7 +136,7 @@ std::shared_ptr<PlanSource> PreferredPlans() {
 
 std::string MissedText(std::string_view settings) {
   return fmt::format(
-      "tuned with {}, which this session does not have: its plans are made anew (ask for {} to "
+      "tuned with {}, which this session does not have: its plans are made again (ask for {} to "
       "take "
       "the tuned ones)",
       settings, settings);

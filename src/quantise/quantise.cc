@@ -45,7 +45,7 @@ class Search {
     RETURN_IF_ERROR(Calibrate());
     RETURN_IF_ERROR(ChooseVariant());
     if (options_.min_top1 > 0 && !variant_->loss.top1)
-      return InvalidArgument("the first output is no row of scores, so it has no top 1");
+      return InvalidArgument("the first output is not a row of scores, so it has no top 1");
     if (options_.sensitivity_samples > 0 || !Holds(variant_->loss))
       RETURN_IF_ERROR(MeasureLayers());
     QuantiseResult result{.bytes = variant_->bytes,
@@ -66,7 +66,7 @@ class Search {
     first_ = std::make_unique<Variant>();
     first_->layers = FindLayers(network_);
     if (first_->layers.empty())
-      return InvalidArgument("there is no layer to quantise: no Conv, Gemm or MatMul in fp32");
+      return InvalidArgument("no layer to quantise: no Conv, Gemm or MatMul in fp32");
     for (const std::string& name : Candidates(network_, first_->layers))
       if (network_.has_value(name) && network_.constant(name) == nullptr) values_.push_back(name);
     for (const std::string_view name : onnx::RanksFor(network_.model()))
@@ -79,7 +79,7 @@ class Search {
           layer.inputs, [&](const std::string& input) { return first_->seen.contains(input); });
     });
     if (any) return OkStatus();
-    return InvalidArgument("there is no layer to quantise: none reads finite values of fp32");
+    return InvalidArgument("no layer to quantise: none reads finite values of fp32");
   }
 
   /// With and without equalisation, then without bias correction, as far as the options leave that

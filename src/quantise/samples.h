@@ -45,7 +45,7 @@ struct Loss {
   double sqnr_db = 0;
   double max_abs = 0;
   /// The share of samples whose largest element of the first output is at the same place; nothing
-  /// where that is no row of scores (one axis beside the batch, others of extent 1).
+  /// where that is not a row of scores (one axis beside the batch, others of extent 1).
   std::optional<double> top1;
 };
 

@@ -130,7 +130,7 @@ Status Model::TakePackage(std::shared_ptr<const Package> package, const LoadOpti
   const Status fit = CheckFit(package_->info(), accelerators);
   if (!fit.ok()) {
     if (options.strict) return fit.WithContext(name_);
-    warnings_.push_back(fmt::format("{}: {}; plans are made anew", name_, fit.message()));
+    warnings_.push_back(fmt::format("{}: {}; plans are made again", name_, fit.message()));
     return OkStatus();
   }
   if (!package_->decisions().empty()) {

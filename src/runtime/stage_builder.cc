@@ -65,7 +65,7 @@ class Stage::Builder {
     }
   }
 
-  /// Copies value `id` into `to`, once; where no other stage follows, what is no constant moves.
+  /// Copies value `id` into `to`, once; where no other stage follows, what is not constant moves.
   ir::ValueId Import(ir::ValueId id, ir::Graph& to, IdVector<ir::ValueId, ir::ValueId>& map) {
     if (id == ir::kAbsent) return ir::kAbsent;
     ir::ValueId& copy = map[id];

@@ -274,7 +274,7 @@ NEAR_MISSES = [constant] * 4 + [attribute] * 4 + [second_user, inside_output] * 
 
 
 def whole_scales(built):
-    """No scale of a quantisation is 0, as given or as rounded to its type: x / 0 is no number that a byte stands for."""
+    """No scale of a quantisation is 0, as given or as rounded to its type: x / 0 is not a number that a byte stands for."""
     operands = built.operands()
     for node in built.graph.node:
         for i, name in enumerate(node.input):

@@ -148,8 +148,8 @@ TEST(CApiTuner, RefusesMisuse) {
   fettle::Tuner tuner = MakeTuner({});
   EXPECT_THAT(tuner.Run({.run = Time}).message(), HasSubstr("no budget"));
   EXPECT_EQ(tuner.Run({}).code(), FETTLE_INVALID_ARGUMENT);
-  EXPECT_THAT(tuner.AddConstraint("exec('x')").message(), HasSubstr("'exec' is no parameter"));
-  EXPECT_THAT(tuner.AddParameter("TILE", {1}).message(), HasSubstr("'TILE' is there twice"));
+  EXPECT_THAT(tuner.AddConstraint("exec('x')").message(), HasSubstr("'exec' is not a parameter"));
+  EXPECT_THAT(tuner.AddParameter("TILE", {1}).message(), HasSubstr("'TILE' is listed twice"));
   EXPECT_THAT(tuner.AddParameter("NONE", {}).message(), HasSubstr("has no values"));
   EXPECT_EQ(tuner.SetOptions({.strategy = "magic"}).code(), FETTLE_INVALID_ARGUMENT);
   EXPECT_EQ(tuner.SetOptions({.max_evaluations = -1}).code(), FETTLE_INVALID_ARGUMENT);

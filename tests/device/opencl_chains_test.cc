@@ -157,7 +157,7 @@ TEST_F(OpenClChains, TransfersAreNoPartOfThem) {
                 RETURN_IF_ERROR(LaunchTurn(*stream_, *turn_, 0, 1));
                 return stream_->ReadBuffer(&value, buffers_[0]->location(), sizeof(value));
               }),
-              HasSubstr("part of no chain"));
+              HasSubstr("cannot be part of a chain"));
   // The stream is as it was.
   EXPECT_TRUE(stream_->ReadBuffer(&value, buffers_[0]->location(), sizeof(value)).ok());
   EXPECT_THAT(RefusalOf([] { return OkStatus(); }), HasSubstr("no launches"));

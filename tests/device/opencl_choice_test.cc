@@ -49,15 +49,15 @@ TEST_F(ChooseDevice, GoesByAPartOfAName) {
   EXPECT_EQ(Choose("portable"), "pthread-skylake");
   EXPECT_EQ(Choose("VENDOR:card 8"), "Card 8");
   EXPECT_EQ(Choose("1:8"),
-            "OpenCL: no device is '1:8'; there are: 0:0 'pthread-skylake' (Portable "
+            "OpenCL: no device is named '1:8'; known: 0:0 'pthread-skylake' (Portable "
             "Computing Language), 1:0 'Card 7' (Big Vendor), 1:1 'Card 8' (Big "
             "Vendor)");
 }
 
 TEST_F(ChooseDevice, SaysWhatThereIs) {
-  EXPECT_THAT(Choose("tesla"), HasSubstr("no device is 'tesla'; there are: 0:0"));
+  EXPECT_THAT(Choose("tesla"), HasSubstr("no device is named 'tesla'; known: 0:0"));
   listings_.clear();
-  EXPECT_EQ(Choose(""), "OpenCL: no device is 'any'; there are: none");
+  EXPECT_EQ(Choose(""), "OpenCL: no device is named 'any'; known: none");
 }
 
 TEST(Family, GoesByNameAndVendor) {

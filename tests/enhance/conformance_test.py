@@ -165,9 +165,9 @@ def check_refusals(program, folder):
     done = run(program, plain, "--steps", "superes", "-o", folder / "x.mp4")
     check("the nearest step", "did you mean 'superres'? There are: superres, " in done.stderr, done.stderr)
     done = run(program, plain, "--steps", "wxyzwxyz", "-o", folder / "x.mp4")
-    check("no step is near", "no step 'wxyzwxyz'; there are: " in done.stderr, done.stderr)
+    check("no step is near", "unknown step 'wxyzwxyz'; there are: " in done.stderr, done.stderr)
     done = run(program, plain, "--qqqqqqq")
-    check("no option is near", "no option '--qqqqqqq' (fettle enhance --help lists them)" in done.stderr, done.stderr)
+    check("no option is near", "unknown option '--qqqqqqq' (fettle enhance --help lists them)" in done.stderr, done.stderr)
     done = run(program, folder / "subtitles.mkv", "-o", folder / "lost.mp4", "--plan-only")
     check("losses are named before", "attachments" in done.stdout and not (folder / "lost.mp4").exists(), done.stdout)
 

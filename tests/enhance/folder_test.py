@@ -119,7 +119,7 @@ def check_left_out(program, folder):
     """What is not among the jobs is said."""
     done, document = run(program, folder / "clips", folder / "flat", "--plan-only")
     check("folders", any("--recursive" in one and "1 folder: below" in one for one in document["warnings"]), document["warnings"])
-    check("other files", any("1 file that is no video or picture by its name: words.txt" in one for one in document["warnings"]), done.stderr)
+    check("other files", any("1 file whose name is not that of a video or picture: words.txt" in one for one in document["warnings"]), done.stderr)
     check("both on stderr", done.stderr.count("warning: left out") == 2, done.stderr)
     inside = folder / "inside"
     (inside / "clips" / "x.mkv.fettle-job").mkdir(parents=True)
@@ -129,7 +129,7 @@ def check_left_out(program, folder):
         done, document = run(program, inside, inside / "clips" / "out", "--recursive")
         check("an output folder inside", done.returncode == 0 and len(document["files"]) == 1, document)
     lone = subprocess.run(line(program, folder / "clips" / "a.png", folder / "x.png", "--recursive"), capture_output=True, text=True)
-    check("--recursive of a file", lone.returncode == 2 and "no folder" in lone.stderr, lone.stderr)
+    check("--recursive of a file", lone.returncode == 2 and "not a folder" in lone.stderr, lone.stderr)
 
 
 def check_one_file(program, folder):

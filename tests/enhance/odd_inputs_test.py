@@ -135,7 +135,7 @@ def check_refusals(program, folder):
     refused(program, folder, "another clip's plan", 2, "is a plan of another input", folder / "other.mp4", "--plan", folder / "plan.json",
             "-o", folder / "x.mp4")
     (folder / "none.json").write_text('{"steps": []}')
-    refused(program, folder, "no plan", 3, "is no plan", folder / "plain.mp4", "--plan", folder / "none.json", "-o", folder / "x.mp4")
+    refused(program, folder, "no plan", 3, "is not a plan", folder / "plain.mp4", "--plan", folder / "none.json", "-o", folder / "x.mp4")
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ def check_replay(program, folder):
     refused("a folder as a plan", 3, "cannot be read", source, "--plan", folder)
     refused("no steps", 2, "the plan has no steps", source, "--plan", folder / "odd.json")
     (folder / "odd.json").write_text(json.dumps({**plan, "steps": [{"strength": 1}]}))
-    refused("unnamed step", 3, "is no plan", source, "--plan", folder / "odd.json")
+    refused("unnamed step", 3, "is not a plan", source, "--plan", folder / "odd.json")
     refused("plan of a folder", 2, "not of a folder", folder, "--plan", edited)
 
 

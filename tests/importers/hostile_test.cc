@@ -86,13 +86,13 @@ TEST(Hostile, NamesThatComeTwiceAreRefused) {
               HasSubstr("output 0 'w': a graph input or initialiser has this name"));
   parts = Sound();
   parts.initializers.push_back(parts.initializers[0]);
-  EXPECT_EQ(Failure(Import(parts)), "m.onnx: initialiser 'w': is there twice");
+  EXPECT_EQ(Failure(Import(parts)), "m.onnx: initialiser 'w': is listed twice");
   parts = Sound();
   parts.inputs.push_back(parts.inputs[0]);
-  EXPECT_EQ(Failure(Import(parts)), "m.onnx: input 'x': is there twice");
+  EXPECT_EQ(Failure(Import(parts)), "m.onnx: input 'x': is listed twice");
   parts = Sound();
   parts.nodes[0] = Node("Add", {"x", "w"}, {"y"}, {IntAttribute("k", 1), IntAttribute("k", 2)});
-  EXPECT_THAT(Failure(Import(parts)), HasSubstr("attribute 'k': is there twice"));
+  EXPECT_THAT(Failure(Import(parts)), HasSubstr("attribute 'k': is listed twice"));
 }
 
 TEST(Hostile, RequiredInputsThatAreLeftOutAreRefused) {

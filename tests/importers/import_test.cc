@@ -210,11 +210,12 @@ TEST(Import, ScalesThatAreNoPositiveNumbersAreSaid) {
   };
   EXPECT_THAT(warnings_of(0.5f, 1e-20f), IsEmpty());
   EXPECT_THAT(warnings_of(0, 1),
-              ElementsAre("m.onnx: node #0 'in' (QuantizeLinear, opset 17): the scale 0 is no "
+              ElementsAre("m.onnx: node #0 'in' (QuantizeLinear, opset 17): the scale 0 is not a "
                           "positive number, it is computed as written"));
-  EXPECT_THAT(warnings_of(-0.5f, std::numeric_limits<float>::quiet_NaN()),
-              ElementsAre("m.onnx: node #0 'in' (QuantizeLinear, opset 17): the scale -0.5 is no "
-                          "positive number, it is computed as written (1 more of them)"));
+  EXPECT_THAT(
+      warnings_of(-0.5f, std::numeric_limits<float>::quiet_NaN()),
+      ElementsAre("m.onnx: node #0 'in' (QuantizeLinear, opset 17): the scale -0.5 is not a "
+                  "positive number, it is computed as written (1 more of them)"));
 }
 
 TEST(Import, NamesEveryUnsupportedOperatorAtOnce) {

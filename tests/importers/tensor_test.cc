@@ -176,9 +176,9 @@ TEST_F(ExternalData, RangesAreChecked) {
   EXPECT_EQ(range("12", "8"), start + "8 bytes at 12 of a file of 16 bytes");
   EXPECT_EQ(range("18446744073709551615", "8"),
             start + "8 bytes at 18446744073709551615 of a file of 16 bytes");
-  EXPECT_EQ(range("-1", "8"), start + "offset '-1' is no number");
+  EXPECT_EQ(range("-1", "8"), start + "offset '-1' is not a number");
   EXPECT_EQ(range("0", "99999999999999999999"),
-            start + "length '99999999999999999999' is no number");
+            start + "length '99999999999999999999' is not a number");
   EXPECT_EQ(range("0", "4"), start + "length 4, but the tensor needs 8 bytes");
 }
 

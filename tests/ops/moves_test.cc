@@ -68,7 +68,7 @@ TEST(TransposeTest, FollowsThePermutation) {
                  "output %y\n"),
             "3x1x2: 1 4 2 5 3 6");
   EXPECT_EQ(Eval("const %x: f32[1x2] = 1 2\n%y = Transpose(%x) {perm=[0,0]}\noutput %y\n"),
-            "node (Transpose): attribute 'perm': [0,0] is no permutation of 2 axes");
+            "node (Transpose): attribute 'perm': [0,0] is not a permutation of 2 axes");
 }
 
 TEST(ConcatTest, JoinsAndSplits) {

@@ -246,7 +246,7 @@ TEST(Binary, TransposedConvolutionsAreOneForEachPhase) {
       HasSubstr("over two values"));
   EXPECT_THAT(Why(Signs("1x16x5x6") + Pair("w", "16x5x3x3", 720) +
                   "%y = ConvTranspose(%s, %w) {strides=[2,2]}\n" + tail),
-              HasSubstr("no multiple of its strides"));
+              HasSubstr("not a multiple of its strides"));
   EXPECT_THAT(Why(Signs("1x16x5x6") + Pair("w", "16x5x1x1", 80) +
                   "%y = ConvTranspose(%s, %w) {strides=[2,2], output_padding=[1,1]}\n" + tail),
               HasSubstr("have no taps"));

@@ -295,7 +295,7 @@ TEST_F(ThreeDevicesTest, ADecisionForAnAbsentDeviceIsRefused) {
       strange.conversions.push_back({x, nowhere, state, 0});
   }
   EXPECT_EQ(planner::Apply(graph_, strange, DeviceSet(cpu_), 2).status().message(),
-            "the plan keeps 'x' on 'nowhere', which is not there");
+            "the plan keeps 'x' on 'nowhere', which is not available");
 }
 
 }  // namespace

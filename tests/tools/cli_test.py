@@ -181,7 +181,7 @@ class Cli(unittest.TestCase):
         self.fails(3, "is the model itself", *to, "./" + self.model)
         self.fails(3, "is a folder", *to, ".")
         self.fails(3, "missing.onnx", "quantise", "missing.onnx", "-o", "no.onnx", "--data", "batch.npy")
-        self.fails(3, "no row of scores", *given, "batch.npy", "--min-top1", "0.5")
+        self.fails(3, "not a row of scores", *given, "batch.npy", "--min-top1", "0.5")
         self.fails(4, "CPU only", *given, "batch.npy", "--device", "opencl")
         self.fails(5, "no layer can be quantised", *given, "batch.npy", "--min-sqnr", "500")
         self.fails(1, "nowhere/no.onnx", *to, "nowhere/no.onnx")
@@ -477,7 +477,7 @@ class Cli(unittest.TestCase):
         with_spec("'tile' has no values", lambda s: s["TuningParameters"][0].update(Values=[]))
         with_spec("expected a number or a text", lambda s: s["TuningParameters"][0].update(Values=[[1]]))
         with_spec("no 'Name'", lambda s: s["TuningParameters"][0].pop("Name"))
-        with_spec("'system' is no parameter", lambda s: s["Conditions"][0].update(Expression="system('ls')"))
+        with_spec("'system' is not a parameter", lambda s: s["Conditions"][0].update(Expression="system('ls')"))
         with_spec("less nesting", lambda s: s["Conditions"][0].update(Expression="(" * 4000))
         with_spec("'shape' was not recorded", lambda s: s["TuningParameters"].append({"Name": "shape", "Values": [1]}))
         with_spec("recorded parameter 'vector'",

@@ -70,7 +70,7 @@ class Help(unittest.TestCase):
                 continue
             said = run(*words, "--no-such-option")
             self.assertEqual(said.returncode, 2)
-            self.assertTrue(said.stderr.startswith(f"fettle: {' '.join(words)}: there is no option"), said.stderr)
+            self.assertTrue(said.stderr.startswith(f"fettle: {' '.join(words)}: unknown option"), said.stderr)
             if any(option["positional"] and option["required"] for option in row["options"]):
                 said = run(*words)
                 self.assertEqual(said.returncode, 2)

@@ -198,7 +198,7 @@ class Pages(unittest.TestCase):
         pathlib.Path("other.csv").write_text("\n".join(lines) + "\n")
         self.says(3, "device another device", "sweep", "conv", "-o", "other.csv")
         pathlib.Path("text.csv").write_text("a,b\n")
-        self.says(3, "is no sweep", "sweep", "conv", "-o", "text.csv")
+        self.says(3, "is not a sweep", "sweep", "conv", "-o", "text.csv")
         self.assertEqual(pathlib.Path("text.csv").read_text(), "a,b\n")
         self.says(1, "nowhere", "sweep", "conv", "-o", "nowhere/sweep.csv")
         for sizes in ("0", "8:4", "8:16:x1", "a", "8:"):

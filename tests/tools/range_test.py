@@ -114,7 +114,7 @@ class Ranges(unittest.TestCase):
             self.fails(2, f"--shape: {RANGE}: only tune takes a range", command, MODEL, "--shape", RANGE)
         self.fails(2, f"FETTLE_SHAPE: {RANGE}: only tune takes a range", "run", MODEL, FETTLE_SHAPE=RANGE)
         self.assertIn("sizes between take", run(*nowhere[:-1], "--level", "none", FETTLE_SHAPE=RANGE).stdout)
-        self.fails(3, "--package enhance_x2.onnx: is no package", "plan", MODEL, "--shape", BETWEEN, "--package", MODEL)
+        self.fails(3, "--package enhance_x2.onnx: is not a package", "plan", MODEL, "--shape", BETWEEN, "--package", MODEL)
 
 
 if __name__ == "__main__":

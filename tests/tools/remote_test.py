@@ -398,7 +398,7 @@ class WithSshd(Remote):
             self.assertGreater(row["document"]["measured"] + row["document"]["reused"], 0)
             self.assertEqual(self.left_behind(), [], f"cut {cut}")
             links += row["links"]
-        print(f"{CUTS} tunings ended, over {links} links that were made anew")
+        print(f"{CUTS} tunings ended, over {links} links that were made again")
 
 
 if __name__ == "__main__":

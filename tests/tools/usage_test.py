@@ -73,11 +73,11 @@ class Usage(unittest.TestCase):
         self.assertLess(2 * len(lines), sum(len(node["rejected"]) for node in nodes))
 
     def test_misspelt_words_are_answered_by_the_nearest(self):
-        self.says(2, "there is no command 'benhc'; did you mean 'bench'?", "benhc", self.model)
-        self.says(2, "there is no command 'lsit'; did you mean 'list'?", "db", "lsit")
-        self.says(2, "there is no command 'frobnicate'; there are ", "frobnicate")
-        self.says(2, "there is no option '-x' (", "db", "export", "-x")
-        self.says(2, "there is no option '-o'; the file is a word of its own: fettle db export FILE", "db", "export", "-o", "a")
+        self.says(2, "unknown command 'benhc'; did you mean 'bench'?", "benhc", self.model)
+        self.says(2, "unknown command 'lsit'; did you mean 'list'?", "db", "lsit")
+        self.says(2, "unknown command 'frobnicate'; there are ", "frobnicate")
+        self.says(2, "unknown option '-x' (", "db", "export", "-x")
+        self.says(2, "unknown option '-o'; the file is a word of its own: fettle db export FILE", "db", "export", "-o", "a")
         self.says(2, "--level: expected wide|none|", "tune", self.model, "--level", "wid")
         self.says(2, "--max-size: expected a size such as 8MB, 1GB or 4096, got 'abc'", "db", "prune", "--max-size", "abc")
         self.says(2, "--json: takes no value", "run", self.model, "--json=maybe")
@@ -89,11 +89,11 @@ class Usage(unittest.TestCase):
         for name, text in (("a.gif", "pictures are written as .png or .jpg"), ("a.npz", "arrays are written as .npy, each in a")):
             self.says(2, f"-o {name}: {text}", "run", self.model, *SMALL, "-o", name)
         self.says(2, "got 'a\\nb\\x1b'", "plan", self.model, "--sort", "a\nb\x1b")
-        self.says(2, "run: there is no option '--preciison'; did you mean '--precision'?", "run", self.model,
+        self.says(2, "run: unknown option '--preciison'; did you mean '--precision'?", "run", self.model,
                   "--preciison", "low")
         # The option is to blame, not what is missing or too much besides.
         for arguments in (("run", "--itres", "3"), ("run", "--itres", "3", self.model), ("run", self.model, "--itres=3")):
-            self.assertNotIn("MODEL", self.says(2, "there is no option '--itres'; did you mean '--iters'?", *arguments).stderr)
+            self.assertNotIn("MODEL", self.says(2, "unknown option '--itres'; did you mean '--iters'?", *arguments).stderr)
         self.says(2, "MODEL", "run")
         # Values that look like options belong to the options before them.
         self.says(3, "--no-such.npy", "run", self.model, "-i", "--no-such.npy")

@@ -83,8 +83,8 @@ TEST(ExpressionTest, ErrorsSayWhatWasExpectedWhere) {
   EXPECT_THAT(ParseFailure("A % (B"), HasSubstr("expected ), got the end"));
   EXPECT_THAT(ParseFailure("A = 2"), HasSubstr("column 3"));
   EXPECT_THAT(ParseFailure(""), HasSubstr("expected a value"));
-  EXPECT_THAT(ParseFailure("C == 1"), HasSubstr("'C' is no parameter; there are A, B, mode"));
-  EXPECT_THAT(ParseFailure("__import__('os')"), HasSubstr("'__import__' is no parameter"));
+  EXPECT_THAT(ParseFailure("C == 1"), HasSubstr("'C' is not a parameter; known: A, B, mode"));
+  EXPECT_THAT(ParseFailure("__import__('os')"), HasSubstr("'__import__' is not a parameter"));
   EXPECT_THAT(ParseFailure("A.real"), HasSubstr("column 2"));
   EXPECT_THAT(ParseFailure("mode == 'fast"), HasSubstr("closing quote"));
   EXPECT_THAT(ParseFailure("12abc"), HasSubstr("an operator"));

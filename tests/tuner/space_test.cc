@@ -48,9 +48,9 @@ TEST(SpaceTest, RefusesWhatMakesNoSense) {
   EXPECT_THAT(SpaceFailure({}), HasSubstr("at least one"));
   EXPECT_THAT(SpaceFailure({Numbers("", {1})}), HasSubstr("no name"));
   EXPECT_THAT(SpaceFailure({Numbers("A", {})}), HasSubstr("'A' has no values"));
-  EXPECT_THAT(SpaceFailure({Numbers("A", {1, 2, 1})}), HasSubstr("value 1 is there twice"));
+  EXPECT_THAT(SpaceFailure({Numbers("A", {1, 2, 1})}), HasSubstr("value 1 is listed twice"));
   EXPECT_THAT(SpaceFailure({Numbers("A", {1}), Numbers("A", {1})}),
-              HasSubstr("'A' is there twice"));
+              HasSubstr("'A' is listed twice"));
   EXPECT_THAT(SpaceFailure({Numbers("A", {1})}, {"A ="}), HasSubstr("column 3"));
   const std::vector<Parameter> vast(8, Range("", 1000));
   std::vector<Parameter> named = vast;

@@ -32,7 +32,8 @@ class Tracks {
  public:
   explicit Tracks(Votes votes) : votes_(votes) {}
 
-  /// A scene ends before the next frame: what was seen in it goes on nowhere, and votes begin anew.
+  /// A scene ends before the next frame: what was seen in it goes on nowhere, and votes begin
+  /// again.
   void Cut();
   /// The next frame's.
   void Add(int64_t time, const std::vector<Find>& finds);

@@ -6,7 +6,7 @@
 
 namespace fettle::enhance {
 
-/// Of luma, of 255. Follows the frames of a scene slowly and starts anew at a cut.
+/// Of luma, of 255. Follows the frames of a scene slowly and starts again at a cut.
 struct Scene {
   int number = 0;      // from 0 on
   int64_t first = 0;   // frame

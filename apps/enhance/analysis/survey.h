@@ -38,7 +38,7 @@ struct Sample {
 };
 
 /// Up to eight frames from `seconds` on, decoded from the key frame before; where that is more than
-/// 150 frames away, those that the decoder has come to. None where the file has no way there.
+/// 150 frames away, the last ones decoded. None where the file cannot be decoded up to there.
 Sample SampleOf(const std::filesystem::path& path, Cut cut, double seconds);
 
 /// Decodes up to eight frames at up to five places, by one thread, so that the same file gives the

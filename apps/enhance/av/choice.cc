@@ -62,7 +62,7 @@ const EncoderRow& ChooseEncoder(const std::string& name, const AVOutputFormat& c
   if (name == "auto") return HasAlpha(format) ? BestWithAlpha(container, format) : First(container);
   const auto row = std::ranges::find(EncoderRows(), name, &EncoderRow::name);
   if (row == EncoderRows().end())
-    throw Failure(kExitUsage, fmt::format("--encoder: there is no '{}'; there are auto, {}", name,
+    throw Failure(kExitUsage, fmt::format("--encoder: unknown encoder '{}'; known: auto, {}", name,
                                           fmt::join(EncoderNames(), ", ")));
   if (!IsPresent(*row))
     throw Failure(kExitUnsupported, fmt::format("this FFmpeg has no encoder {}", name));

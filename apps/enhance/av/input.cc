@@ -127,7 +127,7 @@ void Decoder::Open(const AVCodecParameters& parameters, AVRational time_base, in
   const AVCodec* codec = by != nullptr ? by : avcodec_find_decoder(parameters.codec_id);
   if (codec == nullptr) {
     char tag[AV_FOURCC_MAX_STRING_SIZE];
-    throw Failure(kExitUnsupported, fmt::format("there is no decoder of its video ({}, '{}')", name,
+    throw Failure(kExitUnsupported, fmt::format("no decoder for its video ({}, '{}')", name,
                                                 av_fourcc_make_string(tag, parameters.codec_tag)));
   }
   codec_.reset(avcodec_alloc_context3(codec));

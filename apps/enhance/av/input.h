@@ -13,7 +13,7 @@ namespace fettle::enhance {
 /// An opened file. Belongs to one thread at a time.
 class Input {
  public:
-  /// Throws Failure (kExitInvalidInput) where it is no video or picture.
+  /// Throws Failure (kExitInvalidInput) where it is not a video or picture.
   explicit Input(const std::filesystem::path& path, Cut cut = {});
 
   AVFormatContext& format() const { return *format_; }
@@ -30,7 +30,7 @@ class Input {
   /// Whether a frame of the video with this time is in the part.
   bool Holds(int64_t time) const { return !cutter_ || cutter_->Holds(time); }
   /// Goes to the last key frame at or before a time, from the begin of the part on. False where the
-  /// file has no way there.
+  /// file cannot be sought.
   bool SeekBefore(double seconds);
   /// The next packet; null at the end. Damaged ends are ends.
   PacketPtr Read();

@@ -49,7 +49,7 @@ int64_t BytesOf(const Packets& packets) {
                          [](int64_t sum, const PacketSeen& one) { return sum + one.size; });
 }
 
-/// Of packets that were cut anew: when a byte of the old ones is shown, as they last until the
+/// Of packets that were cut again: when a byte of the old ones is shown, as they last until the
 /// next.
 class TimesOfBytes {
  public:

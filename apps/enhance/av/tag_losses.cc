@@ -87,7 +87,7 @@ bool HasSideData(const AVStream& stream, AVPacketSideDataType type) {
 
 std::vector<std::string> LostFlags(int wanted, int got) {
   std::vector<std::string> lost;
-  // The default one is chosen anew where a container has no such flag.
+  // The default one is chosen again where a container has no such flag.
   for (int bit = 2; bit != 0 && bit <= AV_DISPOSITION_STILL_IMAGE; bit <<= 1)
     if ((wanted & bit) && !(got & bit))
       if (const char* name = av_disposition_to_string(bit)) lost.emplace_back(name);

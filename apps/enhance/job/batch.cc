@@ -93,9 +93,9 @@ std::vector<std::string> LeftOut(const Listing& listing) {
     sentences.push_back("left out without --recursive: " +
                         Told(listing.folders, "folder", "folders"));
   if (!listing.others.empty())
-    sentences.push_back("left out: " + Told(listing.others,
-                                            "file that is no video or picture by its name",
-                                            "files that are no video or picture by their names"));
+    sentences.push_back("left out: " +
+                        Told(listing.others, "file whose name is not that of a video or picture",
+                             "files whose names are not those of videos or pictures"));
   return sentences;
 }
 
@@ -130,7 +130,7 @@ void MakeFolders(const std::vector<JobOptions>& jobs) {
 
 Batch BatchOf(const JobOptions& options) {
   if (!fs::is_directory(options.input)) {
-    if (options.recursive) throw Failure(kExitUsage, "--recursive: the input is no folder");
+    if (options.recursive) throw Failure(kExitUsage, "--recursive: the input is not a folder");
     JobOptions one = options;
     if (one.output.empty()) one.output = UsualOutput(one.input);
     return {.jobs = {one}};

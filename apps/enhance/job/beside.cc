@@ -19,7 +19,7 @@ void CheckBeside(const JobOptions& options, const Plan& plan, const std::filesys
                     fmt::format("{}: cannot hold {}, as it is the {}", file.string(), what, which));
   if (options.plan_only) return;
   if (!std::filesystem::is_directory(std::filesystem::absolute(file).parent_path()))
-    throw Failure(kExitUsage, fmt::format("{}: there is no such folder", file.string()));
+    throw Failure(kExitUsage, fmt::format("{}: no such folder", file.string()));
   if (std::filesystem::is_directory(file))
     throw Failure(kExitUsage, fmt::format("{}: is a folder", file.string()));
   const bool own = JobFolder::WaitsComplete(options.output) ||

@@ -130,8 +130,8 @@ Reasons PlanChain(const JobOptions& options, const AVFrame& frame, Plan& plan) {
   plan.first.own_noise = plan.first.own_noise && Has(plan.chain, MakeDenoise);
   const std::vector<std::string> known = NetworkChoices();
   if (!plan.first.network.empty() && std::ranges::find(known, plan.first.network) == known.end())
-    throw Failure(kExitUsage,
-                  fmt::format("--network: there is no '{}': fast, good, best", plan.first.network));
+    throw Failure(kExitUsage, fmt::format("--network: unknown width '{}': fast, good, best",
+                                          plan.first.network));
   plan.transparent = HasAlpha(plan.source_format) && ShowsThrough(plan.input, plan.cut);
   AVPixelFormat format = WorkingFormat(plan.source_format, plan.picture);
   if (!plan.transparent) format = WithoutAlpha(format);

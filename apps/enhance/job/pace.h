@@ -1,4 +1,4 @@
-// Which network keeps the wanted rate, judged anew after each segment.
+// Which network keeps the wanted rate, judged again after each segment.
 #pragma once
 
 #include <cstdint>

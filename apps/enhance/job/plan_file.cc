@@ -14,9 +14,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 [[noreturn]] void FailNoPlan(const std::filesystem::path& file, const std::string& why) {
-  throw Failure(
-      kExitInvalidInput,
-      fmt::format("{}: is no plan of fettle enhance --plan-only --json: {}", file.string(), why));
+  throw Failure(kExitInvalidInput,
+                fmt::format("{}: is not a plan of fettle enhance --plan-only --json: {}",
+                            file.string(), why));
 }
 
 /// The steps as --steps writes them, so that one reader checks both.

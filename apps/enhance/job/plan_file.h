@@ -15,8 +15,8 @@ struct PlanFile {
   bool own_levels = false, own_noise = false;
 };
 
-/// Throws Failure: kExitInvalidInput where it cannot be read or is no plan, kExitUsage where it is
-/// of another input than `input` or names what there is not.
+/// Throws Failure: kExitInvalidInput where it cannot be read or is not a plan, kExitUsage where it
+/// is of another input than `input` or names what there is not.
 PlanFile ReadPlanFile(const std::filesystem::path& file, const std::filesystem::path& input);
 
 }  // namespace fettle::enhance

@@ -90,7 +90,8 @@ void AddOneByOne(const Input& input, const SamplePackets& sample, Plan& plan) {
   for (StreamFate* fate : others) {
     fate->carried = true;
     if (!Inspect(input, plan, sample).refusal.empty())
-      LeaveOut(*fate, fmt::format("{} does not hold it beside the others", SuffixOf(container)));
+      LeaveOut(*fate,
+               fmt::format("{} does not hold it together with the others", SuffixOf(container)));
   }
 }
 

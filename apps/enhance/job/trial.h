@@ -18,9 +18,9 @@ SamplePackets TryOutput(const Input& input, Plan& plan);
 
 /// What such an output tells less than the input: a sentence for tags, for the colours'
 /// description, for what else its streams do not have, and for times that are others. Streams that
-/// the container makes anew by itself are noted in the plan's `streams`, what becomes of the others
-/// beside the video in its `moved_streams`. Chooses the plan's options
-/// of the muxer, so that the fewest tags are lost.
+/// the container makes again by itself are noted in the plan's `streams`, what becomes of the
+/// others beside the video in its `moved_streams`. Chooses the plan's options of the muxer, so that
+/// the fewest tags are lost.
 std::vector<std::string> TrialLosses(const Input& input, const SamplePackets& sample, Plan& plan);
 
 /// A sentence for each kind of data beside the first frames that the encoder does not write.

@@ -92,7 +92,7 @@ Verified VerifyOutput(const Plan& plan, const std::filesystem::path& file,
   const std::string reason = WhyNot(plan, file, assembled.frames, read);
   if (!reason.empty())
     throw Failure(kExitFailed, FETTLE_INTERNAL,
-                  fmt::format("{}: what was written is not right: {}; the job's folder is kept",
+                  fmt::format("{}: the written file is wrong: {}; the job's folder is kept",
                               plan.output.string(), reason));
   const Input input(plan.input, plan.cut), output(file);
   const std::vector<int> found = FoundAgain(input, assembled.written, output.format());

@@ -44,7 +44,7 @@ std::string EncodedPicture(const AVCodec& codec, const AVFrame& frame) {
 std::string EncodedPicture(AVCodecID id, const AVFrame& frame) {
   const AVCodec* codec = avcodec_find_encoder(id);
   if (codec == nullptr)
-    throw Failure(kExitUnsupported, std::string("there is no encoder of ") + avcodec_get_name(id));
+    throw Failure(kExitUnsupported, std::string("no encoder for ") + avcodec_get_name(id));
   return EncodedPicture(*codec, frame);
 }
 

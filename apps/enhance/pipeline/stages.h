@@ -44,7 +44,7 @@ struct StageState {
   OrderedQueue<FramePtr> prepared, results;
 };
 
-/// One worker's chain, made anew where the network is another.
+/// One worker's chain, made again where the network is another.
 class WorkerChain {
  public:
   WorkerChain(const std::vector<ChainLink>& links, StepSetup first,

@@ -41,7 +41,7 @@ const StepRow& RowOf(std::string_view name) {
   std::vector<std::string> names;
   for (const StepRow& row : kRows) names.emplace_back(row.name);
   const std::string meant = Suggestion(name, names);
-  throw Failure(kExitUsage, fmt::format("--steps: there is no step '{}'{}: {}", name,
+  throw Failure(kExitUsage, fmt::format("--steps: unknown step '{}'{}: {}", name,
                                         meant.empty() ? "; there are" : meant + " There are",
                                         fmt::join(NearestFirst(name, names), ", ")));
 }

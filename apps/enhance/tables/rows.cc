@@ -227,7 +227,7 @@ std::vector<int64_t> InstructionSets() {
 
 void UseInstructionSet(int64_t set) {
   hwy::SetSupportedTargetsForTest(set);
-  hwy::GetChosenTarget().DeInit();  // chosen anew by the next call
+  hwy::GetChosenTarget().DeInit();  // chosen again by the next call
 }
 
 }  // namespace fettle::enhance

@@ -63,7 +63,7 @@ def collect(store: str | os.PathLike, *, cache: str | os.PathLike | None = None,
     files, folder = _open(store, storage)
     with _InputOutput(store):
         if not files.isdir(folder):
-            raise errors.NotFound(f"{store}: there is no such folder")
+            raise errors.NotFound(f"{store}: no such folder")
         found = sorted(path for path in files.ls(folder, detail=False, refresh=True) if path.endswith(_SUFFIX))
     merged = []
     for path in found:
@@ -99,7 +99,7 @@ def _open(store: str | os.PathLike, storage: dict[str, Any]) -> tuple[Any, str]:
 
 def _valid(name: str) -> str:
     if not name or name.startswith(".") or any(c in "/\\:?*" or not c.isprintable() for c in name):
-        raise errors.InvalidArgument(f"{name!r} is no name of a device")
+        raise errors.InvalidArgument(f"{name!r} is not the name of a device")
     return name
 
 

@@ -101,7 +101,7 @@ class Running {
 
 Status TunerTurn::Change() const {
   if (!tuner_.running) return OkStatus();
-  return Error(StatusCode::kBusy, "tuner '{}': fettle_tuner_run is at work", tuner_.name);
+  return Error(StatusCode::kBusy, "tuner '{}': fettle_tuner_run is running", tuner_.name);
 }
 
 Status TunerTurn::Describe() const {

@@ -42,7 +42,7 @@ Result<std::vector<cl_uint>> RunChain(OpenClStream& stream, size_t count) {
   std::vector<cl_uint> result(count);
   RETURN_IF_ERROR(stream.ReadBuffer(result.data(), second->location(), bytes));
   ASSIGN_OR_RETURN(const bool met, stream.ChainsMet());
-  if (!met) return Unsupported("the work-groups of a launch are not there at once");
+  if (!met) return Unsupported("the work-groups of a launch do not run at the same time");
   return result;
 }
 

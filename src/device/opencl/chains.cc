@@ -105,7 +105,7 @@ class OpenClChain final : public LaunchChain {
 
 Status OpenClStream::CheckMayTransfer() const {
   if (recorded_ == nullptr) return OkStatus();
-  return Unsupported("what goes between the host and the device is part of no chain");
+  return Unsupported("transfers between host and device cannot be part of a chain");
 }
 
 Result<std::unique_ptr<LaunchChain>> OpenClStream::MakeChain(

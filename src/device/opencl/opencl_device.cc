@@ -94,7 +94,7 @@ Result<const OpenClListing*> ChooseOpenClDevice(std::span<const OpenClListing> l
     if (chosen == nullptr || (chosen->facts.is_cpu && !listing.facts.is_cpu)) chosen = &listing;
   }
   if (chosen == nullptr)
-    return Error(StatusCode::kDeviceUnavailable, "OpenCL: no device is '{}'; there are: {}",
+    return Error(StatusCode::kDeviceUnavailable, "OpenCL: no device is named '{}'; known: {}",
                  choice.empty() ? "any" : choice, NamesOf(listings));
   return chosen;
 }

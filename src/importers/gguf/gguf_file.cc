@@ -137,7 +137,7 @@ class Reader {
     if (!status.ok()) return status.WithContext(fmt::format("value '{}'", key));
     if (key == "general.file_type" && type == kU32) file_.file_type_at_ = at_ - 4;
     if (!file_.values_.emplace(key, std::move(value)).second)
-      return InvalidModel("value '{}' is there twice", key);
+      return InvalidModel("value '{}' is listed twice", key);
     return OkStatus();
   }
 
@@ -147,7 +147,7 @@ class Reader {
     const Status status = ReadShape(info, offset);
     if (!status.ok()) return status.WithContext(fmt::format("tensor '{}'", info.name));
     if (!file_.by_name_.emplace(info.name, file_.tensors_.size()).second)
-      return InvalidModel("tensor '{}' is there twice", info.name);
+      return InvalidModel("tensor '{}' is listed twice", info.name);
     file_.tensors_.push_back(std::move(info));
     return OkStatus();
   }
@@ -171,7 +171,7 @@ class Reader {
     if (info.type == nullptr)
       return Unsupported("type {} is not read; those that are: {}", type, TypeNames());
     if (info.columns % info.type->elements != 0)
-      return InvalidModel("rows of {} elements are no whole blocks of {}", info.columns,
+      return InvalidModel("rows of {} elements are not whole blocks of {}", info.columns,
                           info.type->name);
     return OkStatus();
   }

@@ -63,7 +63,7 @@ Status GraphBuilder::IndexFunctions() {
   for (const FunctionRecord& function : model_.functions) {
     const Key key{function.domain, function.name, function.overload};
     if (!functions_.emplace(key, &function).second)
-      return InvalidModel("function '{}': is there twice", function.name);
+      return InvalidModel("function '{}': is listed twice", function.name);
   }
   return OkStatus();
 }

@@ -69,7 +69,7 @@ Result<AttributeMap> GraphBuilder::ReadAttributes(const NodeRecord& node, const 
     if (record.ref_name.empty()) {
       ASSIGN_OR_RETURN(ir::Attribute value, ReadAttribute(record, frame));
       if (!attributes.emplace(record.name, std::move(value)).second)
-        return InvalidModel("attribute '{}': is there twice", record.name);
+        return InvalidModel("attribute '{}': is listed twice", record.name);
       continue;
     }
     if (frame.attributes == nullptr) {
@@ -188,7 +188,7 @@ Status GraphBuilder::BindArguments(const FunctionRecord& function, const NodeRec
       binding = *actual;
     }
     if (!inner->Define(function.inputs[i], std::move(binding)))
-      return InvalidModel("function {}: input '{}' is there twice", FunctionName(function),
+      return InvalidModel("function {}: input '{}' is listed twice", FunctionName(function),
                           function.inputs[i]);
   }
   return OkStatus();

@@ -63,8 +63,8 @@ Result<std::span<const std::byte>> ExternalRange(std::span<const std::byte> file
   const auto size = static_cast<uint64_t>(needed);
   const std::optional<uint64_t> begin = offset.empty() ? 0 : ParseSize(offset);
   const std::optional<uint64_t> count = length.empty() ? size : ParseSize(length);
-  if (!begin) return InvalidModel("external data: offset '{}' is no number", Printable(offset));
-  if (!count) return InvalidModel("external data: length '{}' is no number", Printable(length));
+  if (!begin) return InvalidModel("external data: offset '{}' is not a number", Printable(offset));
+  if (!count) return InvalidModel("external data: length '{}' is not a number", Printable(length));
   if (*count != size)
     return InvalidModel("external data: length {}, but the tensor needs {} bytes", *count, size);
   if (*begin > file.size() || size > file.size() - *begin) {

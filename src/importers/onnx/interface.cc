@@ -38,7 +38,7 @@ Status GraphBuilder::AddInitializers(const GraphRecord& record, bool is_main, Sc
       return constant.status().WithContext(context);
     }
     if (!scope->Define(initializer.name, std::move(binding)))
-      return InvalidModel("{}: is there twice", context);
+      return InvalidModel("{}: is listed twice", context);
   }
   return OkStatus();
 }
@@ -54,7 +54,7 @@ Status GraphBuilder::AddInputs(const GraphRecord& record, bool is_main, Scope* s
   for (const NamedRecord& input : record.inputs) {
     if (input.name.empty()) return InvalidModel("a graph input has no name");
     const std::string context = fmt::format("input '{}'", input.name);
-    if (!seen.insert(input.name).second) return InvalidModel("{}: is there twice", context);
+    if (!seen.insert(input.name).second) return InvalidModel("{}: is listed twice", context);
     if (initializers.contains(input.name)) continue;  // a default that nobody overrides
     Result<ir::Value> value = DecodeValueInfo(input);
     Binding binding;

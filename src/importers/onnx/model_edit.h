@@ -32,13 +32,13 @@ struct ModelEdit {
   std::map<size_t, NodeEdit> nodes;  // by index in the file
   /// NodeProtos behind the last node.
   std::vector<std::string> last_nodes;
-  /// TensorProtos to add, and names of those to leave out, which are no graph inputs any more
+  /// TensorProtos to add, and names of those to leave out, which are no longer graph inputs
   /// either.
   std::vector<std::string> initializers;
   std::set<std::string, std::less<>> dropped_initializers;
-  /// Initialisers are no graph inputs any more; files of IR version 3 had to list them there.
+  /// Initialisers are no longer graph inputs; files of IR version 3 had to list them there.
   bool drops_initialised_inputs = false;
-  /// What the file says of types and shapes between inputs and outputs goes: they follow anew.
+  /// What the file says of types and shapes between inputs and outputs goes: they follow again.
   bool drops_value_infos = false;
 };
 

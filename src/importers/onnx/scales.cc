@@ -33,7 +33,7 @@ std::vector<std::string> UnusualScales(const ir::Graph& graph) {
     const std::optional<double> scale = FirstUnusual(graph, node);
     if (!scale) continue;
     if (first.empty()) {
-      first = fmt::format("{}: the scale {:g} is no positive number, it is computed as written",
+      first = fmt::format("{}: the scale {:g} is not a positive number, it is computed as written",
                           ir::Describe(node), *scale);
     } else {
       ++more;

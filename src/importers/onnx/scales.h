@@ -1,4 +1,4 @@
-// Scales of quantised values that are no sizes of steps.
+// Scales of quantised values that are not sizes of steps.
 #pragma once
 
 #include <string>

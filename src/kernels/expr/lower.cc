@@ -41,7 +41,7 @@ Result<Ref> Lowering::Read(ir::ValueId id) {
   if (id == made_.running || producer < 0) {
     value = LeafOf(id, shape(id));
   } else if (shape(id).elements() != elements_) {
-    return Unsupported("'{}' would be computed anew for each element that it is broadcast to",
+    return Unsupported("'{}' would be computed again for each element that it is broadcast to",
                        group_.value(id).name);
   } else {
     ASSIGN_OR_RETURN(value, LowerNode(*this, group_.node(producer)));

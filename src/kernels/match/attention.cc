@@ -55,7 +55,7 @@ class Reader {
 
   Status CheckSoftmax(const ir::Node& softmax) const {
     const Shape& shape = ShapeOf(softmax.inputs[0]);
-    if (shape.rank() < 2) return Unsupported("scores that are no matrices");
+    if (shape.rank() < 2) return Unsupported("scores that are not matrices");
     ASSIGN_OR_RETURN(const ops::AxisMask mask, ops::SoftmaxAxes(softmax, shape.rank()));
     for (int i = 0; i < shape.rank(); ++i) {
       if (mask[i] != (i + 1 == shape.rank())) return Unsupported("a Softmax over another axis");
@@ -186,7 +186,7 @@ class Reader {
     StridedLoops rows = view.Loops(rank - 2, rank - 1), columns = view.Loops(rank - 1, rank);
     if (transposed) std::swap(rows, columns);
     if (rows.size() > 1 || columns.size() > 1)
-      return Unsupported("rows or columns that are no regular loop");
+      return Unsupported("rows or columns that are not a regular loop");
     operand.row_stride = rows.empty() ? 0 : rows[0].stride;
     operand.column_stride = columns.empty() ? 0 : columns[0].stride;
     return OkStatus();

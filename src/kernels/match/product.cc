@@ -93,7 +93,7 @@ Result<Product> ReadProduct(const ir::Graph& group, const ir::Node& node, bool c
                                          : ReadGemmNode(group, node, product));
   if (product.addend != ir::kAbsent && !product.constant_row &&
       group.value(product.addend).is_constant()) {
-    return Unsupported("a constant addend that is no row of the output");
+    return Unsupported("a constant addend that is not a row of the output");
   }
   return product;
 }
@@ -113,7 +113,7 @@ Result<Product> ReadRowsByConstant(const ir::Graph& group) {
   if (p.trans_a) return Unsupported("rows of the left operand are strided");
   if (p.b_matrices != 1 || p.batches.size() != 1) return Unsupported("more than one right matrix");
   if (p.addend != ir::kAbsent && !p.constant_row)
-    return Unsupported("the addend is no constant row of the output");
+    return Unsupported("the addend is not a constant row of the output");
   return p;
 }
 

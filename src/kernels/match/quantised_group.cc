@@ -28,12 +28,12 @@ class Reader {
     }
     if (q_.core == nullptr) return Unsupported("computes products of dequantised operands only");
     if (!IsByte(group_.value(q_.x).dtype) || group_.value(q_.x).is_constant())
-      return Unsupported("the input is no computed tensor of bytes");
+      return Unsupported("the input is not a computed tensor of bytes");
     if (!IsByte(group_.value(q_.w).dtype))
-      return Unsupported("the second operand is no tensor of bytes");
+      return Unsupported("the second operand is not a tensor of bytes");
     const bool constant_w = group_.value(q_.w).is_constant();
     if (constant_w && computed_w_) return Unsupported("constant weights");
-    if (!constant_w && !computed_w_) return Unsupported("the weights are no constant");
+    if (!constant_w && !computed_w_) return Unsupported("the weights are not constant");
     for (ir::ValueId id : {q_.w_scale, q_.w_zero, q_.bias, q_.bias_scale}) {
       if (id != ir::kAbsent && !group_.value(id).is_constant())
         return Unsupported("a parameter of the weights or the bias is not constant");

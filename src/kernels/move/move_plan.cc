@@ -12,7 +12,7 @@ MoveOperand MakeOperand(const ir::Graph& group, ir::ValueId id, const std::vecto
   if (id == ir::kAbsent) return {};
   const ir::Value& value = group.value(id);
   const auto at = std::find(ids.begin(), ids.end(), id) - ids.begin();
-  // What is no operand of the group has no state.
+  // What is not an operand of the group has no state.
   if (!value.is_constant() && at == std::ssize(ids)) return {};
   MoveOperand operand(*value.shape, value.is_constant() ? Layout::RowMajor() : states[at].layout);
   operand.id = id;

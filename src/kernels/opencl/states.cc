@@ -109,7 +109,7 @@ Result<std::vector<StateAssignment>> HalfStates(const ir::Graph& group,
   const auto is_float = [&](ir::ValueId id) { return IsFloatValue(group.value(id).dtype); };
   if (!std::all_of(group.inputs.begin(), group.inputs.end(), is_float) ||
       !std::all_of(group.outputs.begin(), group.outputs.end(), is_float))
-    return Unsupported("operands that are no floats");
+    return Unsupported("operands that are not floats");
   const auto is_half = [](const State& state) { return state.storage == DType::kF16; };
   std::erase_if(*candidates, [&](const StateAssignment& states) {
     return !std::all_of(states.inputs.begin(), states.inputs.end(), is_half) ||

@@ -1,5 +1,5 @@
 // Work sizes of kernels that treat each place of a tensor alike. Few distinct work-group sizes:
-// compilers for CPUs build a kernel anew for each.
+// compilers for CPUs build a kernel again for each.
 #pragma once
 
 #include <algorithm>

@@ -98,7 +98,7 @@ Status InferGroupQuery(InferContext& context) {
   if (!context.has_input(5) || !context.has_input(6))
     return InvalidModel("inputs 'seqlens_k' and 'total_sequence_length' are required");
   if (context.has_input(3) != context.has_input(4))
-    return InvalidModel("past keys and past values come together");
+    return InvalidModel("past keys and past values must be given together");
   const DType cache = context.dtype(context.has_input(3) ? 3 : 0);
   if (cache != context.dtype(0) && (cache != DType::kF16 || context.dtype(0) != DType::kF32))
     return InvalidModel("a cache of {} for queries of {}", DTypeName(cache),

@@ -143,7 +143,7 @@ Result<AttentionShape> ReadAttention(const ir::Node& node, std::span<const Shape
   RETURN_IF_ERROR(ReadHeads(node.attributes, shapes, a));
   const bool has_past = node.input(4) != ir::kAbsent;
   if (has_past != (node.input(5) != ir::kAbsent))
-    return InvalidModel("past keys and past values come together");
+    return InvalidModel("past keys and past values must be given together");
   if (has_past) {
     a.past = shapes[4].rank() == 4 ? shapes[4][2] : 0;
     RETURN_IF_ERROR(CheckPast(shapes[4], a, a.qk_size));

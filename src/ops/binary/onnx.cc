@@ -43,7 +43,7 @@ Status ImportFakeQuantize(ImportContext& context) {
 Result<double> NumberAt(const ImportContext& context, size_t i) {
   const Constant* constant = context.constant(i);
   if (constant == nullptr || constant->elements() != 1)
-    return Unsupported("input {} is no constant number", i);
+    return Unsupported("input {} is not a constant number", i);
   return constant->GetDouble(0);
 }
 
@@ -101,7 +101,7 @@ Status ImportMultiThreshold(ImportContext& context) {
   constexpr int64_t kMost = 255;
   const Constant* thresholds = context.num_inputs() == 2 ? context.constant(1) : nullptr;
   if (thresholds == nullptr || thresholds->shape().rank() != 2)
-    return Unsupported("thresholds that are no constant matrix");
+    return Unsupported("thresholds that are not a constant matrix");
   const int64_t channels = thresholds->shape()[0], count = thresholds->shape()[1];
   if (count < 1 || count > kMost) return Unsupported("{} thresholds", count);
   const bool channels_last = context.attributes().Text("data_layout", "NCHW") == "NHWC";
@@ -136,7 +136,7 @@ Status ImportMultiThreshold(ImportContext& context) {
 Status ImportXnorPopcount(ImportContext& context) {
   const Constant* b = context.num_inputs() == 2 ? context.constant(1) : nullptr;
   if (b == nullptr || b->shape().rank() != 2)
-    return Unsupported("weights that are no constant matrix");
+    return Unsupported("weights that are not a constant matrix");
   const auto signs = [&](ir::ValueId bits) {
     return context.Emit1("Sub",
                          {context.Emit1("Mul", {bits, Number(context, 2)}), Number(context, 1)});

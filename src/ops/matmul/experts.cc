@@ -55,7 +55,7 @@ Result<ExpertCodes> ReadCodes(const ImportContext& context, const ExpertSizes& s
                         DTypeName(codes.packed.dtype()));
   if (inputs * sizes.bits % 8 != 0 ||
       codes.packed.shape() != Shape{sizes.experts, outputs, inputs * sizes.bits / 8})
-    return InvalidModel("weights {} are no [{}, {}, {}] of {} bits",
+    return InvalidModel("weights {} are not [{}, {}, {}] of {} bits",
                         codes.packed.shape().ToString(), sizes.experts, outputs, inputs,
                         sizes.bits);
   if (!IsFloat(codes.scales.dtype()) ||

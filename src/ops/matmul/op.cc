@@ -102,7 +102,7 @@ int64_t EinsumMacs(const ir::Node& node, std::span<const Shape> inputs, std::spa
 }  // namespace
 
 Result<MatMulShape> ReadMatMul(const Shape& a, const Shape& b) {
-  if (a.rank() < 1 || b.rank() < 1) return InvalidModel("a scalar is no operand of MatMul");
+  if (a.rank() < 1 || b.rank() < 1) return InvalidModel("a scalar cannot be an operand of MatMul");
   MatMulShape shape;
   shape.vector_a = a.rank() == 1;
   shape.vector_b = b.rank() == 1;

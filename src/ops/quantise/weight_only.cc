@@ -33,7 +33,7 @@ Status CheckAddend(const ir::Graph& graph, const ir::Node& product, int64_t n) {
   if (!graph.value(c).is_constant()) return Unsupported("a computed addend");
   const Shape& shape = graph.value(c).constant->shape();
   if ((shape.elements() != 1 && shape.elements() != n) || (shape.rank() == 2 && shape[0] != 1))
-    return Unsupported("an addend that is no row");
+    return Unsupported("an addend that is not a row");
   return OkStatus();
 }
 
@@ -44,7 +44,7 @@ Status CheckWeights(const ir::Graph& graph, const ir::Node& dequantiser) {
   if (dtype != DType::kI4 && dtype != DType::kU4 && dtype != DType::kI8 && dtype != DType::kU8)
     return Unsupported("weights of {}", DTypeName(dtype));
   if (graph.value(dequantiser.input(0)).constant->shape().rank() != 2)
-    return Unsupported("weights that are no matrix");
+    return Unsupported("weights that are not a matrix");
   const DType scales = graph.value(dequantiser.input(1)).constant->dtype();
   if (scales == DType::kF64 || !dequantiser.attributes.Text("output_dtype").empty())
     return Unsupported("scales of {} or a result of another type", DTypeName(scales));

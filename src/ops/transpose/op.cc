@@ -34,7 +34,7 @@ Result<std::vector<int>> ReadPermutation(const ir::Node& node, int rank) {
     perm.push_back(static_cast<int>(axis));
   }
   if (values.size() != seen.size() || perm.size() != seen.size()) {
-    return InvalidModel("attribute 'perm': [{}] is no permutation of {} axes",
+    return InvalidModel("attribute 'perm': [{}] is not a permutation of {} axes",
                         fmt::join(values, ","), rank);
   }
   return perm;

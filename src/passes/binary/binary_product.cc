@@ -98,7 +98,7 @@ class Reader {
     const ir::Attributes& attributes = node_.attributes;
     const bool is_gemm = node_.op == "Gemm"_op;
     if (w.shape().rank() != 2 || w.elements() == 0) {
-      why_ = "its weights are no matrix";
+      why_ = "its weights are not a matrix";
       return false;
     }
     if (is_gemm && (attributes.Int("transA") != 0 || attributes.Float("alpha", 1) != 1 ||
@@ -124,7 +124,7 @@ class Reader {
                        (bias->elements() == product_.outputs && bias->shape().rank() > 0 &&
                         bias->shape()[bias->shape().rank() - 1] == product_.outputs));
     if (!fits) {
-      why_ = "its bias is no constant for each output";
+      why_ = "its bias is not one constant for each output";
       return false;
     }
     for (int64_t o = 0; o < product_.outputs; ++o)
@@ -146,7 +146,7 @@ class Reader {
       low = std::min(low, value);
       high = std::max(high, value);
     }
-    if (std::isnan(low)) why_ = "its weights are no numbers";
+    if (std::isnan(low)) why_ = "its weights are NaN";
     return !std::isnan(low);
   }
 

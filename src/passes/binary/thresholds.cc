@@ -24,7 +24,7 @@ class Chain {
     shape_ = Shape(dims);
   }
 
-  /// Nothing where results are no numbers, or not one for each output.
+  /// Nothing where results are not numbers, or not one for each output.
   std::optional<std::vector<double>> At(const std::vector<int64_t>& sums) const {
     Result<Tensor> value = Tensor::Create(DType::kF32, shape_);
     if (!value.ok()) return std::nullopt;
@@ -122,7 +122,7 @@ bool IsMonotone(const ir::Graph& graph, const ir::Node& node, ir::ValueId operan
 
 std::optional<Thresholds> FindThresholds(const ir::Graph& graph, const BinaryProduct& product,
                                          const std::vector<ir::NodeId>& chain, std::string& why) {
-  why = "results of sums are no numbers";
+  why = "results of sums are NaN";
   if (product.pairs >= int64_t{1} << 29) return std::nullopt;
   const Chain results(graph, product, chain);
   const std::vector<int64_t> lowest(product.outputs, product.lowest());

@@ -50,7 +50,8 @@ class TransposedSplitter {
   bool Read() {
     const Constant* w = ConstantOf(graph_, node_.inputs[1]);
     const ir::Value &x = graph_.value(node_.inputs[0]), &y = graph_.value(node_.outputs[0]);
-    if (w == nullptr || w->dtype() != DType::kF32) return Refuse("its weights are no f32 constant");
+    if (w == nullptr || w->dtype() != DType::kF32)
+      return Refuse("its weights are not an f32 constant");
     if (!IsTwoValued()) return Refuse("its input is not two-valued");
     if (!x.has_concrete_shape() || !y.has_concrete_shape()) return Refuse("its shape is open");
     const auto conv = ops::ReadConvTranspose(node_, *x.shape, w->shape());
@@ -105,7 +106,7 @@ class TransposedSplitter {
   bool PhasesFit() {
     for (size_t axis = 0; axis < conv_.strides.size(); ++axis) {
       if (conv_.output[axis] % conv_.strides[axis] != 0)
-        return Refuse("its output is no multiple of its strides");
+        return Refuse("its output is not a multiple of its strides");
       for (int64_t phase = 0; phase < conv_.strides[axis]; ++phase) {
         if (!FindPhase(conv_, axis, phase, Extent(axis)))
           return Refuse("some outputs have no taps, or inputs are cropped");

@@ -9,7 +9,7 @@
 namespace fettle::passes {
 namespace {
 
-/// The numbers that a node clamps to; nothing where it is no clamp.
+/// The numbers that a node clamps to; nothing where it is not a clamp.
 struct Bounds {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();

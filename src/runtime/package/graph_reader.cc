@@ -207,7 +207,7 @@ class GraphReader {
     if (value.constant() < 0) return read;
     ASSIGN_OR_RETURN(read.constant, ConstantAt(static_cast<uint64_t>(value.constant())));
     if (read.dtype != read.constant->dtype() || read.shape != read.constant->shape())
-      return Corrupt("value '{}' is not what its constant is", read.name);
+      return Corrupt("value '{}' differs from its constant", read.name);
     return read;
   }
 

@@ -92,7 +92,7 @@ class MatrixProduct::Operand {
 MatrixProduct::MatrixProduct(const ProductProblem& problem, const ProductStrides& strides,
                              SessionOptions options)
     : problem_(problem), options_(std::move(options)) {
-  // A single matrix A for all products is read anew for each; a B is shared by kernels.
+  // A single matrix A for all products is read again for each; a B is shared by kernels.
   problem_.shared_b = problem.batch > 1 && strides.b == 0;
 }
 MatrixProduct::~MatrixProduct() = default;

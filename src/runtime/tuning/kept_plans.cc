@@ -27,7 +27,7 @@ std::string RangeKey(planner::DecisionKey key) {
   return fmt::format("range {} {}", kernels::Toolchain(), planner::PrintKey(key));
 }
 
-/// Of a chain's program and how its work-groups meet: another one is tried anew.
+/// Of a chain's program and how its work-groups meet: another one is tried again.
 constexpr int kChainVersion = 1;
 std::string ChainsKey(const planner::DecisionKey& key) {
   return fmt::format("chains {} {} {}", kChainVersion, kernels::Toolchain(),

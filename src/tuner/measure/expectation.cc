@@ -142,7 +142,8 @@ bool HidesItsSums(const ir::Graph& group) {
                      [&](const ir::Node& node) { return node.op->Has(ir::Trait::kBounded); });
 }
 
-/// The root mean square of the group's float constants that are no vectors; 0 where there are none.
+/// The root mean square of the group's float constants that are not vectors; 0 where there are
+/// none.
 double RootMeanSquareOfWeights(const ir::Graph& group) {
   constexpr int64_t kEnough = 4096;
   double squares = 0, count = 0;

@@ -13,7 +13,7 @@
 namespace fettle::tuner {
 namespace {
 
-/// How long a launch that was interrupted is timed anew: several of those that most networks are
+/// How long a launch that was interrupted is timed again: several of those that most networks are
 /// made of, and no second one of those that take longer, of which few run undisturbed.
 constexpr int64_t kPatienceNs = 5'000'000;
 
@@ -84,7 +84,7 @@ Workbench::Workbench(const DeviceSet& devices, std::function<int64_t()> now_ns,
 Result<const Device*> Workbench::DeviceOf(DeviceKind kind) const {
   const Device* device = devices_.Find(kind);
   if (device == nullptr)
-    return Error(StatusCode::kDeviceUnavailable, "the device of the kernel is not there");
+    return Error(StatusCode::kDeviceUnavailable, "the device of the kernel is not available");
   return device;
 }
 

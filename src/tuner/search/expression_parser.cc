@@ -239,7 +239,7 @@ class ExpressionParser {
     if (Take("True") || Take("true")) return AddLiteral(int64_t{1});
     if (Take("False") || Take("false")) return AddLiteral(int64_t{0});
     if (const std::optional<Op> function = TakeAny(kFunctions)) return Call(*function);
-    return InvalidArgument("condition '{}', column {}: '{}' is no parameter; there are {}", text_,
+    return InvalidArgument("condition '{}', column {}: '{}' is not a parameter; known: {}", text_,
                            at_ + 1, name, fmt::join(names_, ", "));
   }
   Result<int> Call(Op function) {

@@ -20,13 +20,13 @@ Status CheckParameters(const std::vector<Parameter>& parameters) {
   for (const Parameter& parameter : parameters) {
     if (parameter.name.empty()) return InvalidArgument("a parameter has no name");
     if (!names.insert(parameter.name).second)
-      return InvalidArgument("parameter '{}' is there twice", parameter.name);
+      return InvalidArgument("parameter '{}' is listed twice", parameter.name);
     if (parameter.values.empty())
       return InvalidArgument("parameter '{}' has no values", parameter.name);
     std::set<Value> values;
     for (const Value& value : parameter.values)
       if (!values.insert(value).second)
-        return InvalidArgument("parameter '{}': value {} is there twice", parameter.name,
+        return InvalidArgument("parameter '{}': value {} is listed twice", parameter.name,
                                PrintValue(value));
   }
   return OkStatus();

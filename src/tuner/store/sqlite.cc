@@ -37,7 +37,7 @@ const char* TextFor(int extended) {
     case SQLITE_CORRUPT: return "the database is damaged";
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return "the database is locked by another process";
-    case SQLITE_FULL: return "no room is left for the database";
+    case SQLITE_FULL: return "no space is left for the database";
     case SQLITE_READONLY: return "the database cannot be written";
     case SQLITE_CANTOPEN: return "the database cannot be opened";
     case SQLITE_IOERR: return "the database cannot be read or written";

@@ -83,7 +83,7 @@ TEST(HalfWeights, AreRefusedWhereTheyAreNoHalves) {
   const auto refused = [&](const CaseGroup& group) {
     return CandidatesOf(kCpuF16WeightsGemm, *group.graph, device).status().message();
   };
-  EXPECT_EQ(refused(ParseGroup(kHalfProducts[2])), "weights that are no halves");
+  EXPECT_EQ(refused(ParseGroup(kHalfProducts[2])), "weights that are not f16");
   EXPECT_EQ(refused(GroupOfHalves("input %x: f32[4x64]\nconst %w: f32[64x64]\n"
                                   "%y = Gemm(%x, %w) {alpha=0.3}\noutput %y\n")),
             "weights times a factor");

@@ -130,7 +130,7 @@ TEST_F(BinaryBytes, OthersAreRefusedWithAReason) {
             "two values of which neither is 0 or the other's negative");
   EXPECT_EQ(Refusal("input %x: u8[2x3] = noise(0, 255)\n" + std::string(kUnsigned) +
                     "const %w: f32[3x1] = 1 -1 1\n" + tail),
-            "channels that are no multiple of four");
+            "channels that are not a multiple of four");
   EXPECT_EQ(Refusal("input %d: f32[2x4]\nconst %w: f32[4x1] = 1 -1 1 1\n" + tail),
             "an operand is not dequantised");
 }

@@ -74,7 +74,7 @@ TEST_F(OpenClAttention, KeysAndValuesMayBeStaged) {
     if (states.outputs[0].storage == DType::kF16) {
       EXPECT_TRUE(CheckRun(run, *device_));
     } else {
-      EXPECT_EQ(valid.message(), "staged: keys and values are no vectors of f16");
+      EXPECT_EQ(valid.message(), "staged: keys and values are not vectors of f16");
     }
   }
 }

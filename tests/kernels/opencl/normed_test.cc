@@ -91,7 +91,7 @@ TEST_F(OpenClNormed, RefusesWhatItCannotCompute) {
                               "output %y\n"),
             "rows of 768 are normalised, the product has 24");
   EXPECT_EQ(refusal(product + "input %s: f32[24]\n%y = LayerNormalization(%p, %s)\noutput %y\n"),
-            "a scale or bias that is no constant");
+            "a scale or bias that is not constant");
   EXPECT_EQ(refusal("input %x: f32[32x16]\nconst %w: f32[16x4104]\nconst %s: f32[4104]\n"
                     "%p = MatMul(%x, %w)\n%y = LayerNormalization(%p, %s)\noutput %y\n"),
             "rows of 4104: at most 4096");

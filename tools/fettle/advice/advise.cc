@@ -80,7 +80,7 @@ Result<MeasuredChange> TryChange(const AdviceOptions& options, const Job& job, W
   return measured;
 }
 
-/// Of many that were tried the best look better than they are: what gains is measured anew.
+/// Of many that were tried the best look better than they are: what gains is measured again.
 Status MeasureAnew(const AdviceOptions& options, const Job& job, Subject& subject,
                    MeasuredChange& measured) {
   const Change* const only = &measured.change;

@@ -57,7 +57,7 @@ bool Agree(const Runner& before, const Runner& after);
 Result<MeasuredChange> Compare(const AdviceOptions& options, Runner& before, Runner& after);
 
 /// A gain that is printed, measured while no other network is there. Where weights and tensors lie
-/// is worth some percent of a short inference and is drawn anew with each session: the gain is the
+/// is worth some percent of a short inference and is drawn again with each session: the gain is the
 /// middle one of three, and counts where two of them gain.
 Result<MeasuredChange> MeasureGain(const AdviceOptions& options, const Job& job,
                                    std::string_view original, std::string_view changed);

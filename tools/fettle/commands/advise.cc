@@ -147,7 +147,7 @@ int GiveAdvice(const AdviseOptions& options) {
 void RegisterAdvise(CLI::App& app, Action& action) {
   auto options = std::make_shared<AdviseOptions>();
   CLI::App* sub =
-      app.add_subcommand("advise", "find changes of a network that make it faster on this device");
+      app.add_subcommand("advise", "find changes that make a network faster on this device");
   AddJobOptions(*sub, options->job);
   sub->add_option("--apply", options->output,
                   "write the network with all changes that make it faster");

@@ -202,7 +202,7 @@ int Bench(const BenchOptions& options) {
 void AddSolvers(CLI::App& sub, SolverNames& solvers) {
   CLI::Option* option =
       sub.add_option("--solver", solvers.text,
-                     "plans that run in turns, beside the joint one, with commas between them: "
+                     "plans to run in turns with the joint one, separated by commas: "
                      "single:LAYOUT (as single:NHWC), default, joint")
           ->check(CLI::Validator([](const std::string& text) { return CheckSolvers(text); }, ""));
   for (const char* other : {"--profile", "--bound", "--sessions", "--compare", "--generate",

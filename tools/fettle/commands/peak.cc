@@ -110,7 +110,7 @@ int Peak(const PeakOptions& options) {
 
 void RegisterPeak(CLI::App& app, Action& action) {
   auto options = std::make_shared<PeakOptions>();
-  CLI::App* sub = app.add_subcommand("peak", "measure what this device can do at best");
+  CLI::App* sub = app.add_subcommand("peak", "measure the peak rates of this device");
   AddCommonOptions(*sub, options->common);
   MarkWithoutEffect(*sub, {"--shape", "--seed"});
   sub->add_option("--only", options->only, "only those whose names contain this text");

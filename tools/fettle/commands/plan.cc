@@ -122,7 +122,7 @@ int Plan(const PlanOptions& options) {
 
 void RegisterPlan(CLI::App& app, Action& action) {
   auto options = std::make_shared<PlanOptions>();
-  CLI::App* sub = app.add_subcommand("plan", "show which kernels and layouts are chosen, and why");
+  CLI::App* sub = app.add_subcommand("plan", "show the chosen kernels and layouts, and why");
   AddJobOptions(*sub, options->job);
   sub->get_option("MODEL")->required(false);
   AddSort(*sub, options->sort);
@@ -136,15 +136,16 @@ void RegisterPlan(CLI::App& app, Action& action) {
       ->check(Between(0.0, 1e6));
   AddPlanBounds(*sub, options->bounds);
   sub->add_option("--level", options->level,
-                  "take a kernel as searched that was tuned at this level (default normal)")
+                  "take kernels that were tuned at this level as searched (default normal)")
       ->check(OneOf(tuner::LevelNames()));
   sub->add_option("--dump-problem", options->dump_problem,
                   "write the solver's problem to this file, as text");
-  sub->add_option("--package", options->package,
-                  "say which of this package's plans run and bench would take, not of MODEL's own");
+  sub->add_option(
+      "--package", options->package,
+      "say which plan of this package run and bench would take, instead of MODEL's own");
   sub->add_option("--costs", options->costs, "take measured times from this tuning.db");
   sub->add_option("--problem", options->problem,
-                  "solve what --dump-problem wrote, or an instance of the IOPDDL contest")
+                  "solve a file of --dump-problem or an instance of the IOPDDL contest")
       ->excludes(sub->get_option("MODEL"));
   sub->callback([&action, options] { action = [options] { return Plan(*options); }; });
 }

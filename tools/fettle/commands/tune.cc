@@ -143,7 +143,7 @@ void RegisterTune(CLI::App& app, Action& action) {
       ->envname("FETTLE_WEIGHTS")
       ->check(OneOf({"f32", "f16", "i8"}));
   sub->add_flag("--no-package", options->no_package,
-                "write no package: keep what was learned in the database")
+                "write no package; keep the measurements in the database")
       ->excludes(output);
   AddRemoteOptions(*sub, options->remote);
   sub->callback([&action, options, sub] {

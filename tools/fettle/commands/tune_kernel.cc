@@ -183,7 +183,7 @@ int TuneKernel(const TuneKernelOptions& options) {
 
 void RegisterTuneKernel(CLI::App& app, Action& action) {
   auto options = std::make_shared<TuneKernelOptions>();
-  CLI::App* sub = app.add_subcommand("tune-kernel", "search the parameters of a kernel of yours");
+  CLI::App* sub = app.add_subcommand("tune-kernel", "search the parameters of your own kernel");
   sub->add_option("SPEC", options->spec, "the kernel, its parameters and conditions, as T1 JSON")
       ->required();
   std::vector<std::string> names;
@@ -202,7 +202,7 @@ void RegisterTuneKernel(CLI::App& app, Action& action) {
                   "recordings whose best configuration is measured first");
   sub->add_option("--resume", options->resume,
                   "go on from what -o wrote: nothing in it is measured again");
-  sub->add_option("-o", options->output, "write what was measured to this file, as T4 JSON");
+  sub->add_option("-o", options->output, "write the measurements to this file, as T4 JSON");
   AddCommonOptions(*sub, options->common);
   MarkWithoutEffect(*sub, {"--shape", "--threads"});
   sub->callback([&action, options] { action = [options] { return TuneKernel(*options); }; });

@@ -148,7 +148,8 @@ Result<double> ReadConstant(const ir::Graph& graph, const InputArgument& input) 
   const DType dtype = FindInput(graph, input.name)->dtype;
   ASSIGN_OR_RETURN(const bool holds, HoldsConstant(dtype, value));
   if (!holds)
-    return InvalidArgument("input '{}': no {} is {}", input.name, DTypeName(dtype), value);
+    return InvalidArgument("input '{}': {} does not fit in {}", input.name, value,
+                           DTypeName(dtype));
   return value;
 }
 

@@ -16,7 +16,7 @@ namespace fettle::tools {
 struct OutputPlan {
   std::string directory;                     // "" where none; else it ends in '/'
   std::map<std::string, std::string> files;  // by value name
-  /// Values that are no outputs of the model: to be asked for from the session.
+  /// Values that are not outputs of the model: to be asked for from the session.
   std::vector<std::string> extra;
 };
 

@@ -150,7 +150,7 @@ Result<Picture> TensorToPicture(const Tensor& tensor, Preprocess preprocess,
                                 const std::optional<Picture>& source) {
   const std::optional<PictureAxes> axes = FindPictureAxes(tensor.shape());
   if (!axes || tensor.elements() == 0)
-    return InvalidArgument("a tensor of shape {} is no picture", tensor.shape().ToString());
+    return InvalidArgument("a tensor of shape {} is not a picture", tensor.shape().ToString());
   Picture picture{.width = tensor.shape()[axes->width], .height = tensor.shape()[axes->height]};
   picture.channels = axes->channels < 0 ? 1 : static_cast<int>(tensor.shape()[axes->channels]);
   picture.bits = source ? source->bits : 8;

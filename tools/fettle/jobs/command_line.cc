@@ -13,7 +13,7 @@
 namespace fettle::tools {
 namespace {
 
-constexpr const char* kWithoutEffect = "Taken as by every command, without effect here";
+constexpr const char* kWithoutEffect = "Accepted by every command, without effect here";
 
 bool IsSameButForCase(std::string_view a, std::string_view b) {
   return std::ranges::equal(
@@ -162,7 +162,7 @@ std::string Misspelling(const CLI::App& app, const std::vector<std::string>& wor
     return fmt::format("a command is required: {}", fmt::join(commands, ", "));
   if (!commands.empty() && at < words.size() && !words[at].starts_with('-')) {
     const std::string nearest = Suggestion(words[at], commands);
-    return fmt::format("there is no command '{}'{} {}", words[at],
+    return fmt::format("unknown command '{}'{} {}", words[at],
                        nearest.empty() ? "; there are" : nearest + " There are",
                        fmt::join(NearestFirst(words[at], commands), ", "));
   }
@@ -175,14 +175,13 @@ std::string Misspelling(const CLI::App& app, const std::vector<std::string>& wor
     const std::string name = word.substr(0, word.find('='));
     if (name.starts_with("-o") || name == "--output") {
       if (TakesFile(command)) {
-        sentence =
-            fmt::format("{}: there is no option '{}'; the file is a word of its own: {} FILE",
-                        WordsOf(command), name, path);
+        sentence = fmt::format("{}: unknown option '{}'; the file is a word of its own: {} FILE",
+                               WordsOf(command), name, path);
         return false;
       }
     }
     sentence =
-        fmt::format("{}there is no option '{}'{} ({} --help lists them)",
+        fmt::format("{}unknown option '{}'{} ({} --help lists them)",
                     at == 0 ? "" : WordsOf(command) + ": ", name, Suggestion(name, options), path);
     return false;
   });

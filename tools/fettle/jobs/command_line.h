@@ -27,8 +27,8 @@ std::vector<std::string> ReadWords(int argc, char** argv);
 const CLI::App& NamedCommand(const CLI::App& app, const std::vector<std::string>& words,
                              size_t* taken = nullptr);
 
-/// One sentence on the first word that is no command or no option of the command, with the nearest
-/// one that is; empty where there is none.
+/// One sentence on the first word that is not a command or no option of the command, with the
+/// nearest one that is; empty where there is none.
 std::string Misspelling(const CLI::App& app, const std::vector<std::string>& words);
 
 bool AsksForHelp(const std::vector<std::string>& words);

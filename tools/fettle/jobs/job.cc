@@ -41,7 +41,7 @@ void AddModelOptions(CLI::App& app, std::string& model, bool& strict, bool& bina
       ->required();
   app.add_flag(
          "--strict", strict,
-         "refuse a package that was made for another device or version, instead of planning anew")
+         "refuse a package that was made for another device or version, instead of planning again")
       ->envname("FETTLE_STRICT");
   app.add_flag(
          "--binary-lenient", binary_lenient,

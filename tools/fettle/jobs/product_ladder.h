@@ -29,7 +29,7 @@ struct ProductListing {
   bool ladder = false;
 };
 
-/// Fails where the product is no single group of operators (a batch of transposed or scaled
+/// Fails where the product is not a single group of operators (a batch of transposed or scaled
 /// matrices), and as runtime::ProductGraph does. `device` is the one that computes: the CPU, or the
 /// accelerator of `devices`. `b` is what a constant B holds. Operands are stored as what they are
 /// at any precision, where there is such a kernel.

@@ -196,7 +196,7 @@ Result<ChosenPlans> PlansInUse(const PlanOptions& options, const Job& job, Solve
                    LoadModel(options.package, {.strict = options.job.strict,
                                                .accelerators = job.session.beside_cpu()}));
   if (package->package() == nullptr)
-    return InvalidArgument("--package {}: is no package", options.package);
+    return InvalidArgument("--package {}: is not a package", options.package);
   std::ranges::copy(package->warnings(), std::back_inserter(solved.warnings));
   ChosenPlans chosen;
   if (package->plans() == nullptr) return chosen;

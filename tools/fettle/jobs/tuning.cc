@@ -171,7 +171,7 @@ std::string LeftText(const runtime::TuneModelResult& result) {
     text += fmt::format(": {} still {} on estimates", Count(left, "choice"),
                         left == 1 ? "rests" : "rest");
   if (report.bound_us > 0 && result.expected_us > report.bound_us)
-    text += fmt::format("; it may be up to {:.0f} % faster than the best of what was measured",
+    text += fmt::format("; it may be up to {:.0f} % faster than the best measured plan",
                         100 * (result.expected_us / report.bound_us - 1));
   return text + "\n";
 }

@@ -34,7 +34,7 @@ struct Question {
 };
 
 /// The exit code of a command that did not read all of its input, which ends the shell: what is
-/// left is no command.
+/// left is not a command.
 inline constexpr int kReadingFailed = 97;
 
 /// Belongs to one thread.

@@ -71,7 +71,7 @@ Result<std::string> FindRunner(const std::string& given, const std::string& mach
   }
   // The target names it.
   if (machine.empty() || machine.find('/') != std::string::npos || machine[0] == '.')
-    return InvalidArgument("'{}' is no architecture", machine);
+    return InvalidArgument("'{}' is not an architecture", machine);
   const std::string path = folder / machine / "runner.tar";
   if (FileExists(path)) return path;
   return Unsupported(

@@ -39,11 +39,11 @@ struct RemoteJob {
   const std::atomic<bool>* cancel = nullptr;
 };
 
-/// Sends, runs, fetches, delivers, removes. A link that breaks is made anew for `hold_seconds`; the
-/// work goes on meanwhile. The same order finds its folder again after this process was killed.
+/// Sends, runs, fetches, delivers, removes. A link that breaks is made again for `hold_seconds`;
+/// the work goes on meanwhile. The same order finds its folder again after this process was killed.
 /// Fails with kDeviceUnavailable where the target never answered, kIo where it answers no more
 /// (the folder stays there for as long), as `runner` and `deliver` do, and with kCancelled, also
-/// without an order. Belongs to one thread. Returns how often the link was made anew.
+/// without an order. Belongs to one thread. Returns how often the link was made again.
 Result<int> PerformRemoteJob(const RemoteJob& job);
 
 }  // namespace fettle::tools

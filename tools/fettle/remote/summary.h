@@ -15,7 +15,7 @@ struct RemoteRow {
   std::string error;    // why there is no document
   std::string package;  // where it lies here; empty where there is none
   Json document;        // what the command printed there
-  int links = 0;        // made anew
+  int links = 0;        // made again
   double seconds = 0;
 };
 

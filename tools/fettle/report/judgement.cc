@@ -63,7 +63,7 @@ Judgement Judge(const Tensor& got, const Tensor& want, const Limits& limits, dou
                           ? limits.floats.range_share * RangeOf(judgement.difference)
                           : 0;
   judgement.difference = Compare(got.view(), want.view(), {.atol = atol, .rtol = 0});
-  // The ratio is no number where both have infinities.
+  // The ratio is not a number where both have infinities.
   const bool loud = !(judgement.difference.sqnr_db < limits.floats.sqnr_db);
   judgement.ok = judgement.difference.ok() && (limits.floats.sqnr_db == 0 || loud);
   judgement.rule = limits.floats.text;

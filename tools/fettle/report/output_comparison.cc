@@ -141,8 +141,8 @@ Status CheckCounterpart(const std::string& path, const runtime::Model& model,
                              fmt::join(others, ", "));
   for (const std::string& name : others)
     if (std::ranges::find(inputs, name) == inputs.end())
-      return InvalidArgument("--against {}: its input '{}' is none of the model's: {}", path, name,
-                             fmt::join(inputs, ", "));
+      return InvalidArgument("--against {}: its input '{}' is not an input of the model: {}", path,
+                             name, fmt::join(inputs, ", "));
   for (const std::string& name : names(mine, mine.outputs))
     if (std::ranges::find(outputs, name) == outputs.end())
       return InvalidArgument("--against {}: it has no output '{}'; it has: {}", path, name,

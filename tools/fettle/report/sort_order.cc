@@ -11,7 +11,7 @@ void AddSort(CLI::App& app, SortOrder& order) {
       {"time", SortOrder::kTime}, {"order", SortOrder::kOrder}, {"name", SortOrder::kName}};
   app.add_option_function<std::string>(
          "--sort", [&order](const std::string& text) { order = kOrders.at(text); },
-         "order of the table's lines (default: what costs most first)")
+         "order of lines in the table (default: most expensive first)")
       ->envname("FETTLE_SORT")
       ->check(OneOf({"time", "order", "name"}));
 }

@@ -88,7 +88,7 @@ Status SweepFile::Read(const std::string& text) {
   std::istringstream lines(text);
   std::string line;
   if (!std::getline(lines, line) || line != kHeader)
-    return InvalidArgument("{}: is no sweep of this version; name another file", path_);
+    return InvalidArgument("{}: is not a sweep of this version; name another file", path_);
   while (std::getline(lines, line)) {
     const std::vector<std::string> fields = SplitFields(line);
     SweepPoint point{};
@@ -97,7 +97,7 @@ Status SweepFile::Read(const std::string& text) {
                     ReadField(fields[8], row.spread) && ReadField(fields[9], row.gflops);
     for (size_t axis = 0; is_sound && axis < point.size(); ++axis)
       is_sound = ReadField(fields[kFirstAxis + axis], point[axis]);
-    if (!is_sound) return InvalidArgument("{}: is no sweep: '{}'", path_, line.substr(0, 60));
+    if (!is_sound) return InvalidArgument("{}: is not a sweep: '{}'", path_, line.substr(0, 60));
     const std::string difference = Difference(fields, setting_);
     if (!difference.empty())
       return InvalidArgument("{}: has a sweep of {}; name another file", path_, difference);

@@ -41,7 +41,7 @@ class IOBinding:
         self._inputs[name] = tensor_of(ortvalue, f"input '{name}'")
 
     def bind_output(self, name, device_type="cpu", device_id=0, element_type=None, shape=None, buffer_ptr=None) -> None:
-        """Asks for an output, made anew or written to memory at an address, which the caller keeps."""
+        """Asks for an output, made again or written to memory at an address, which the caller keeps."""
         self._output(name)
         need_host(device_type)
         if buffer_ptr is None:

@@ -259,10 +259,11 @@ Result<Attention> Read(const ir::Graph& group, const Device&) {
     return IsFloat(type) && type != DType::kF64;
   };
   for (ir::ValueId id : group.inputs) {
-    if (!is_float(id)) return Unsupported("operands that are no floats, or f64");
+    if (!is_float(id)) return Unsupported("operands that are not floats, or f64");
   }
   for (const Attention::Addend& addend : attention.constants) {
-    if (!is_float(addend.operand.value)) return Unsupported("a constant that is no float, or f64");
+    if (!is_float(addend.operand.value))
+      return Unsupported("a constant that is not a float, or f64");
   }
   return attention;
 }

@@ -60,7 +60,7 @@ Result<ByteFacts> ReadBytes(const ir::Graph& group, const Device&) {
   const ir::Graph& of = facts.spelled ? *facts.spelled->group : group;
   ASSIGN_OR_RETURN(facts.bytes, ReadQuantBytes(of));
   const ConvGeometry& g = facts.bytes.shapes.g;
-  if (g.ic / g.groups % 4 != 0) return Unsupported("channels that are no multiple of four");
+  if (g.ic / g.groups % 4 != 0) return Unsupported("channels that are not a multiple of four");
   if (!facts.spelled) RETURN_IF_ERROR(CheckCodes(group, facts.bytes));
   return facts;
 }

@@ -62,7 +62,7 @@ Result<SpelledProduct> SpellWeights(const ir::Graph& group, const ir::Node& core
   SpelledProduct spelled{.weights = core.input(1)};
   const ir::Value& w = group.value(spelled.weights);
   if (w.constant == nullptr || w.shape->rank() < 2)
-    return Unsupported("weights that are no constant");
+    return Unsupported("weights that are not constant");
   const bool outputs_first = HasOutputsFirst(core);
   const int axis = outputs_first ? 0 : w.shape->rank() - 1;
   const int64_t outputs = (*w.shape)[axis];

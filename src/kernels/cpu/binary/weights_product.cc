@@ -43,10 +43,10 @@ Result<Facts> ReadConvolution(const ir::Graph& group) {
 Result<Facts> ReadMatrices(const ir::Graph& group) {
   ASSIGN_OR_RETURN(const Product p, ReadProduct(group));
   if (!p.constant_b || p.b_matrices != 1 || p.batches.size() != 1)
-    return Unsupported("weights that are no constant matrix");
+    return Unsupported("weights that are not a constant matrix");
   if (p.trans_a) return Unsupported("rows that do not lie as such");
   if (p.addend != ir::kAbsent && !p.constant_row)
-    return Unsupported("an addend that is no constant row");
+    return Unsupported("an addend that is not a constant row");
   Facts facts{.x = p.a, .w = p.b, .addend = p.addend, .alpha = p.alpha, .beta = p.beta};
   facts.g.ic = p.k;
   facts.g.oc = p.n;
@@ -63,7 +63,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (facts.order.outputs < kLeastOutputs && facts.order.groups > 1)
     return Unsupported("groups of {} outputs", facts.order.outputs);
   const auto& constant = group.value(facts.w).constant;
-  if (constant == nullptr) return Unsupported("weights that are no constant");
+  if (constant == nullptr) return Unsupported("weights that are not constant");
   RETURN_IF_ERROR(CheckPairs(*constant, facts.order));
   return facts;
 }

@@ -18,7 +18,7 @@ struct DepthwiseMemory {
   const std::byte* zeros = nullptr;
 };
 
-/// Fails with kUnsupported where `node` is no depthwise convolution.
+/// Fails with kUnsupported where `node` is not a depthwise convolution.
 Result<ConvGeometry> ReadDepthwiseGeometry(const ir::Graph& group, const ir::Node& node);
 
 /// The layouts that depthwise kernels beside the channels-last one read and write. Fails with

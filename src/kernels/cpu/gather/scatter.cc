@@ -173,7 +173,7 @@ class ScatterTuples final : public Scatter {
     });
   }
 
-  /// A loop for each reduction: what is chosen for each element is no vector.
+  /// A loop for each reduction: what is chosen for each element is not a vector.
   void ReduceFloats(const float* x, int64_t n, float* y) const {
     switch (reduction_) {
       case ops::Reduction::kAdd:

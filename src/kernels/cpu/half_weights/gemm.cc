@@ -31,7 +31,7 @@ bool AreHalves(const Constant& weights) {
 
 Result<Product> ReadExact(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const Product p, ReadRows(group));
-  if (!AreHalves(*group.value(p.b).constant)) return Unsupported("weights that are no halves");
+  if (!AreHalves(*group.value(p.b).constant)) return Unsupported("weights that are not f16");
   return p;
 }
 

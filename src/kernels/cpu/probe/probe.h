@@ -16,9 +16,9 @@ namespace fettle::kernels {
 const std::vector<Ceiling>& Probe(const CpuDevice& device,
                                   const std::atomic<bool>* cancelled = nullptr);
 
-/// The ceilings that are asked for, measured anew; what this machine has not with the reason. Those
-/// of several cores run on the device's pool, which nobody else should use then. All of them take
-/// about 10 s (docs/peaks.md says what each is).
+/// The ceilings that are asked for, measured again; what this machine has not with the reason.
+/// Those of several cores run on the device's pool, which nobody else should use then. All of them
+/// take about 10 s (docs/peaks.md says what each is).
 std::vector<Ceiling> ProbeCpu(const CpuDevice& device, const ProbeRequest& request);
 
 }  // namespace fettle::kernels

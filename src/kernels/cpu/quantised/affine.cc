@@ -30,7 +30,7 @@ Result<float> ScalarConstant(const ir::Graph& group, ir::ValueId id) {
   const auto& constant = group.value(id).constant;
   if (constant == nullptr || constant->elements() == 0 ||
       (constant->elements() != 1 && !constant->is_splat())) {
-    return Unsupported("a scale or zero point that is no constant scalar");
+    return Unsupported("a scale or zero point that is not a constant scalar");
   }
   return static_cast<float>(constant->GetDouble(0));
 }

@@ -114,7 +114,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || group.nodes()[0].op != "DynamicQuantizeLinear"_op)
     return Unsupported("computes DynamicQuantizeLinear only");
   if (group.inputs.size() != 1 || OutputIndex(group, 0) != 0)
-    return Unsupported("a constant operand, or a result that nobody reads");
+    return Unsupported("a constant operand, or an unused result");
   const ir::Value& x = group.value(group.inputs[0]);
   if (x.dtype != DType::kF32) return Unsupported("types other than f32");
   return Facts{x.shape->elements(), OutputIndex(group, 1), OutputIndex(group, 2)};

@@ -24,7 +24,7 @@ Result<QuantShapes> ReadProductShapes(const ir::Graph& group, const QuantisedGro
   g.oc = b[rows_are_channels ? 0 : 1];
   g.in[2] = g.out[2] = a.Count(0, a.rank() - 1);
   if (q.bias != ir::kAbsent && group.value(q.bias).shape->elements() != g.oc)
-    return Unsupported("the addend is no row of the output");
+    return Unsupported("the addend is not a row of the output");
   return shapes;
 }
 

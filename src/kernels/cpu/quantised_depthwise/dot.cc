@@ -31,13 +31,13 @@ struct Facts {
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (!RunsAvx512Vnni()) return Unsupported("no dot products of bytes (AVX-512 VNNI)");
   ASSIGN_OR_RETURN(const QuantisedGroup q, ReadQuantisedGroup(group));
-  if (q.core->op != "Conv"_op) return Unsupported("{} is no convolution", q.core->op);
+  if (q.core->op != "Conv"_op) return Unsupported("{} is not a convolution", q.core->op);
   ASSIGN_OR_RETURN(const ConvGeometry g, ReadDepthwiseGeometry(group, *q.core));
   if (g.oc != g.ic) return Unsupported("a channel multiplier");
   if (!g.IsImage()) return Unsupported("three spatial axes");
   if (g.pixels() == 0) return Unsupported("an empty output");
   if (!q.requantise || !ResultsAreBounded(group, q, g.oc))
-    return Unsupported("results that are no bytes, or too large");
+    return Unsupported("results that are not bytes, or too large");
   if (!WeightZerosAre(group, q, group.value(q.w).dtype == DType::kU8 ? 128 : 0))
     return Unsupported("zero points of the weights");
   return Facts{q, g};

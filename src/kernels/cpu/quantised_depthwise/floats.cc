@@ -23,7 +23,7 @@ constexpr int64_t kMaxTaps = 258;
 
 Result<ConvGeometry> ReadGeometry(const ir::Graph& group, const QuantisedGroup& q) {
   if (q.core->op != "Conv"_op && q.core->op != "ConvInteger"_op)
-    return Unsupported("{} is no convolution", q.core->op);
+    return Unsupported("{} is not a convolution", q.core->op);
   ASSIGN_OR_RETURN(const ConvGeometry g, ReadDepthwiseGeometry(group, *q.core));
   if (g.taps() > kMaxTaps) return Unsupported("more than {} taps", kMaxTaps);
   return g;

@@ -47,7 +47,7 @@ Result<Half> ReadHalf(const ir::Graph& group, ir::ValueId id, int64_t channels) 
   Half half{.channels = channels};
   if (const ir::Node* map = ProducerIn(group, id); map != nullptr) {
     if (map->op != "TableLookup"_op || !group.value(map->inputs[1]).is_constant())
-      return Unsupported("an operand that is no table's");
+      return Unsupported("an operand that does not come from a table");
     half.table = map->inputs[1];
     id = map->inputs[0];
   }

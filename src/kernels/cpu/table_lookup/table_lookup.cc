@@ -133,7 +133,8 @@ Result<Operand> ReadOperand(const ir::Graph& group, ir::ValueId id) {
   Operand operand{.shape = *group.value(id).shape};
   for (const ir::Node& node : group.nodes()) {
     if (node.output(0) != id) continue;
-    if (node.op != "TableLookup"_op) return Unsupported("an operand that is no table's");
+    if (node.op != "TableLookup"_op)
+      return Unsupported("an operand that does not come from a table");
     if (!group.value(node.inputs[1]).is_constant()) return Unsupported("a computed table");
     operand.table = node.inputs[1];
     id = node.inputs[0];

@@ -61,7 +61,7 @@ Status CheckTile(const Attention& attention, const AttentionTile& tile, const Op
 /// Whether keys and values can be staged: as vectors of f16.
 Status CheckStaged(const Attention& attention, const AttentionTile& tile, DType storage) {
   if (tile.staged == 0 || (storage == DType::kF16 && HasVectors(attention))) return OkStatus();
-  return Unsupported("staged: keys and values are no vectors of f16");
+  return Unsupported("staged: keys and values are not vectors of f16");
 }
 
 constexpr AttentionTile kLeastTile{.rows = 1, .items = 32};
@@ -73,7 +73,7 @@ Result<Attention> Read(const ir::Graph& group, const Device& device) {
     return Unsupported("matrices in {} nested loops", attention.q.matrices.size());
   if (attention.masks.size() > 1) return Unsupported("more than one mask");
   for (ir::ValueId id : group.inputs) {
-    if (!IsFloatValue(group.value(id).dtype)) return Unsupported("operands that are no floats");
+    if (!IsFloatValue(group.value(id).dtype)) return Unsupported("operands that are not floats");
   }
   RETURN_IF_ERROR(CheckTile(attention, kLeastTile, AsOpenCl(device).facts()));
   return attention;

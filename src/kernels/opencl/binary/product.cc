@@ -9,7 +9,7 @@ namespace fettle::kernels {
 namespace {
 
 /// Large tiles read least; small ones keep all units busy. Compilers for CPUs build each tile and
-/// each work-group anew: few of them.
+/// each work-group again: few of them.
 TileShape UsualBitTile(const PixelBits& facts, const OpenClFacts& device) {
   TileShape tile{.quads = facts.conv.oc > 8 || device.is_cpu ? 4 : 2, .columns = 4};
   if (!facts.TakesQuads(tile.quads)) tile.quads = facts.TakesQuads(2) ? 2 : 1;

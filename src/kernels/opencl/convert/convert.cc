@@ -169,7 +169,7 @@ class Reordering final : public PreparedKernel {
     args.Memory(out).Value(static_cast<cl_long>(out.offset / StorageBytes(to_.storage, 1)));
     args.Value(integer(in_.channels)).Value(integer(in_.plane)).Value(integer(in_.width));
     args.Value(integer(in_.block)).Value(integer(out_.block)).Value(integer(out_.out_channels()));
-    // One local size for all shapes: PoCL compiles a program anew for each.
+    // One local size for all shapes: PoCL compiles a program again for each.
     const WorkSizes sizes{
         .gws = {static_cast<size_t>(in_.plane), static_cast<size_t>((out_.out_channels() + 3) / 4),
                 static_cast<size_t>(in_.batch)},

@@ -2,7 +2,7 @@
 // values of the output from the operands that it names.
 //   pixels     y in NCHW4c or NC4HW4 (access.clh); gws = {channel blocks * height * width, batch}
 //   row-major  y is a buffer [rows, columns] of OUT_TYPE; gws = {rows * ceil(columns / 4)}
-//   OUT_TYPE, OUT_CONVERT  type of a row-major output that is no float, and the conversion of
+//   OUT_TYPE, OUT_CONVERT  type of a row-major output that is not a float, and the conversion of
 //                          float4 to it
 #include "kernels/opencl/access.clh"
 #include "kernels/opencl/expression/expression.clh"

@@ -82,7 +82,7 @@ const std::string& ExpressionCompiler::ValueOf(expr::Ref ref) const {
   return ref < 0 ? leaves_[~ref] : values_[ref];
 }
 
-/// The state of the output; where that is no float, with the storage of those that are.
+/// The state of the output; where that is not a float, with the storage of those that are.
 State ExpressionCompiler::Like() const {
   State like = states_.outputs[0];
   if (IsFloatValue(dtype(group_.outputs[0]))) return like;

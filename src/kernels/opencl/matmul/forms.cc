@@ -120,7 +120,7 @@ Result<std::vector<StateAssignment>> StatesFor(const GemmAlgorithm& algorithm,
   const OpenClFacts& facts = AsOpenCl(device).facts();
   if (group.outputs.size() != 1) return Unsupported("expected one output");
   if (!IsFloatValue(group.value(group.outputs[0]).dtype))
-    return Unsupported("an output that is no float");
+    return Unsupported("an output that is not a float");
   RETURN_IF_ERROR(
       Expression::Compile(group, RowsOf(group, DType::kF32), group.nodes()[0].output(0)).status());
   std::vector<StateAssignment> all;

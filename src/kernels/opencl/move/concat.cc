@@ -43,7 +43,7 @@ Result<Join> Read(const ir::Graph& group, const Device&) {
     return Unsupported("elements of type {} are not moved", DTypeName(y.dtype));
   if (y.shape->elements() == 0 || y.shape->elements() > std::numeric_limits<cl_int>::max())
     return Unsupported("no elements, or more than 32 bits count");
-  if (node.inputs.size() < 2) return Unsupported("there is nothing to join");
+  if (node.inputs.size() < 2) return Unsupported("nothing to join");
   return Join{*NormaliseAxis(node.attributes.Int("axis"), y.shape->rank())};
 }
 

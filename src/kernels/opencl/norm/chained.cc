@@ -51,7 +51,7 @@ Result<Expression> CompileChain(const NormedGroup& group, DType storage) {
 Result<NormedGroup> Read(const ir::Graph& group, const Device& device) {
   ASSIGN_OR_RETURN(NormedGroup read, ReadNormedGroup(group));
   for (ir::ValueId id : group.outputs)
-    if (!IsFloatValue(group.value(id).dtype)) return Unsupported("results that are no floats");
+    if (!IsFloatValue(group.value(id).dtype)) return Unsupported("results that are not floats");
   const Shape& made = *read.rows->value(read.rows->outputs[0]).shape;
   if (read.length % kQuad != 0 || made.elements() == 0)
     return Unsupported("rows of {}: no quads", read.length);

@@ -7,7 +7,7 @@ namespace fettle::kernels {
 Result<PackRequest> VectorPack(const ir::Graph& group, ir::ValueId id, int64_t elements,
                                int64_t padded) {
   const auto& constant = group.value(id).constant;
-  if (constant == nullptr) return Unsupported("a scale or bias that is no constant");
+  if (constant == nullptr) return Unsupported("a scale or bias that is not constant");
   if (constant->elements() != elements && constant->elements() != 1)
     return Unsupported("a scale or bias of {} elements: expected {}", constant->elements(),
                        elements);

@@ -4,7 +4,7 @@
 // (r % groups) * channels + i / space of both.
 //   takes_mean  0: root mean square, no mean
 //   has_bias    0: none
-//   HELD        a work-item keeps its elements of the row, so many at most; 0: reads them anew
+//   HELD        a work-item keeps its elements of the row, so many at most; 0: reads them again
 #include "kernels/opencl/access.clh"
 #include "kernels/opencl/rows.clh"
 #ifndef HELD

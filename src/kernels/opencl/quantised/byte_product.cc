@@ -24,7 +24,7 @@ Status ReadRows(const ir::Graph& group, ByteProduct& read) {
   if (conv.ic == 0 || conv.oc == 0 || conv.out[2] == 0) return Unsupported("an empty operand");
   const ir::ValueId bias = read.q.bias;
   if (bias != ir::kAbsent && group.value(bias).shape->elements() != conv.oc)
-    return Unsupported("the addend is no row of the output");
+    return Unsupported("the addend is not a row of the output");
   return CheckCounts(a, b, *group.value(core.output(0)).shape);
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 Result<ByteProduct> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(ByteProduct product, ReadByteProduct(group));
-  if (product.is_matrix) return Unsupported("{} is no convolution", product.q.core->op);
+  if (product.is_matrix) return Unsupported("{} is not a convolution", product.q.core->op);
   return product;
 }
 

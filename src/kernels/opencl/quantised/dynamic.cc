@@ -18,7 +18,7 @@ Result<Shape> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || group.nodes()[0].op != "DynamicQuantizeLinear"_op)
     return Unsupported("computes DynamicQuantizeLinear only");
   if (group.inputs.size() != 1 || group.outputs != group.nodes()[0].outputs)
-    return Unsupported("a constant operand, or a result that nobody reads");
+    return Unsupported("a constant operand, or an unused result");
   const ir::Value& x = group.value(group.inputs[0]);
   if (x.shape->elements() == 0) return Unsupported("an empty operand");
   RETURN_IF_ERROR(CheckCounts(*x.shape, {}, {}));

@@ -8,7 +8,7 @@ namespace {
 
 Result<ByteProduct> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(ByteProduct product, ReadByteProduct(group));
-  if (!product.is_matrix) return Unsupported("{} is no matrix product", product.q.core->op);
+  if (!product.is_matrix) return Unsupported("{} is not a matrix product", product.q.core->op);
   return product;
 }
 
