@@ -43,11 +43,14 @@ int64_t BackgroundPace::Disturbances() const {
 }
 
 void BackgroundPace::AwaitIdle() {
-  // One request after another leaves gaps in which nothing is worth a start.
+  // One request after another leaves gaps in which nothing is worth a start: two looks must have
+  // seen none, and none may have begun between them.
   while (!cancelled_) {
     const int64_t begun = Foreground::begun();
-    if (!Foreground::busy() && begun == seen_begun_) return;
+    const bool busy = Foreground::busy();
+    if (!busy && !seen_busy_ && begun == seen_begun_) return;
     seen_begun_ = begun;
+    seen_busy_ = busy;
     SleepFor(kLookNs);
   }
 }

@@ -31,8 +31,9 @@ class BackgroundPace {
   double rest_per_work_;  // 0: idle time
   const std::atomic<bool>& cancelled_;
   std::atomic<int64_t> waited_ns_ = 0;
-  int64_t seen_begun_ = 0;  // Foreground::begun at the last look
-  int64_t resumed_ns_;      // on this clock, when work was last paid for by rest
+  int64_t seen_begun_ = 0;  // what the last look saw
+  bool seen_busy_ = true;
+  int64_t resumed_ns_;  // on this clock, when work was last paid for by rest
 };
 
 }  // namespace fettle::runtime

@@ -57,6 +57,7 @@ class Tuner {
   double Seconds() const { return static_cast<double>(now_ns_() - start_) * 1e-9; }
 
   Result<planner::Extracted> ExtractProblem() {
+    if (options_.measure.await) options_.measure.await();
     Result<planner::Extracted> extracted =
         Extract(graph_, catalogue_, learner_.costs_in_network(), limits_.threads,
                 AssumptionsOf(options_.level), options_.bounds, &preferred_);
@@ -139,6 +140,7 @@ class Tuner {
   }
 
   Result<solver::Solution> Solve(const planner::Extracted& extracted) {
+    if (options_.measure.await) options_.measure.await();
     const int64_t start = NowNs();
     solver::Options options = options_.solver;
     options.cancelled = options_.measure.cancelled;
