@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
+#include "basics/cpu_time.h"
 #include "steps/networks.h"
 
 namespace fettle::enhance {
@@ -78,15 +78,15 @@ FramePtr RungChains::Apply(size_t rung, FramePtr frame) {
 }
 
 void MeasureRungs(std::vector<Rung>& rungs, const StepSetup& first, RungChains& chains) {
-  using Clock = std::chrono::steady_clock;
   constexpr int kTurns = 3;  // the first fetches memory
   for (size_t rung = 0; rung < rungs.size(); ++rung) {
     double least = 0;
     for (int turn = 0; turn < kTurns; ++turn) {
       FramePtr grey = ZeroFrame(first.format, first.width, first.height);
-      const auto start = Clock::now();
+      // What other programs take is told by the frames that are late.
+      const double start = ThreadCpuMs();
       chains.Apply(rung, std::move(grey));
-      const double ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+      const double ms = ThreadCpuMs() - start;
       if (turn > 0) least = turn == 1 ? ms : std::min(least, ms);
     }
     rungs[rung].ms = least;
@@ -98,13 +98,14 @@ Ladder::Ladder(const std::vector<Rung>& rungs, double bound, double interval, in
 
 bool Ladder::Fits(size_t rung, double waited) const {
   constexpr double kSafe = 0.9;
-  const double ms = rungs_[rung].ms * load_;
+  const double ms = rungs_[rung].ms;
+  // Where other programs work, frames that wait tell it.
   if (interval_ > 0 && ms > kSafe * interval_ * workers_) return false;
-  return waited + ms + after_ <= kSafe * bound_;
+  return waited + ms * load_ + after_ <= kSafe * bound_;
 }
 
 size_t Ladder::Choose(Clock::time_point arrived) {
-  constexpr std::chrono::seconds kBetter(1);
+  constexpr std::chrono::seconds kFirst(1), kLongest(16);
   if (bound_ <= 0) return 0;
   const std::lock_guard lock(mutex_);
   const Clock::time_point now = Clock::now();
@@ -112,11 +113,12 @@ size_t Ladder::Choose(Clock::time_point arrived) {
   size_t rung = 0;
   while (rung + 1 < rungs_.size() && !Fits(rung, waited)) ++rung;
   if (rung > floor_) {
+    patience_ = now - changed_ < 2 * patience_ ? std::min(2 * patience_, kLongest) : kFirst;
     floor_ = rung;
-    lowered_ = now;
-  } else if (rung < floor_ && now - lowered_ > kBetter) {
+    changed_ = now;
+  } else if (rung < floor_ && now - changed_ > patience_) {
     --floor_;
-    lowered_ = now;
+    changed_ = now;
   }
   return floor_;
 }

@@ -72,7 +72,10 @@ class Ladder {
   double load_ = 1;   // times that steps take longer than when they were measured
   double after_ = 0;  // milliseconds
   size_t floor_ = 0;  // the best rung that is tried
-  Clock::time_point lowered_;
+  /// When the floor changed last, and how long nothing better is tried from then on: longer each
+  /// time that a better rung did not last.
+  Clock::time_point changed_;
+  std::chrono::seconds patience_{1};
 };
 
 }  // namespace fettle::enhance

@@ -41,7 +41,7 @@ void Fill(const LiveState& state, LiveResult& result) {
   result.late = state.late;
   result.damaged = state.damaged;
   for (size_t i = 0; i < state.rungs.size(); ++i)
-    result.rungs.push_back({state.rungs[i].text, state.by_rung[i]});
+    result.rungs.push_back({state.rungs[i].text, state.by_rung[i], state.rungs[i].ms});
   result.warnings = state.warnings;
   result.losses = state.sink.losses();
 }
@@ -131,7 +131,7 @@ std::string LiveText(const LiveResult& result) {
 nlohmann::ordered_json LiveJson(const LiveResult& result) {
   nlohmann::ordered_json rungs = nlohmann::ordered_json::array();
   for (const LiveRung& rung : result.rungs)
-    rungs.push_back({{"by", rung.text}, {"frames", rung.frames}});
+    rungs.push_back({{"by", rung.text}, {"frames", rung.frames}, {"ms", rung.ms}});
   nlohmann::ordered_json document = {
       {"kind", "live"},
       {"input", result.input},

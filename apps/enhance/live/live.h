@@ -23,6 +23,7 @@ bool WritesStandardOutput(const JobOptions& job);
 struct LiveRung {
   std::string text;
   int64_t frames = 0;
+  double ms = 0;  // as timed before the first frame
 };
 
 struct LiveResult {

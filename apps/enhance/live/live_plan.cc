@@ -25,20 +25,6 @@ std::vector<ChainLink> ChainFor(const JobOptions& job, int width, int height) {
                             width, height));
 }
 
-void CheckSteps(const std::vector<ChainLink>& chain) {
-  for (const ChainLink& link : chain) {
-    std::string why;
-    if (link.row->make == nullptr) why = "makes frames from the next one";
-    if (NeedsPeople(*link.row)) why = "looks at the frames after, so that nobody is seen";
-    if (link.row->make == MakeAlert) why = "writes its file when all frames were seen";
-    if (!why.empty())
-      throw Failure(kExitUnsupported,
-                    fmt::format("--steps: {} is not for live streams: it {}; record the stream "
-                                "(ffmpeg -i INPUT -c copy FILE.mkv) and enhance the file",
-                                link.row->name, why));
-  }
-}
-
 AVPixelFormat StepFormat(const AVCodecParameters& codec, int scale) {
   const AVPixelFormat format =
       WithoutAlpha(WorkingFormat(static_cast<AVPixelFormat>(codec.format), false));
@@ -65,6 +51,20 @@ void CheckResultSize(const LivePlan& plan) {
 }
 
 }  // namespace
+
+void CheckLiveSteps(const std::vector<ChainLink>& chain) {
+  for (const ChainLink& link : chain) {
+    std::string why;
+    if (link.row->make == nullptr) why = "makes frames from the next one";
+    if (NeedsPeople(*link.row)) why = "looks at the frames after, so that nobody is seen";
+    if (link.row->make == MakeAlert) why = "writes its file when all frames were seen";
+    if (!why.empty())
+      throw Failure(kExitUnsupported,
+                    fmt::format("--steps: {} is not for live streams: it {}; record the stream "
+                                "(ffmpeg -i INPUT -c copy FILE.mkv) and enhance the file",
+                                link.row->name, why));
+  }
+}
 
 void CheckLiveOptions(const JobOptions& job) {
   const std::pair<bool, const char*> refused[] = {{job.cut.any(), "--start and --duration"},
@@ -100,7 +100,7 @@ LivePlan PlanLive(const JobOptions& job, const LiveOptions& live, const LiveSour
   const AVCodecParameters& codec = *source.video().codecpar;
   LivePlan plan;
   plan.chain = ChainFor(job, codec.width, codec.height);
-  CheckSteps(plan.chain);
+  CheckLiveSteps(plan.chain);
   const int scale = ScaleOf(plan.chain);
   const auto from = static_cast<AVPixelFormat>(codec.format);
   const bool from_rgb = av_pix_fmt_desc_get(from)->flags & AV_PIX_FMT_FLAG_RGB;

@@ -19,8 +19,10 @@ struct LivePlan {
   double shown_bound = 0;  // the same, of what is late
 };
 
-/// Throws Failure (kExitUsage, kExitUnsupported) where an option or a step is not for streams.
+/// Throws Failure (kExitUsage, kExitUnsupported) where an option is not for streams.
 void CheckLiveOptions(const JobOptions& job);
+/// Throws Failure (kExitUnsupported) where a step looks at later frames.
+void CheckLiveSteps(const std::vector<ChainLink>& chain);
 LivePlan PlanLive(const JobOptions& job, const LiveOptions& live, const LiveSource& source);
 /// The rungs with their costs; without --network the widest network that keeps up is the first
 /// one's.
