@@ -51,6 +51,25 @@ TEST(Narrow, Reductions) {
   }
 }
 
+/// By cpu.reduce.rows, whose taste is 10.
+TEST(Narrow, LongerRowsOfFloatsAreFoldedAlong) {
+  struct Wanted {
+    std::string_view type;
+    int extent, taste;
+  };
+  constexpr Wanted kWanted[] = {
+      {"f32", 10, 11}, {"f32", 11, 5}, {"f16", 11, 5}, {"f32", 128, 5}, {"i32", 11, 11}};
+  for (const auto& [type, extent, taste] : kWanted) {
+    const std::string text = fmt::format(
+        "input %x: {}[700x{}]\nconst %a: i64[1] = 1\n%y = ReduceSum(%x, %a)\noutput %y\n", type,
+        extent);
+    SCOPED_TRACE(text);
+    const auto match = MatchGroup(kCpuReduceTyped, ParseGroup(text).graph, TestDevice(1));
+    ASSERT_TRUE(match.ok());
+    EXPECT_EQ((*match)->taste(), taste);
+  }
+}
+
 TEST(Narrow, ReductionsOverOne) {
   for (std::string_view op : {"ReduceMax", "ReduceSum", "ReduceL1", "ReduceL2"}) {
     const std::string text = fmt::format(
