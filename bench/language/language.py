@@ -25,6 +25,8 @@ from engines import LIBRARY, ROOT, Engine
 
 FETTLE = ROOT / "build/release/bin/fettle"
 PARTS = ("speed", "values", "perplexity", "costs")
+# Those of `fettle quantise --type`.
+OWN_TYPES = ("Q4_0", "Q4_K", "Q4_1", "Q5_0", "Q5_K", "Q5_1", "Q6_K", "Q8_0", "BF16", "F16", "F32")
 ENGINES = ("fettle", "llama.cpp")
 # Products round their rows to bytes, each engine in blocks of its own: logits nearer than this share of their range tie.
 TIE = 0.02
@@ -95,9 +97,12 @@ def perplexity(options):
     passed = failed = 0
     print(f"| type | Fettle | llama.cpp | off |\n|---|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
-        for kind in options.types or TYPES:
+        for kind in options.types or (TYPES if options.by == "gguf" else OWN_TYPES):
             path = pathlib.Path(folder, f"{kind}.gguf")
-            requantise(options.model, kind, path)
+            if options.by == "fettle":
+                subprocess.run([FETTLE, "quantise", options.model, "--type", kind, "-o", path], check=True, capture_output=True)
+            else:
+                requantise(options.model, kind, path)
             engines = both(path, options.threads[-1])
             tokens = engines["fettle"].encode(fixed_text())[: 64 + options.tokens]
             ours, theirs = (math.exp(engine.surprise(tokens, 64)) for engine in engines.values())
@@ -149,6 +154,7 @@ def main():
     parser.add_argument("--greedy", type=int, default=32, help="tokens of values")
     parser.add_argument("--tokens", type=int, default=192, help="of perplexity, behind the first 64")
     parser.add_argument("--types", type=lambda text: text.split(","), help="of perplexity, as in Q4_0,Q8_0")
+    parser.add_argument("--by", choices=("gguf", "fettle"), default="gguf", help="what writes the files of perplexity (default gguf)")
     options = parser.parse_args()
     options.model = options.model.resolve()
     totals = [0, 0]

@@ -71,9 +71,43 @@ class Quantise(unittest.TestCase):
         self.assertEqual(self.document("few.gguf", "--type", "q4_0", "-o", "out.gguf")["matrices"], [])
         self.assertEqual(pathlib.Path("few.gguf").read_bytes(), pathlib.Path("out.gguf").read_bytes())
 
+    def test_a_budget_is_kept_and_no_uniform_width_is_better(self):
+        pathlib.Path("text.txt").write_text("Hello, these are words to measure on. " * 3)
+        for bits, words in ((4.7, ["--tokens", "40"]), (6, ["--text", "text.txt"]), (9, ["--text", "text.txt", "--tokens", "30"])):
+            with self.subTest(bits=bits):
+                made = self.document("small.gguf", "--bits", str(bits), "-o", "out.gguf", *words)
+                self.assertLessEqual(made["after"]["bits"], bits)
+                chosen, *uniform = made["choice"]["compared"]
+                self.assertEqual((chosen["bytes"], chosen["bits"]), (made["after"]["bytes"], made["after"]["bits"]))
+                for other in uniform:
+                    self.assertLessEqual(other["bits"], bits)
+                    self.assertLessEqual(chosen["divergence"], other["divergence"])
+                self.assertEqual(fettle("generate", "out.gguf", "Hello", "--tokens", "4").returncode, 0)
+        self.assertEqual(made["choice"]["tokens"], 30)
+
+    def test_matrices_get_types_of_their_own(self):
+        made = self.document("small.gguf", "--bits", "5.6", "--tokens", "40", "-o", "out.gguf")
+        self.assertGreater(len({row["type"] for row in made["matrices"]}), 1)
+        self.assertTrue(all(row["divergence"] > 0 for row in made["matrices"]), made["matrices"])
+
+    def test_what_fits_the_budget_stays(self):
+        pathlib.Path("few.gguf").write_bytes(small_decoder("qwen3", "q4_0"))
+        self.assertEqual(self.document("few.gguf", "--bits", "6", "--tokens", "9", "-o", "out.gguf")["matrices"], [])
+        self.assertEqual(pathlib.Path("few.gguf").read_bytes(), pathlib.Path("out.gguf").read_bytes())
+
+    def test_budgets_and_texts_that_are_refused(self):
+        self.refused(3, "the smallest types take 4.", "small.gguf", "--bits", "4")
+        self.refused(2, "--bits: not with --type", "small.gguf", "--bits", "5", "--type", "q4_0")
+        self.refused(2, "--text: of .gguf files alone", "small.onnx", "--text", "text.txt", "--data", "x.npy")
+        pathlib.Path("empty.txt").write_text("")
+        self.refused(3, "fewer than 2 tokens", "small.gguf", "--bits", "5", "--text", "empty.txt")
+        self.refused(3, "none.txt", "small.gguf", "--bits", "5", "--text", "none.txt")
+        pathlib.Path("mamba.gguf").write_bytes(small_decoder(changes={"general.architecture": "mamba"}))
+        self.refused(4, "mamba", "mamba.gguf", "--bits", "5")
+
     def test_what_is_refused(self):
         self.refused(3, "expected one of tq2_0, q4_0", "small.gguf", "--type", "q3_k")
-        self.refused(2, "--type is required", "small.gguf")
+        self.refused(2, "--bits or --type is required", "small.gguf")
         self.refused(2, "--min-sqnr: of .onnx files alone", "small.gguf", "--type", "q4_0", "--min-sqnr", "3")
         self.refused(2, "--type: of .gguf files alone", "small.onnx", "--type", "q4_0")
         self.refused(3, "nothing.gguf", "nothing.gguf", "--type", "q4_0")

@@ -12,8 +12,9 @@ namespace {
 
 class Builder {
  public:
-  Builder(std::shared_ptr<const File> file, const Decoder& decoder, int64_t capacity)
-      : file_(std::move(file)), d_(decoder), capacity_(capacity) {}
+  Builder(std::shared_ptr<const File> file, const Decoder& decoder, int64_t capacity,
+          const DecoderForm& form)
+      : file_(std::move(file)), d_(decoder), capacity_(capacity), form_(form) {}
 
   Result<ir::Graph> Run() {
     graph_.name = d_.architecture;
@@ -23,7 +24,7 @@ class Builder {
     for (int64_t i = 0; i < d_.layers; ++i) {
       ASSIGN_OR_RETURN(x, Layer(i, x));
     }
-    x = Emit("Gather", {x, last_}, {{"axis", int64_t{1}}});
+    if (!form_.every_row) x = Emit("Gather", {x, last_}, {{"axis", int64_t{1}}});
     ASSIGN_OR_RETURN(x, Norm("output_norm.weight", x, d_.width));
     const bool tied = file_->FindTensor("output.weight") == nullptr;
     ASSIGN_OR_RETURN(const ir::ValueId logits,
@@ -48,7 +49,7 @@ class Builder {
   void AddInputs() {
     hidden_ = Input("hidden", DType::kF32, Shape{1, -1, d_.width}, {"", "sequence", ""});
     position_ = Input("position", DType::kI64, Shape{1});
-    last_ = Input("last", DType::kI64, Shape{1});
+    if (!form_.every_row) last_ = Input("last", DType::kI64, Shape{1});
     seqlens_ = Input("seqlens", DType::kI32, Shape{1});
     total_ = Ints("total", {capacity_});
     heads_shape_ = Ints("query_heads", {0, 0, d_.heads, d_.head_size});
@@ -129,7 +130,7 @@ class Builder {
   Result<ir::ValueId> Product(const std::string& name, ir::ValueId x, int64_t k, int64_t n) {
     ASSIGN_OR_RETURN(const TensorInfo* tensor, Need(name + ".weight", k, n));
     ir::ValueId y = ir::kAbsent;
-    if (tensor->type->bits == 0) {
+    if (tensor->type->bits == 0 || form_.floats) {
       y = Emit("MatMul", {x, graph_.AddConstant(tensor->name, ReadFloats(*tensor, file_, true))});
     } else {
       BlockConstants blocks = ReadBlocks(*tensor, file_);
@@ -202,6 +203,7 @@ class Builder {
   std::shared_ptr<const File> file_;
   const Decoder& d_;
   int64_t capacity_;
+  DecoderForm form_;
   ir::Graph graph_;
   ir::ValueId hidden_ = 0, position_ = 0, last_ = 0, seqlens_ = 0, total_ = 0;
   ir::ValueId cosines_ = 0, sines_ = 0, heads_shape_ = 0, keys_shape_ = 0, packed_shape_ = 0;
@@ -283,8 +285,8 @@ Result<Decoder> ReadDecoder(const File& file) {
 }
 
 Result<ir::Graph> BuildDecoder(const std::shared_ptr<const File>& file, const Decoder& decoder,
-                               int64_t capacity) {
-  return Builder(file, decoder, capacity).Run();
+                               int64_t capacity, const DecoderForm& form) {
+  return Builder(file, decoder, capacity, form).Run();
 }
 
 void EmbeddingRow(const File& file, const Decoder& decoder, int64_t token, float* out) {

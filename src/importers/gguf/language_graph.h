@@ -27,6 +27,12 @@ struct Decoder {
 /// build, naming those it does; kInvalidModel where values are missing or do not fit.
 Result<Decoder> ReadDecoder(const File& file);
 
+/// Forms that are for measuring weights.
+struct DecoderForm {
+  bool floats = false;     // weights as f32, whatever their bits: rows are not rounded
+  bool every_row = false;  // logits [1, sequence, vocabulary]
+};
+
 /// Inputs
 ///   hidden [1, sequence, width] f32   rows of the embedding (EmbeddingRow)
 ///   position [1] i64 (of the first row), last [1] i64 (the row of `hidden` to give logits for),
@@ -37,7 +43,7 @@ Result<Decoder> ReadDecoder(const File& file);
 /// (BlockMatMul) where weights are in blocks. Fails with kInvalidModel where tensors are missing or
 /// have other sizes.
 Result<ir::Graph> BuildDecoder(const std::shared_ptr<const File>& file, const Decoder& decoder,
-                               int64_t capacity);
+                               int64_t capacity, const DecoderForm& form = {});
 
 /// The input `hidden` of one token: width floats. `token` lies in the vocabulary.
 void EmbeddingRow(const File& file, const Decoder& decoder, int64_t token, float* out);

@@ -191,10 +191,17 @@ int QuantiseEither(const CLI::App& sub, const QuantisationOptions& options,
                                          "--min-sqnr", "--min-top1",        "--sensitivity"};
   for (const char* name : kOfNetworks) {
     if (gguf && sub.count(name) > 0)
-      return FailUsage(fmt::format("{}: of .onnx files alone; a .gguf file takes --type", name));
+      return FailUsage(
+          fmt::format("{}: of .onnx files alone; a .gguf file takes --bits or --type", name));
   }
-  if (!gguf && sub.count("--type") > 0) return FailUsage("--type: of .gguf files alone");
-  if (gguf && language.type.empty()) return FailUsage("--type is required for a .gguf file");
+  for (const char* name : {"--type", "--bits", "--text", "--tokens"}) {
+    if (!gguf && sub.count(name) > 0)
+      return FailUsage(fmt::format("{}: of .gguf files alone", name));
+    if (sub.count(name) > 0 && sub.count("--type") > 0 && name != std::string("--type"))
+      return FailUsage(fmt::format("{}: not with --type", name));
+  }
+  if (gguf && language.type.empty() && language.bits == 0)
+    return FailUsage("--bits or --type is required for a .gguf file");
   if (!gguf && options.data.empty()) return FailUsage("--data is required for an .onnx file");
   if (!gguf) return Quantise(options);
   language.common = options.common;
@@ -262,6 +269,14 @@ void RegisterQuantise(CLI::App& app, Action& action) {
       ->required();
   sub->add_option("--type", language->type,
                   "of a .gguf file: the type that all matrices get, such as q4_0, q4_k or q8_0");
+  sub->add_option("--bits", language->bits,
+                  "of a .gguf file: the most bits of a weight in the mean; each matrix gets the "
+                  "type that the whole loses least by")
+      ->check(Between(1.0, 32.0));
+  sub->add_option("--text", language->text,
+                  "with --bits: a text to measure on (default: one that the model makes)");
+  sub->add_option("--tokens", language->tokens, "with --bits: the most tokens of it (default 512)")
+      ->check(Between(2, 1 << 16));
   sub->add_option("--samples", options->samples,
                   "the most samples to use, chosen by --seed (default 64)")
       ->check(Between(1, 1000000));

@@ -7,12 +7,15 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "generation/choice_report.h"
 #include "importers/gguf/encode_blocks.h"
 #include "importers/gguf/rewrite.h"
 #include "jobs/interrupt.h"
 #include "jobs/job.h"
 #include "jobs/model_file.h"
+#include "language/choose_types.h"
 #include "language/matrix_types.h"
+#include "language/tokenizer.h"
 #include "report/messages.h"
 #include "report/progress.h"
 #include "report/report.h"
@@ -36,6 +39,7 @@ struct Written {
   std::shared_ptr<const gguf::File> file;
   Types types;
   std::vector<MatrixRow> rows;
+  std::optional<language::TypeChoice> choice;
   double seconds = 0;
   int threads = 1;
   std::vector<std::string> warnings;
@@ -84,18 +88,56 @@ void Tell(const GgufQuantisation& options, Written& done) {
                                         wanted->name, words(others)));
 }
 
+/// The tokens to measure on.
+Result<std::vector<int32_t>> TextOf(const GgufQuantisation& options, const Written& done,
+                                    const language::ChoiceOptions& with) {
+  if (options.text.empty())
+    return language::OwnText(done.file, options.tokens, options.common.seed, with);
+  auto mapped = MappedFile::Open(options.text);
+  if (!mapped.ok()) return AsInvalidInput(mapped.status());
+  ASSIGN_OR_RETURN(const auto tokenizer, language::Tokenizer::Create(*done.file));
+  const auto bytes = (*mapped)->bytes();
+  // A token has a byte and more; what is beyond is not read.
+  const size_t most = std::min(bytes.size(), static_cast<size_t>(options.tokens) * 64);
+  auto tokens = tokenizer->Encode({reinterpret_cast<const char*>(bytes.data()), most}, false);
+  if (tokens.size() > static_cast<size_t>(options.tokens)) tokens.resize(options.tokens);
+  if (tokens.size() < 2) return InvalidArgument("--text {}: has fewer than 2 tokens", options.text);
+  return tokens;
+}
+
+Status Choose(const GgufQuantisation& options, Written& done) {
+  Progress progress("quantise: measuring", 0);
+  language::ChoiceOptions with;
+  with.bits = options.bits;
+  with.threads = done.threads;
+  with.cancelled = &InterruptScope::Flag();
+  with.progress = [&](double share) { progress.UpdateFraction(share); };
+  auto tokens = TextOf(options, done, with);
+  RETURN_IF_ERROR(tokens.status());
+  auto choice = language::ChooseTypes(done.file, *tokens, with);
+  if (choice.status().code() == StatusCode::kCancelled) return Cancelled();
+  if (!choice.ok()) return choice.status();
+  done.choice = *std::move(choice);
+  done.types = done.choice->chosen.types;
+  return OkStatus();
+}
+
 Status Perform(const GgufQuantisation& options, Written& done) {
   RETURN_IF_ERROR(CheckCpuOptions(options.common, done.warnings));
   RETURN_IF_ERROR(CheckModelOutput(options.model, "-o", options.output));
   const gguf::TensorType* type = gguf::FindEncodedType(options.type);
-  if (type == nullptr)
+  if (type == nullptr && options.bits == 0)
     return InvalidArgument("--type: expected one of {}, got '{}'", gguf::EncodedNames(),
                            options.type);
   auto file = gguf::File::Open(options.model);
   if (!file.ok()) return AsInvalidInput(file.status());
   done.file = *file;
   done.threads = ResolveThreads(options.common.threads);
-  done.types = language::UniformTypes(*done.file, *type);
+  if (type != nullptr) {
+    done.types = language::UniformTypes(*done.file, *type);
+  } else {
+    RETURN_IF_ERROR(Choose(options, done));
+  }
   Tell(options, done);
   const Status status = Write(options, done);
   return status.code() == StatusCode::kInvalidModel ? status.WithContext(options.model)
@@ -116,17 +158,20 @@ Json Document(const GgufQuantisation& options, const Written& done) {
   Json matrices = Json::array();
   for (const MatrixRow& row : done.rows) {
     const gguf::TensorInfo& tensor = done.file->tensors()[row.tensor];
-    matrices.push_back({{"name", tensor.name},
-                        {"before", tensor.type->name},
-                        {"type", row.type->name},
-                        {"bytes", gguf::BytesAs(tensor, *row.type)},
-                        {"sqnr_db", NumberJson(row.sqnr_db())}});
+    matrices.push_back(
+        {{"name", tensor.name},
+         {"before", tensor.type->name},
+         {"type", row.type->name},
+         {"bytes", gguf::BytesAs(tensor, *row.type)},
+         {"sqnr_db", NumberJson(row.sqnr_db())},
+         {"divergence", done.choice ? Json(done.choice->divergence[row.tensor]) : Json(nullptr)}});
   }
   return {{"model", options.model},
           {"output", options.output},
           {"before", SizeJson(SizeBefore(done))},
           {"after", SizeJson(language::SizeOf(*done.file, done.types))},
           {"matrices", std::move(matrices)},
+          {"choice", done.choice ? ChoiceJson(*done.choice, options.bits) : Json(nullptr)},
           {"seconds", done.seconds},
           {"device", DeviceJson(done.threads)},
           {"warnings", done.warnings}};
@@ -159,6 +204,7 @@ void PrintTypes(const Written& done) {
 
 void Print(const GgufQuantisation& options, const Written& done) {
   PrintTypes(done);
+  if (done.choice) PrintChoice(*done.choice);
   const language::TensorSize before = SizeBefore(done),
                              after = language::SizeOf(*done.file, done.types);
   PrintParts({fmt::format("{} to {}", HumanBytes(static_cast<double>(before.bytes)),

@@ -11,6 +11,9 @@ struct GgufQuantisation {
   CommonOptions common;
   std::string model, output;
   std::string type;  // of all matrices
+  double bits = 0;   // of a weight in the mean, at most; 0: not given
+  std::string text;  // a file to measure on; "": what the model says itself
+  int64_t tokens = 512;
 };
 
 /// Whether a file is one for QuantiseGguf: by its name, or by how it begins.

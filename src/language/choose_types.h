@@ -1,0 +1,53 @@
+// The types of a language model's matrices that lose least within a budget of bits.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "language/damage_meter.h"
+#include "language/matrix_types.h"
+
+namespace fettle::language {
+
+struct ChoiceOptions {
+  double bits = 4.5;  // of an element of all tensors, in the mean, at most
+  int threads = 1;
+  const std::atomic<bool>* cancelled = nullptr;
+  std::function<void(double share)> progress;
+};
+
+/// All matrices of a file in certain types.
+struct Assignment {
+  std::string name;  // "chosen", or the type that all have
+  std::vector<const gguf::TensorType*> types;
+  TensorSize size;
+  Damage damage;            // measured, as is
+  double tokens_per_s = 0;  // of an answer, behind a few tokens
+};
+
+struct TypeChoice {
+  Assignment chosen;
+  std::vector<Assignment> uniform;  // all widths that hold the budget, smallest first
+  double perplexity = 0;            // of the file as it is
+  int64_t tokens = 0;
+  /// Of each tensor: the divergence that it alone costs in its chosen type, by the measured one of
+  /// its smallest type and the squared errors of both; 0 where it stays as it is.
+  std::vector<double> divergence;
+};
+
+/// Measures each matrix alone in its smallest type (DamageMeter on `tokens`), takes its divergence
+/// in the others as proportional to their squared errors, and solves the choice exactly
+/// (ChooseSizes). A uniform width that measures better is taken instead. TQ2_0 is tried where
+/// weights are ternary. kInvalidArgument where the budget is smaller than the smallest types.
+Result<TypeChoice> ChooseTypes(const std::shared_ptr<const gguf::File>& file,
+                               std::span<const int32_t> tokens, const ChoiceOptions& options);
+
+/// A text that the model makes itself: so many tokens, equal for equal seeds.
+Result<std::vector<int32_t>> OwnText(std::shared_ptr<const gguf::File> file, int64_t count,
+                                     uint64_t seed, const ChoiceOptions& options);
+
+}  // namespace fettle::language
