@@ -101,6 +101,14 @@ class Stream {
   virtual Result<std::unique_ptr<LaunchChain>> MakeChain(const std::function<Status()>&, int) {
     return Error(StatusCode::kUnsupported, "chains of launches: not on this device");
   }
+  /// Whether MakeGraph is worth asking for now.
+  virtual bool replays() const { return false; }
+  /// What `launches` enqueues, which is launches alone and nothing of it now, to be enqueued as one
+  /// command that the driver replays. kUnsupported with the reason where that cannot be,
+  /// kDeviceError.
+  virtual Result<std::unique_ptr<LaunchChain>> MakeGraph(const std::function<Status()>&) {
+    return Error(StatusCode::kUnsupported, "graphs of launches: not on this device");
+  }
   /// Whether the work-groups of each chain so far, all of which have finished, were there at once.
   /// Where they were not, what was enqueued since has computed nothing of worth.
   virtual Result<bool> ChainsMet() { return true; }

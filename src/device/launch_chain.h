@@ -1,5 +1,5 @@
 // Several launches as one: a chain, whose work-groups are all on the device at once and meet
-// between two of the launches.
+// between two of the launches, or a graph, whose launches a driver replays.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace fettle {
 
-/// A chain that is built, with its arguments. Of one stream, which outlives it.
+/// A chain or a graph that is built, with its arguments. Of one stream, which outlives it.
 class LaunchChain {
  public:
   virtual ~LaunchChain() = default;

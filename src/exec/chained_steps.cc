@@ -38,6 +38,13 @@ std::vector<Location> Program::OperandsOf(const StepChain& chain, const RunArgs&
   return operands;
 }
 
+Status Program::LaunchSteps(int begin, int end, const RunArgs& args) const {
+  for (int i = begin; i < end; ++i)
+    if (!steps_[i].nothing_to_do)
+      RETURN_IF_ERROR(RunStep(i, args).WithContext(steps_[i].profile->node));
+  return OkStatus();
+}
+
 Result<size_t> Program::RunChain(size_t index, const RunArgs& args) const {
   const auto known = std::ranges::find(plan_.chains, static_cast<int>(index), &StepChain::begin);
   if (known == plan_.chains.end()) return index;
@@ -46,17 +53,13 @@ Result<size_t> Program::RunChain(size_t index, const RunArgs& args) const {
   const std::shared_ptr<const StepProfile>& profile = chain_profiles_[place];
   Stream& stream = StreamOf(steps_[index], args);
   const int64_t begin = NowNs();
-  LaunchChain* launch =
-      args.chains->Find({id_, place}, profile->node, OperandsOf(chain, args), [&] {
-        return stream.MakeChain(
-            [&]() -> Status {
-              for (int i = chain.begin; i < chain.end; ++i)
-                if (!steps_[i].nothing_to_do)
-                  RETURN_IF_ERROR(RunStep(i, args).WithContext(steps_[i].profile->node));
-              return OkStatus();
-            },
-            chain.groups);
-      });
+  LaunchChain* launch = args.chains->Find(
+      {id_, place}, profile->node, OperandsOf(chain, args),
+      [&] {
+        return stream.MakeChain([&] { return LaunchSteps(chain.begin, chain.end, args); },
+                                chain.groups);
+      },
+      {});
   if (launch == nullptr) return index;
   RETURN_IF_ERROR(launch->Enqueue().WithContext(profile->node));
   const Result<int64_t> ns = StepNs(index, begin, args);

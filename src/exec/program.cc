@@ -76,6 +76,7 @@ Status Program::Prepare(const DeviceSet& devices, PackedStore& packed,
   build_times_ = {.kernels_ns = prepared - begin, .weights_ns = NowNs() - prepared};
   KeepProfiles(profiles);
   KeepSteps();
+  FindGraphs();
   return OkStatus();
 }
 
@@ -265,8 +266,11 @@ Status Program::RunSteps(const RunArgs& args) const {
     if (IsSet(&args.cancelled) || IsSet(args.cancelled_by_caller)) return Cancelled();
     marks.Begin(i);
     RETURN_IF_ERROR(device_marks.Begin(i));
-    if (args.chains != nullptr && !plan_.chains.empty()) {
-      ASSIGN_OR_RETURN(const size_t end, RunChain(i, args));
+    if (args.chains != nullptr && !(plan_.chains.empty() && graphs_.empty())) {
+      ASSIGN_OR_RETURN(size_t end, RunChain(i, args));
+      if (end == i) {
+        ASSIGN_OR_RETURN(end, RunGraph(i, args));
+      }
       if (end > i) {
         while (++i < end) marks.Begin(i);
         --i;

@@ -139,9 +139,22 @@ class Program {
   /// Runs the chain that begins with step `index`, and says where it ends; `index` where there is
   /// none, or none that can be launched. Only where args.chains are.
   Result<size_t> RunChain(size_t index, const RunArgs& args) const;
+  /// Enqueues launches of the steps from `begin` to `end`.
+  Status LaunchSteps(int begin, int end, const RunArgs& args) const;
   /// Whether all chains of the run have computed what they should.
   Result<bool> ChainsMet(const RunArgs& args) const;
   Status CopyOutputs(const RunArgs& args) const;
+
+  // graphed_steps.cc
+  /// Steps of one device in a row that launch and do not wait: what its driver may replay.
+  struct Graph {
+    StepChain steps;
+    std::vector<int> tensors;  // that they read or write outside of the work memory
+    std::shared_ptr<const StepProfile> profile;
+  };
+  void FindGraphs();
+  /// RunChain's like for graphs.
+  Result<size_t> RunGraph(size_t index, const RunArgs& args) const;
 
   Plan plan_;
   MemoryPlan memory_;
@@ -149,6 +162,7 @@ class Program {
   std::vector<Step> steps_;
   /// As plan_.chains.
   std::vector<std::shared_ptr<const StepProfile>> chain_profiles_;
+  std::vector<Graph> graphs_;
   const uint64_t id_ = NextId();  // of no other program of the process
 };
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/log.h"
-
 namespace fettle::exec {
 namespace {
 
@@ -21,18 +19,26 @@ bool AreSame(const std::vector<Location>& a, const std::vector<Location>& b) {
 }  // namespace
 
 LaunchChain* StepChains::Find(const Key& key, std::string_view name, std::vector<Location> operands,
-                              const std::function<Result<std::unique_ptr<LaunchChain>>()>& make) {
+                              const std::function<Result<std::unique_ptr<LaunchChain>>()>& make,
+                              const Policy& policy) {
   if (given_up_) return nullptr;
   if (built_.size() >= kMostChains && !built_.contains(key)) built_.clear();
   std::vector<Built>& all = built_[key];
-  for (const Built& built : all)
-    if (built.launch == nullptr || AreSame(built.operands, operands)) return built.launch.get();
-  if (all.size() >= kMostOperands) return nullptr;
+  auto known = std::ranges::find_if(
+      all, [&](const Built& built) { return AreSame(built.operands, operands); });
+  if (known == all.end()) {
+    if (all.size() >= kMostOperands) return nullptr;
+    known = all.insert(all.end(), Built{.operands = std::move(operands)});
+  }
+  if (known->is_made || ++known->runs < policy.from_run) return known->launch.get();
+  known->is_made = true;
   Result<std::unique_ptr<LaunchChain>> made = make();
-  if (!made.ok())
-    Log(LogLevel::kWarn, "{}: launched one by one: {}", name, made.status().message());
-  all.push_back({std::move(operands), made.ok() ? std::move(*made) : nullptr});
-  return all.back().launch.get();
+  if (made.ok()) {
+    known->launch = std::move(*made);
+  } else {
+    Log(policy.level, "{}: launched one by one: {}", name, made.status().message());
+  }
+  return known->launch.get();
 }
 
 void StepChains::GiveUp() {

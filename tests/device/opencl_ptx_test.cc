@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "device/opencl/ptx.h"
+#include "device/opencl/program/ptx.h"
 
 namespace fettle {
 namespace {

@@ -21,6 +21,8 @@ namespace fettle {
   X(CreateCommandQueue)             \
   X(ReleaseCommandQueue)            \
   X(CreateBuffer)                   \
+  X(CreateSubBuffer)                \
+  X(CreateBufferWithProperties)     \
   X(CreateImage)                    \
   X(GetSupportedImageFormats)       \
   X(RetainMemObject)                \

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "device/opencl/source_words.h"
+#include "device/opencl/program/source_words.h"
 
 namespace fettle {
 namespace {

@@ -32,6 +32,7 @@ Result<MappedTensor::Region> OpenClMapping::Take() {
 }
 
 Result<MappedTensor::Region> OpenClMapping::TakeMemory() {
+  RETURN_IF_ERROR(stream_.TakeTurn());
   // Finely shared memory needs no map.
   if (!memory().svm_is_fine())
     stream_.CountMap(memory().svm() == nullptr && !stream_.device().facts().unified_memory,
@@ -83,6 +84,7 @@ Status OpenClMapping::Give(const Region& region) {
 }
 
 Status OpenClMapping::GiveMemory(const Region& region) {
+  RETURN_IF_ERROR(stream_.TakeTurn());
   const OpenClApi& api = stream_.device().api();
   if (memory().svm() == nullptr)
     return OpenClStatus(api.EnqueueUnmapMemObject(stream_.queue(), memory().get(), region.data, 0,

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/memory_budget.h"
+#include "device/opencl/launch_graphs.h"
 #include "device/opencl/opencl_stream.h"
 
 namespace fettle {
@@ -218,6 +219,7 @@ Result<std::shared_ptr<DeviceMemory>> OpenClDevice::Allocate(const MemoryRequest
     return MakeImage(request, Image2d(request), Flags());
   }
   if (svm_ != SharedVirtualMemory::kOff) return MakeSharedBuffer(request);
+  if (graphs() != nullptr) return MakeGraphBuffer(request);
   ASSIGN_OR_RETURN(std::shared_ptr<void> owned, Counted(context_, facts_, request.bytes));
   cl_int code = CL_SUCCESS;
   cl_mem memory =
@@ -237,6 +239,12 @@ Result<std::shared_ptr<DeviceMemory>> OpenClDevice::Upload(
   RETURN_IF_ERROR(CheckLimits(request));
   const bool writes = !facts_.is_cpu && !facts_.unified_memory;
   const std::string what = fmt::format("OpenCL: uploading {} bytes", bytes);
+  if (writes && svm_ == SharedVirtualMemory::kOff && graphs() != nullptr) {
+    ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> made, MakeGraphBuffer(request));
+    RETURN_IF_ERROR(
+        OpenClStatus(uploads_->Write(static_cast<cl_mem>(made->base()), data.get(), bytes), what));
+    return made;
+  }
   // A device that is the host reads what is there.
   ASSIGN_OR_RETURN(std::shared_ptr<void> owned,
                    Counted(context_, facts_, facts_.is_cpu ? 0 : bytes));

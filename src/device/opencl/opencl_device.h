@@ -19,6 +19,8 @@
 
 namespace fettle {
 
+class LaunchGraphs;
+
 /// A buffer or image: base() is its cl_mem. Keeps its device's context alive. Thread-safe.
 class OpenClMemory final : public DeviceMemory {
  public:
@@ -140,6 +142,10 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
   const OpenClApi& api() const { return *api_; }
   cl_context context() const { return static_cast<cl_context>(context_.get()); }
   cl_device_id id() const { return id_; }
+  /// What lives as long as whatever was made from the device.
+  const std::shared_ptr<void>& shared_context() const { return context_; }
+  /// What replays its launches; null where nothing does. Tried once, when it is first asked for.
+  std::shared_ptr<LaunchGraphs> graphs() const;
 
   Result<std::shared_ptr<DeviceMemory>> Allocate(const MemoryRequest& request) const override;
   Result<std::unique_ptr<Stream>> NewStream(const StreamOptions& options) const override;
@@ -181,6 +187,8 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
                                                   const cl_image_desc& desc,
                                                   cl_mem_flags flags) const;
   Result<std::shared_ptr<DeviceMemory>> MakeSharedBuffer(const MemoryRequest& request) const;
+  /// In memory that launch graphs reach.
+  Result<std::shared_ptr<DeviceMemory>> MakeGraphBuffer(const MemoryRequest& request) const;
   /// Memory that maps without a copy where host and device share theirs.
   cl_mem_flags Flags() const {
     return CL_MEM_READ_WRITE | (facts_.unified_memory ? CL_MEM_ALLOC_HOST_PTR : 0);
@@ -194,6 +202,8 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
   SharedVirtualMemory svm_ = SharedVirtualMemory::kOff;
   StreamOptions pacing_;
   mutable MappedRegions mapped_;
+  mutable std::once_flag graphs_tried_;
+  mutable std::shared_ptr<LaunchGraphs> graphs_;
   mutable std::once_flag chains_tried_;
   mutable Status chains_;
   std::unique_ptr<OpenClPrograms> programs_;

@@ -54,6 +54,7 @@ Status OpenClStream::MakeTickets() {
 }
 
 OpenClStream::~OpenClStream() {
+  graph_queue_.reset();
   device_->api().Finish(queue_);
   window_.clear();
   pieces_.clear();
@@ -83,6 +84,7 @@ Status OpenClStream::Launch(const OpenClKernel& kernel, const WorkSizes& sizes,
     recorded_->push_back({&kernel, rounded, std::vector<KernelArg>(args.begin(), args.end())});
     return OkStatus();
   }
+  RETURN_IF_ERROR(TakeTurn());
   if (options_.timed) NoteForm(kernel, rounded);
   OpenClProgram& program = kernel.program();
   const bool watched = program.watched();
@@ -187,6 +189,10 @@ Status OpenClStream::WaitForWindow(const OpenClEvent& event) {
 }
 
 Status OpenClStream::Synchronise() {
+  held_ = false;
+  if (graph_queue_ != nullptr && !is_dirty_) return WaitForGraph();
+  RETURN_IF_ERROR(TakeTurn());
+  is_dirty_ = false;
   return OpenClStatus(Waited([&] { return device_->api().Finish(queue_); }),
                       "OpenCL: waiting for the device");
 }
@@ -195,6 +201,7 @@ Status OpenClStream::Hold(double us) {
   if (gate_ == nullptr) {
     ASSIGN_OR_RETURN(gate_, OpenClGate::Create(*this));
   }
+  held_ = true;
   return gate_->Enqueue(us, *this);
 }
 

@@ -14,6 +14,7 @@
 #include "device/gated_launches.h"
 #include "device/mapped_tensor.h"
 #include "device/marks_memory.h"
+#include "device/opencl/launch_graphs.h"
 #include "device/opencl/opencl_device.h"
 #include "device/opencl/spin_gate.h"
 #include "device/opencl/staging.h"
@@ -91,6 +92,11 @@ class OpenClStream final : public HoldingStream, public MarksMemory {
   Result<std::unique_ptr<LaunchChain>> BuildChain(const std::function<Status()>& launches,
                                                   int groups);
   Result<bool> ChainsMet() override;
+  bool replays() const override {
+    return !held_ && options_.kernel_ms <= 0 && options_.queue_window <= 0 && !options_.timed &&
+           device_->graphs() != nullptr;
+  }
+  Result<std::unique_ptr<LaunchChain>> MakeGraph(const std::function<Status()>& launches) override;
   LaunchForm TakeForm() override;
 
   Transfers transfers() const override { return transfers_; }
@@ -114,6 +120,8 @@ class OpenClStream final : public HoldingStream, public MarksMemory {
                const StreamOptions& options);
   using Extents = std::array<size_t, 3>;
   friend class OpenClChain;
+  friend class OpenClGraph;
+  friend class OpenClMapping;
   void CountCopy(int64_t bytes) {
     ++transfers_.copies;
     transfers_.copied_bytes += bytes;
@@ -122,6 +130,12 @@ class OpenClStream final : public HoldingStream, public MarksMemory {
   /// kUnsupported while launches become a chain.
   Status CheckMayTransfer() const;
   Status ResetChains();
+  /// Before a command of OpenCL's: waits for the launches of a graph, which has a queue of its own.
+  Status WaitForGraph();
+  Status TakeTurn() {
+    is_dirty_ = true;
+    return graph_queue_ == nullptr ? OkStatus() : graph_queue_->Wait();
+  }
   void NoteForm(const OpenClKernel& kernel, const WorkSizes& sizes);
   Status SetArguments(const OpenClKernel& kernel, std::span<const KernelArg> args);
   /// One command over `gws`, a multiple of the group of `sizes`, which becomes smaller where it is
@@ -182,6 +196,10 @@ class OpenClStream final : public HoldingStream, public MarksMemory {
   std::shared_ptr<DeviceMemory> chain_state_;   // of their barrier; since the first chain
   int64_t chained_ns_ = 0;                      // when the first one since ChainsMet was enqueued
   LaunchForm form_;
+  // replays.cc
+  std::unique_ptr<cuda::Graphs::Queue> graph_queue_;  // since the first graph
+  bool is_dirty_ = true;  // OpenCL's queue has commands that nobody has waited for
+  bool held_ = false;     // by Hold, since Synchronise
 };
 
 }  // namespace fettle

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "device/opencl/compile_worker.h"
-#include "device/opencl/ptx.h"
+#include "device/opencl/program/ptx.h"
 
 namespace fettle {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "device/opencl/api.h"
-#include "device/opencl/in_flight.h"
-#include "device/opencl/program_cache.h"
+#include "device/opencl/program/in_flight.h"
+#include "device/opencl/program/program_cache.h"
 
 namespace fettle {
 

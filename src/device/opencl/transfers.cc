@@ -92,6 +92,7 @@ Status OpenClStream::WriteBuffer(const Location& to, const void* from, int64_t b
   constexpr std::string_view kWhat = "OpenCL: writing a buffer";
   RETURN_IF_ERROR(CheckMayTransfer());
   if (bytes == 0) return OkStatus();
+  RETURN_IF_ERROR(TakeTurn());
   if (device_->facts().unified_memory)
     return ThroughMap(to, bytes, CL_MAP_WRITE_INVALIDATE_REGION, kWhat,
                       [&](std::byte* there) { std::memcpy(there, from, bytes); });
@@ -111,6 +112,7 @@ Status OpenClStream::ReadBuffer(void* to, const Location& from, int64_t bytes) {
   constexpr std::string_view kWhat = "OpenCL: reading a buffer";
   RETURN_IF_ERROR(CheckMayTransfer());
   if (bytes == 0) return OkStatus();
+  RETURN_IF_ERROR(TakeTurn());
   if (device_->facts().unified_memory)
     return ThroughMap(from, bytes, CL_MAP_READ, kWhat,
                       [&](const std::byte* there) { std::memcpy(to, there, bytes); });
@@ -131,6 +133,7 @@ Status OpenClStream::Write(const DeviceMemory& to, int64_t offset, const void* f
   if (!IsImage(to)) return WriteBuffer(to.location(offset), from, bytes);
   RETURN_IF_ERROR(CheckMayTransfer());
   if (bytes == 0) return OkStatus();
+  RETURN_IF_ERROR(TakeTurn());
   CountCopy(bytes);
   cl_event event = nullptr;
   const cl_int code = Waited([&] {
@@ -145,6 +148,7 @@ Status OpenClStream::Read(void* to, const DeviceMemory& from, int64_t offset, in
   if (!IsImage(from)) return ReadBuffer(to, from.location(offset), bytes);
   RETURN_IF_ERROR(CheckMayTransfer());
   if (bytes == 0) return OkStatus();
+  RETURN_IF_ERROR(TakeTurn());
   CountCopy(bytes);
   cl_event event = nullptr;
   const cl_int code = Waited([&] {
@@ -157,6 +161,7 @@ Status OpenClStream::Read(void* to, const DeviceMemory& from, int64_t offset, in
 
 Status OpenClStream::MarkFresh(const DeviceMemory& memory, int64_t offset, int64_t bytes) {
   constexpr std::string_view kWhat = "OpenCL: marking memory";
+  RETURN_IF_ERROR(TakeTurn());
   const OpenClApi& api = device_->api();
   auto* const object = static_cast<cl_mem>(memory.base());
   if (!IsImage(memory)) {

@@ -1,4 +1,4 @@
-#include "device/opencl/source_words.h"
+#include "device/opencl/program/source_words.h"
 
 #include <algorithm>
 #include <cctype>

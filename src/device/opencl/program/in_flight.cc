@@ -1,4 +1,4 @@
-#include "device/opencl/in_flight.h"
+#include "device/opencl/program/in_flight.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-#include "device/opencl/ptx.h"
+#include "device/opencl/program/ptx.h"
 
 #include <string>
 #include <string_view>

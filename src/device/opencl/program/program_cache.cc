@@ -1,4 +1,4 @@
-#include "device/opencl/program_cache.h"
+#include "device/opencl/program/program_cache.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

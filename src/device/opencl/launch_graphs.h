@@ -1,0 +1,48 @@
+// Launches that NVIDIA's CUDA driver replays: OpenCL has no command buffers there, and a launch
+// costs the host 4 to 9 us.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "device/cuda/graphs.h"
+#include "device/opencl/shared_blocks.h"
+
+namespace fettle {
+
+class OpenClDevice;
+struct ChainCall;
+
+/// Of one OpenCL device. Thread-safe.
+class LaunchGraphs {
+ public:
+  /// Has values go from one queue to the other and back before anybody relies on it. kUnsupported
+  /// or kDeviceUnavailable with the reason where the device has none: another vendor's, no CUDA
+  /// driver, no memory in common, or the environment says FETTLE_LAUNCH_GRAPHS=off.
+  static Result<std::shared_ptr<LaunchGraphs>> Open(const OpenClDevice& device);
+
+  SharedBlocks& memory() const { return *memory_; }
+  Result<std::unique_ptr<cuda::Graphs::Queue>> NewQueue() const {
+    return cuda::Graphs::Queue::Create(graphs_);
+  }
+  /// `calls` as CUDA launches them. They refer to the kernels. kUnsupported for launches that read
+  /// memory of others than memory(), images among it.
+  Result<std::vector<cuda::Launch>> LaunchesOf(std::span<const ChainCall> calls) const;
+  /// `launches`, in order, as one graph; their programs are compiled first.
+  Result<std::unique_ptr<cuda::Graphs::Recorded>> Record(std::span<const cuda::Launch> launches,
+                                                         cuda::Graphs::Queue& queue) const {
+    return graphs_->Record(launches, queue);
+  }
+
+ private:
+  LaunchGraphs(std::shared_ptr<cuda::Graphs> graphs, std::shared_ptr<SharedBlocks> memory)
+      : graphs_(std::move(graphs)), memory_(std::move(memory)) {}
+  Result<cuda::Launch> LaunchOf(const ChainCall& call) const;
+  /// Whether both queues see the same values.
+  Status Try(const OpenClDevice& device) const;
+
+  std::shared_ptr<cuda::Graphs> graphs_;
+  std::shared_ptr<SharedBlocks> memory_;
+};
+
+}  // namespace fettle

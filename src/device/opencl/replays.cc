@@ -1,0 +1,101 @@
+// The part of a stream that has its launches replayed.
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "device/opencl/launch_graphs.h"
+#include "device/opencl/opencl_stream.h"
+
+namespace fettle {
+
+/// Waits for what OpenCL's queue has before each replay.
+class OpenClGraph final : public LaunchChain {
+ public:
+  OpenClGraph(OpenClStream& stream, std::vector<ChainCall> calls)
+      : stream_(stream), calls_(std::move(calls)) {}
+
+  /// Memory objects that were made since others were released may have their names, and lie
+  /// elsewhere.
+  Status Record() {
+    const uint64_t released = OpenClMemory::released();
+    if (recorded_ != nullptr && released == released_) return OkStatus();
+    released_ = released;
+    const LaunchGraphs& graphs = *stream_.device_->graphs();
+    ASSIGN_OR_RETURN(std::vector<cuda::Launch> launches, graphs.LaunchesOf(calls_));
+    if (recorded_ != nullptr && SameParameters(launches, launches_)) return OkStatus();
+    recorded_.reset();
+    launches_ = std::move(launches);
+    ASSIGN_OR_RETURN(recorded_, graphs.Record(launches_, *stream_.graph_queue_));
+    return OkStatus();
+  }
+
+  Status Enqueue() override {
+    if (stream_.device_->mapped().any())
+      for (const ChainCall& call : calls_) RETURN_IF_ERROR(stream_.CheckNotMapped(call.args));
+    RETURN_IF_ERROR(Record());
+    if (stream_.is_dirty_) {
+      const cl_int code =
+          stream_.Waited([&] { return stream_.device_->api().Finish(stream_.queue_); });
+      RETURN_IF_ERROR(OpenClStatus(code, "OpenCL: waiting for the device"));
+      stream_.is_dirty_ = false;
+    }
+    return recorded_->Launch();
+  }
+
+ private:
+  static bool SameParameters(std::span<const cuda::Launch> a, std::span<const cuda::Launch> b) {
+    return std::ranges::equal(a, b, {}, &cuda::Launch::parameters, &cuda::Launch::parameters);
+  }
+
+  OpenClStream& stream_;
+  std::vector<ChainCall> calls_;
+  std::vector<cuda::Launch> launches_;  // with the addresses that are recorded
+  std::unique_ptr<cuda::Graphs::Recorded> recorded_;
+  uint64_t released_ = 0;
+};
+
+Status OpenClStream::WaitForGraph() {
+  const int64_t begin = NowNs();
+  const Status status = graph_queue_->Wait();
+  waited_ns_ += NowNs() - begin;
+  return status;
+}
+
+Result<std::unique_ptr<LaunchChain>> OpenClStream::MakeGraph(
+    const std::function<Status()>& launches) {
+  const std::shared_ptr<LaunchGraphs> graphs = device_->graphs();
+  if (graphs == nullptr) return Unsupported("the device replays no launches");
+  std::vector<ChainCall> calls;
+  recorded_ = &calls;
+  const Status recorded = launches();
+  recorded_ = nullptr;
+  RETURN_IF_ERROR(recorded);
+  if (calls.empty()) return Unsupported("no launches");
+  if (graph_queue_ == nullptr) {
+    ASSIGN_OR_RETURN(graph_queue_, graphs->NewQueue());
+  }
+  auto graph = std::make_unique<OpenClGraph>(*this, std::move(calls));
+  RETURN_IF_ERROR(graph->Record());
+  return std::unique_ptr<LaunchChain>(std::move(graph));
+}
+
+std::shared_ptr<LaunchGraphs> OpenClDevice::graphs() const {
+  std::call_once(graphs_tried_, [&] {
+    Result<std::shared_ptr<LaunchGraphs>> opened = LaunchGraphs::Open(*this);
+    if (opened.ok())
+      graphs_ = std::move(*opened);
+    else
+      Log(LogLevel::kInfo, "{}: launches are not replayed: {}", facts_.name,
+          opened.status().message());
+  });
+  return graphs_;
+}
+
+Result<std::shared_ptr<DeviceMemory>> OpenClDevice::MakeGraphBuffer(
+    const MemoryRequest& request) const {
+  ASSIGN_OR_RETURN(SharedBlocks::Buffer buffer, graphs_->memory().Allocate(request.bytes));
+  return std::shared_ptr<DeviceMemory>(
+      std::make_shared<OpenClMemory>(request, *api_, buffer.memory, std::move(buffer.owner)));
+}
+
+}  // namespace fettle

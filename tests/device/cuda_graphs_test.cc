@@ -1,0 +1,230 @@
+// What is asked of the CUDA driver, by a driver that writes it down.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "device/cuda/graphs.h"
+#include "device/cuda/memory.h"
+
+namespace fettle::cuda {
+namespace {
+
+/// Of the one driver there is: its functions have no state of their own.
+struct Driver {
+  std::vector<std::string> said;
+  int modules = 0, contexts = 0, mapped = 0, failing_launch = -1;
+  std::mutex mutex;
+};
+Driver driver;
+
+void Say(std::string text) {
+  const std::lock_guard lock(driver.mutex);
+  driver.said.push_back(std::move(text));
+}
+
+template <typename T>
+T Handle(uintptr_t value) {
+  return reinterpret_cast<T>(value);
+}
+
+void AddLaunches(Api& api) {
+  api.StreamCreate = [](Stream* stream, unsigned) { return *stream = Handle<Stream>(1), 0; };
+  api.StreamDestroy = [](Stream) { return 0; };
+  api.StreamSynchronize = [](Stream) { return Say("wait"), 0; };
+  api.StreamBeginCapture = [](Stream, int) { return Say("begin"), 0; };
+  api.StreamEndCapture = [](Stream, Graph* graph) {
+    return Say("end"), *graph = Handle<Graph>(3), 0;
+  };
+  api.LaunchKernel = [](Function, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by,
+                        unsigned bz, unsigned bytes, Stream, void** parameters, void**) -> Result {
+    Address address = 0;
+    int value = 0;
+    std::memcpy(&address, parameters[0], sizeof(address));
+    std::memcpy(&value, parameters[1], sizeof(value));
+    Say(fmt::format("launch {}x{}x{} of {}x{}x{}, {} bytes: {:#x} {}", x, y, z, bx, by, bz, bytes,
+                    address, value));
+    return value == driver.failing_launch ? 701 : 0;
+  };
+  api.GraphInstantiate = [](GraphExec* ready, Graph, unsigned long long) {
+    return *ready = Handle<GraphExec>(4), 0;
+  };
+  api.GraphLaunch = [](GraphExec, Stream) { return Say("replay"), 0; };
+  api.GraphExecDestroy = [](GraphExec) { return 0; };
+  api.GraphDestroy = [](Graph) { return 0; };
+}
+
+void AddMemory(Api& api) {
+  api.MemGranularity = [](size_t* page, const AllocationProperties*, int) {
+    return *page = 2 << 20, 0;
+  };
+  api.MemCreate = [](cuda::Handle* handle, size_t bytes, const AllocationProperties*,
+                     unsigned long long) { return *handle = 9, bytes > (1u << 30) ? 2 : 0; };
+  api.MemRelease = [](cuda::Handle) { return Say("release"), 0; };
+  api.MemReserve = [](Address* address, size_t, size_t, Address, unsigned long long) {
+    return *address = 0x1000, 0;
+  };
+  api.MemAddressFree = [](Address, size_t) { return 0; };
+  api.MemMap = [](Address, size_t, size_t, cuda::Handle, unsigned long long) {
+    return ++driver.mapped, 0;
+  };
+  api.MemUnmap = [](Address, size_t) { return --driver.mapped, 0; };
+  api.MemSetAccess = [](Address, size_t, const AccessDescription*, size_t) { return 0; };
+  api.MemExport = [](void* file, cuda::Handle, int, unsigned long long) {
+    const int number = 42;
+    std::memcpy(file, &number, sizeof(number));
+    return 0;
+  };
+}
+
+Api FakeApi() {
+  Api api;
+  api.GetErrorName = [](Result, const char** name) { return *name = "ERROR", 0; };
+  api.DeviceGetCount = [](int* count) { return *count = 2, 0; };
+  api.DeviceGet = [](Device* device, int i) { return *device = i, 0; };
+  api.DeviceGetUuid = [](Uuid* uuid, Device device) {
+    std::memset(uuid, device + 1, sizeof(*uuid));
+    return 0;
+  };
+  api.PrimaryContextRetain = [](Context* made, Device device) {
+    ++driver.contexts;
+    return *made = Handle<Context>(100 + device), 0;
+  };
+  api.PrimaryContextRelease = [](Device) { return --driver.contexts, 0; };
+  api.ContextPush = [](Context) { return 0; };
+  api.ContextPop = [](Context*) { return 0; };
+  api.ContextSynchronize = [] { return Say("wait for all"), 0; };
+  api.ModuleLoadData = [](Module* module, const void* text) {
+    const std::lock_guard lock(driver.mutex);
+    if (std::string_view(static_cast<const char*>(text)).find("broken") != std::string_view::npos)
+      return 200;
+    return *module = Handle<Module>(++driver.modules), 0;
+  };
+  api.ModuleUnload = [](Module) { return --driver.modules, 0; };
+  api.ModuleGetFunction = [](Function* function, Module, const char* name) {
+    Say(fmt::format("function {}", name));
+    return *function = Handle<Function>(7), 0;
+  };
+  api.FunctionSetAttribute = [](Function, int attribute, int value) {
+    return Say(fmt::format("attribute {} {}", attribute, value)), 0;
+  };
+  AddLaunches(api);
+  AddMemory(api);
+  return api;
+}
+
+class CudaGraphs : public testing::Test {
+ protected:
+  CudaGraphs() {
+    driver.said.clear();
+    driver.modules = driver.contexts = driver.mapped = 0;
+    driver.failing_launch = -1;
+    Uuid uuid{};
+    std::memset(&uuid, 2, sizeof(uuid));
+    context_ = *PrimaryContext::Open(uuid, api_);
+    graphs_ = std::make_shared<Graphs>(context_);
+    auto queue = Graphs::Queue::Create(graphs_);
+    queue_ = std::move(*queue);
+  }
+  /// A launch of a program of that text, with an address and a number.
+  static Launch Of(std::string_view program, std::string_view body, int value) {
+    Launch launch{.program = program, .function = "f", .groups = {5, 1, 2}, .items = {64, 2, 1}};
+    launch.ptx = [body] {
+      const std::string text = fmt::format(
+          "//\n.version 9.0\n.target sm_90\n.address_size 64\n.entry f(\n)\n{{{}}}\n", body);
+      const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+      return std::vector<std::byte>(bytes.begin(), bytes.end());
+    };
+    const Address address = 0xabc0;
+    launch.parameters.resize(2);
+    std::memcpy(launch.parameters[0].data(), &address, sizeof(address));
+    std::memcpy(launch.parameters[1].data(), &value, sizeof(value));
+    return launch;
+  }
+
+  const Api api_ = FakeApi();
+  std::shared_ptr<PrimaryContext> context_;
+  std::shared_ptr<Graphs> graphs_;
+  std::unique_ptr<Graphs::Queue> queue_;
+};
+
+TEST_F(CudaGraphs, RecordsLaunchesInOrderAndReplaysThem) {
+  const Launch launches[] = {Of("one", "", 1), Of("two", "\t.shared .align 4 .b8 f_x[65536];\n", 2),
+                             Of("one", "", 3)};
+  const auto graph = graphs_->Record(launches, *queue_);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(driver.modules, 2);
+  const std::vector<std::string> recorded = {"begin",
+                                             "function f",
+                                             "launch 5x1x2 of 64x2x1, 0 bytes: 0xabc0 1",
+                                             "function f",
+                                             "attribute 8 65536",
+                                             "launch 5x1x2 of 64x2x1, 65536 bytes: 0xabc0 2",
+                                             "function f",
+                                             "launch 5x1x2 of 64x2x1, 0 bytes: 0xabc0 3",
+                                             "end"};
+  EXPECT_EQ(driver.said, recorded);
+  driver.said.clear();
+  EXPECT_TRUE(queue_->Wait().ok());
+  EXPECT_EQ(driver.said, std::vector<std::string>());  // nothing was launched
+  EXPECT_TRUE((*graph)->Launch().ok());
+  EXPECT_TRUE((*graph)->Launch().ok());
+  EXPECT_TRUE(queue_->Wait().ok());
+  EXPECT_EQ(driver.said, (std::vector<std::string>{"replay", "replay", "wait"}));
+}
+
+TEST_F(CudaGraphs, ARefusedLaunchEndsTheRecording) {
+  driver.failing_launch = 1;
+  const Launch launches[] = {Of("one", "", 1), Of("one", "", 2)};
+  const auto graph = graphs_->Record(launches, *queue_);
+  ASSERT_FALSE(graph.ok());
+  EXPECT_EQ(graph.status().message(), "CUDA: f: ERROR (701)");
+  EXPECT_EQ(driver.said.back(), "end");
+}
+
+TEST_F(CudaGraphs, ABrokenProgramIsSaidBeforeAnythingIsRecorded) {
+  const Launch launches[] = {Of("one", "", 1), Of("two", "broken", 2)};
+  EXPECT_FALSE(graphs_->Record(launches, *queue_).ok());
+  EXPECT_EQ(driver.said, std::vector<std::string>());
+}
+
+TEST_F(CudaGraphs, ADeviceThatCudaLacksIsNotOpened) {
+  Uuid uuid{};
+  std::memset(&uuid, 9, sizeof(uuid));
+  const auto context = PrimaryContext::Open(uuid, api_);
+  ASSERT_FALSE(context.ok());
+  EXPECT_EQ(context.status().code(), StatusCode::kDeviceUnavailable);
+}
+
+TEST_F(CudaGraphs, MemoryIsWholePagesAndEndsAfterAllLaunches) {
+  auto memory = Memory::Allocate(context_, 100);
+  ASSERT_TRUE(memory.ok());
+  EXPECT_EQ((*memory)->bytes(), 2 << 20);
+  EXPECT_EQ((*memory)->address(), 0x1000u);
+  EXPECT_EQ(*(*memory)->Export(), 42);
+  driver.said.clear();
+  memory->reset();
+  EXPECT_EQ(driver.said, (std::vector<std::string>{"wait for all", "release"}));
+  EXPECT_EQ(driver.mapped, 0);
+}
+
+TEST_F(CudaGraphs, MemoryThatIsNotThereIsSaid) {
+  const auto memory = Memory::Allocate(context_, int64_t{1} << 31);
+  ASSERT_FALSE(memory.ok());
+  EXPECT_EQ(memory.status().code(), StatusCode::kOutOfMemory);
+  EXPECT_EQ(driver.mapped, 0);
+}
+
+TEST_F(CudaGraphs, ProgramsAndContextsAreGivenBack) {
+  {
+    const Launch launches[] = {Of("one", "", 1)};
+    ASSERT_TRUE(graphs_->Record(launches, *queue_).ok());
+  }
+  queue_.reset();
+  graphs_.reset();
+  EXPECT_EQ(driver.modules, 0);
+  context_.reset();
+  EXPECT_EQ(driver.contexts, 0);
+}
+
+}  // namespace
+}  // namespace fettle::cuda
