@@ -126,6 +126,7 @@ TEST_F(OpenClStreamTest, KernelsReadAndWriteImages) {
 
 TEST_F(OpenClStreamTest, KernelsReadABufferAsAnImage) {
   if (!device_->facts().images) GTEST_SKIP() << "no images";
+  if (device_->graphs() != nullptr) GTEST_SKIP() << "buffers are imported from CUDA";
   const auto kernel = Build("pixels",
                             "__kernel void pixels(__read_only image1d_buffer_t in,\n"
                             "                     __global float4* out) {\n"
@@ -213,6 +214,7 @@ TEST_F(OpenClStreamTest, SetsArgumentsAnewThatChangeOrMayHaveChanged) {
     EXPECT_EQ(ReadFloats(*out, kCount)[1], factor);
     return counted.Take();
   };
+  counted.Take();  // what opening the device took
   EXPECT_EQ(launch(2), 3);
   EXPECT_EQ(launch(2), 0);
   EXPECT_EQ(launch(5), 1);

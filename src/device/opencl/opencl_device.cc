@@ -207,26 +207,26 @@ Status OpenClDevice::CheckLimits(const MemoryRequest& request) const {
 
 Result<std::shared_ptr<DeviceMemory>> OpenClDevice::Allocate(const MemoryRequest& request) const {
   RETURN_IF_ERROR(CheckLimits(request));
+  const auto plain = [&](const MemoryRequest& wanted) -> Result<std::shared_ptr<DeviceMemory>> {
+    ASSIGN_OR_RETURN(std::shared_ptr<void> owned, Counted(context_, facts_, wanted.bytes));
+    cl_int code = CL_SUCCESS;
+    cl_mem memory =
+        api_->CreateBuffer(context(), Flags(), std::max<int64_t>(wanted.bytes, 1), nullptr, &code);
+    RETURN_IF_ERROR(OpenClStatus(code, fmt::format("OpenCL: allocating {} bytes", wanted.bytes)));
+    using Made = std::shared_ptr<DeviceMemory>;
+    return Made(std::make_shared<OpenClMemory>(wanted, *api_, memory, std::move(owned)));
+  };
   if (request.kind == MemoryKind::kImage1d) {
-    MemoryRequest bytes = request;
-    bytes.kind = MemoryKind::kBuffer;
-    bytes.bytes = StorageBytes(request.storage, request.width * 4);
-    // The image retains the buffer that it reads.
-    ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> buffer, Allocate(bytes));
+    const MemoryRequest bytes{.kind = MemoryKind::kBuffer,
+                              .bytes = StorageBytes(request.storage, request.width * 4)};
+    // The image retains its buffer. Kernels read no image of imported memory.
+    ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> buffer,
+                     svm_ != SharedVirtualMemory::kOff ? MakeSharedBuffer(bytes) : plain(bytes));
     return ViewAsImage1d(*buffer, request.width, request.storage);
   }
-  if (request.kind == MemoryKind::kImage2d) {
-    return MakeImage(request, Image2d(request), Flags());
-  }
+  if (request.kind == MemoryKind::kImage2d) return MakeImage(request, Image2d(request), Flags());
   if (svm_ != SharedVirtualMemory::kOff) return MakeSharedBuffer(request);
-  if (graphs() != nullptr) return MakeGraphBuffer(request);
-  ASSIGN_OR_RETURN(std::shared_ptr<void> owned, Counted(context_, facts_, request.bytes));
-  cl_int code = CL_SUCCESS;
-  cl_mem memory =
-      api_->CreateBuffer(context(), Flags(), std::max<int64_t>(request.bytes, 1), nullptr, &code);
-  RETURN_IF_ERROR(OpenClStatus(code, fmt::format("OpenCL: allocating {} bytes", request.bytes)));
-  return std::shared_ptr<DeviceMemory>(
-      std::make_shared<OpenClMemory>(request, *api_, memory, std::move(owned)));
+  return graphs() == nullptr ? plain(request) : MakeGraphBuffer(request);
 }
 
 /// A device that is the host, or shares its memory, takes the bytes as they are. To others they are
