@@ -450,7 +450,7 @@ class Usage(unittest.TestCase):
             checked.add(name)
         # `enhance` is checked by tests/enhance, the others by scripts/check-cli.
         self.assertEqual(set(fields) - checked, {"tune-kernel", "tune-kernel --replay", "plan --problem", "--remote", "plan --problem CONTEST",
-                                                 "enhance", "generate", "bench --generate", "bench --solver", "report", "advise", "sweep"})
+                                                 "enhance", "generate", "bench --generate", "bench --solver", "report", "advise", "sweep", "quantise MODEL.gguf"})
 
     def agree(self, where, wanted, got):
         """`got` holds the fields of `wanted` ({name: (optional, is list, fields)}) and no other."""
