@@ -271,7 +271,7 @@ void RegisterQuantise(CLI::App& app, Action& action) {
                   "of a .gguf file: the type that all matrices get, such as q4_0, q4_k or q8_0");
   sub->add_option("--bits", language->bits,
                   "of a .gguf file: the most bits of a weight in the mean; each matrix gets the "
-                  "type that the whole loses least by")
+                  "type that the whole loses least by (default: none)")
       ->check(Between(1.0, 32.0));
   sub->add_option("--text", language->text,
                   "with --bits: a text to measure on (default: one that the model makes)");
