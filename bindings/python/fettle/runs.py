@@ -16,6 +16,7 @@ Deliver = Callable[[Optional[list], Optional[BaseException]], None]
 
 _lock = threading.Lock()  # of all that follows and of what Runs hold; held for a few steps
 _working: dict[object, Any] = {}  # what the process would have to wait for: token -> native run, None while it is made
+_told: Deque[Any] = collections.deque(maxlen=256)  # runs whose callback was called last, and may not have returned
 
 
 def _finish() -> None:
@@ -26,6 +27,10 @@ def _finish() -> None:
         _native.cancel_run(run)
     for run in runs:
         _native.wait_for_run(run)
+    with _lock:
+        runs = list(_told)
+    for run in runs:
+        _native.wait_for_run(run)
 
 
 def _forget() -> None:
@@ -33,6 +38,7 @@ def _forget() -> None:
     global _lock
     _lock = threading.Lock()
     _working.clear()
+    _told.clear()
 
 
 atexit.register(_finish)
@@ -57,7 +63,9 @@ class Runs:
 
         def deliver(values: list | None, error: BaseException | None) -> None:
             with _lock:
-                _working.pop(token, None)
+                run = _working.pop(token, None)
+                if run is not None:
+                    _told.append(run)
             self._leave()
             _on(loop, _settle, future, values, error)
 
@@ -73,6 +81,8 @@ class Runs:
         with _lock:
             if token in _working:
                 _working[token] = run
+            else:
+                _told.append(run)
         try:
             return await future
         except (asyncio.CancelledError, GeneratorExit):

@@ -144,16 +144,18 @@ HWY_INLINE void FoldColumns(const FoldBlock& block, const T* from, int64_t count
 template <FoldKind kind, typename T>
 void FoldTyped(const FoldBlock& block, float* to) {
   const T* from = reinterpret_cast<const T*>(block.from);
+  // What is empty may lie nowhere.
+  const auto at = [from](int64_t offset) { return from == nullptr ? from : from + offset; };
   if (block.inner_stride == 1) {
-    for (int64_t k = 0; k < block.rows; ++k) to[k] = FoldRow<kind>(from + k * block.row, block.row);
+    for (int64_t k = 0; k < block.rows; ++k) to[k] = FoldRow<kind>(at(k * block.row), block.row);
     return;
   }
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
   int64_t i = 0;
   for (; i + 4 * lanes <= block.inner; i += 4 * lanes)
-    FoldColumns<kind, 4>(block, from + i, lanes, to + i);
+    FoldColumns<kind, 4>(block, at(i), lanes, to + i);
   for (; i < block.inner; i += lanes)
-    FoldColumns<kind, 1>(block, from + i, std::min(lanes, block.inner - i), to + i);
+    FoldColumns<kind, 1>(block, at(i), std::min(lanes, block.inner - i), to + i);
 }
 
 template <typename T>
