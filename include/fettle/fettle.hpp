@@ -293,8 +293,7 @@ struct BackgroundState {
   std::string stage = {}, reason = {};
   bool is_over = true;
   int64_t measured = 0, open = 0;
-  double worked_seconds = 0, waited_seconds = 0;
-  double before_ms = 0, after_ms = 0;
+  double worked_seconds = 0, waited_seconds = 0, before_ms = 0, after_ms = 0;
 };
 
 /// What one step of a run did.
@@ -399,8 +398,7 @@ class Session {
     if (code != FETTLE_OK) return Result<fettle_tune_report>::Failed(code);
     return report;
   }
-  /// Tunes beside runs, for so many seconds of work (0: to the end of the search), in idle time
-  /// (share 0) or for a share of one core (fettle_session_tune_in_background).
+  /// fettle_session_tune_in_background; budget 0: to the end of the search, share 0: in idle time.
   Result<void> TuneInBackground(double budget_seconds = 0, double share = 0,
                                 const BackgroundOptions& options = {}) {
     fettle_background_options raw = FETTLE_BACKGROUND_OPTIONS_INIT;
@@ -417,7 +415,6 @@ class Session {
             raw.worked_seconds, raw.waited_seconds, raw.before_ms,    raw.after_ms};
   }
   void CancelBackground() { fettle_session_cancel_background(get()); }
-  /// Waits until it is over; FETTLE_BUSY where that takes longer.
   Result<void> WaitForBackground(double seconds) {
     return Check(fettle_session_wait_background(get(), seconds));
   }

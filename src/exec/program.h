@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -146,14 +147,14 @@ class Program {
   Status CopyOutputs(const RunArgs& args) const;
 
   // graphed_steps.cc
-  /// Steps of one device in a row that launch and do not wait: what its driver may replay.
+  /// All that a run does, where one device does it and nobody waits: what its driver may replay.
   struct Graph {
     StepChain steps;
     std::vector<int> tensors;  // that they read or write outside of the work memory
     std::shared_ptr<const StepProfile> profile;
   };
-  void FindGraphs();
-  /// RunChain's like for graphs.
+  void FindGraph();
+  /// RunChain's like for the graph.
   Result<size_t> RunGraph(size_t index, const RunArgs& args) const;
 
   Plan plan_;
@@ -162,7 +163,7 @@ class Program {
   std::vector<Step> steps_;
   /// As plan_.chains.
   std::vector<std::shared_ptr<const StepProfile>> chain_profiles_;
-  std::vector<Graph> graphs_;
+  std::optional<Graph> graph_;
   const uint64_t id_ = NextId();  // of no other program of the process
 };
 

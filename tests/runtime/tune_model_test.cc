@@ -15,6 +15,7 @@
 #include "runtime/tuning/kept_plans.h"
 #include "runtime/tuning/tuning_plans.h"
 #include "tensor/compare.h"
+#include "tests/runtime/serving/two_convolutions.h"
 #include "tests/tuner/known_machine.h"
 
 namespace fettle::runtime {
@@ -39,17 +40,7 @@ class LossyRows final : public tuner::StoreOnTop {
 class TuneModelTest : public testing::Test {
  protected:
   TuneModelTest() : store_(tuner::MemoryStore()) {
-    model_ = Model::FromGraph(ops::Parse(R"(input %x: f32[1x8x?x16]
-const %w: f32[16x8x3x3]
-const %v: f32[4x16x1x1]
-%a = Conv(%x, %w, _) {pads=[1,1,1,1]}
-%b = Relu(%a)
-%c = Conv(%b, %v, _)
-output %c
-)")
-                                  .value(),
-                              "small")
-                 .value();
+    model_ = TwoConvolutions();
     inputs_["x"] = Noise({1, 8, 12, 16});
     options_.session.threads = 2;
     options_.tune.level = tuner::Level::kFast;

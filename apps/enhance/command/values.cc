@@ -8,31 +8,26 @@
 
 namespace fettle::enhance {
 
-CLI::Validator NumberFrom(double low, double high) {
+namespace {
+
+template <typename T>
+CLI::Validator From(T low, T high, std::string_view what, std::string_view type) {
   return CLI::Validator(
-      [low, high](const std::string& text) {
-        double number = 0;
+      [=](const std::string& text) {
+        T number = 0;
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
         const bool whole = error == std::errc() && end == text.data() + text.size();
         return whole && number >= low && number <= high
                    ? ""
-                   : fmt::format("expected {} to {}, got '{}'", low, high, text);
+                   : fmt::format("expected {}{} to {}, got '{}'", what, low, high, text);
       },
-      fmt::format("FLOAT in [{} - {}]", low, high));
+      fmt::format("{} in [{} - {}]", type, low, high));
 }
 
-CLI::Validator WholeFrom(int low, int high) {
-  return CLI::Validator(
-      [low, high](const std::string& text) {
-        int number = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-        const bool whole = error == std::errc() && end == text.data() + text.size();
-        return whole && number >= low && number <= high
-                   ? ""
-                   : fmt::format("expected a whole number of {} to {}, got '{}'", low, high, text);
-      },
-      fmt::format("INT in [{} - {}]", low, high));
-}
+}  // namespace
+
+CLI::Validator NumberFrom(double low, double high) { return From(low, high, "", "FLOAT"); }
+CLI::Validator WholeFrom(int low, int high) { return From(low, high, "a whole number of ", "INT"); }
 
 CLI::Validator OneOf(const std::vector<std::string>& words) {
   return CLI::Validator(

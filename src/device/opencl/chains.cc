@@ -108,6 +108,16 @@ Status OpenClStream::CheckMayTransfer() const {
   return Unsupported("transfers between host and device cannot be part of a chain");
 }
 
+Result<std::vector<ChainCall>> OpenClStream::Record(const std::function<Status()>& launches) {
+  std::vector<ChainCall> calls;
+  recorded_ = &calls;
+  const Status recorded = launches();
+  recorded_ = nullptr;
+  RETURN_IF_ERROR(recorded);
+  if (calls.empty()) return Unsupported("no launches");
+  return calls;
+}
+
 Result<std::unique_ptr<LaunchChain>> OpenClStream::MakeChain(
     const std::function<Status()>& launches, int groups) {
   RETURN_IF_ERROR(device_->CheckChains());
@@ -117,12 +127,7 @@ Result<std::unique_ptr<LaunchChain>> OpenClStream::MakeChain(
 Result<std::unique_ptr<LaunchChain>> OpenClStream::BuildChain(
     const std::function<Status()>& launches, int groups) {
   if (options_.kernel_ms > 0) return Unsupported("launches are split to keep them short");
-  std::vector<ChainCall> calls;
-  recorded_ = &calls;
-  const Status recorded = launches();
-  recorded_ = nullptr;
-  RETURN_IF_ERROR(recorded);
-  if (calls.empty()) return Unsupported("no launches");
+  ASSIGN_OR_RETURN(std::vector<ChainCall> calls, Record(launches));
   const size_t items = ItemsFor(calls);
   const size_t places = groups > 0 ? groups : device_->facts().compute_units;
   ASSIGN_OR_RETURN(const ChainText text, TextOf(calls, items, places, *device_));

@@ -130,11 +130,14 @@ class OpenClStream final : public HoldingStream, public MarksMemory {
   /// kUnsupported while launches become a chain.
   Status CheckMayTransfer() const;
   Status ResetChains();
-  /// Before a command of OpenCL's: waits for the launches of a graph, which has a queue of its own.
+  /// What `launches` would enqueue, which is launches alone. kUnsupported where that is nothing.
+  Result<std::vector<ChainCall>> Record(const std::function<Status()>& launches);
+  /// Waits for the launches of graphs, which have a queue of their own.
   Status WaitForGraph();
+  /// Before a command of OpenCL's.
   Status TakeTurn() {
     is_dirty_ = true;
-    return graph_queue_ == nullptr ? OkStatus() : graph_queue_->Wait();
+    return graph_queue_ == nullptr ? OkStatus() : WaitForGraph();
   }
   void NoteForm(const OpenClKernel& kernel, const WorkSizes& sizes);
   Status SetArguments(const OpenClKernel& kernel, std::span<const KernelArg> args);

@@ -65,12 +65,7 @@ Result<std::unique_ptr<LaunchChain>> OpenClStream::MakeGraph(
     const std::function<Status()>& launches) {
   const std::shared_ptr<LaunchGraphs> graphs = device_->graphs();
   if (graphs == nullptr) return Unsupported("the device replays no launches");
-  std::vector<ChainCall> calls;
-  recorded_ = &calls;
-  const Status recorded = launches();
-  recorded_ = nullptr;
-  RETURN_IF_ERROR(recorded);
-  if (calls.empty()) return Unsupported("no launches");
+  ASSIGN_OR_RETURN(std::vector<ChainCall> calls, Record(launches));
   if (graph_queue_ == nullptr) {
     ASSIGN_OR_RETURN(graph_queue_, graphs->NewQueue());
   }

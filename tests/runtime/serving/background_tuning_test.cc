@@ -10,6 +10,7 @@
 #include "ir/noise.h"
 #include "ops/op.h"
 #include "tensor/compare.h"
+#include "tests/runtime/serving/two_convolutions.h"
 #include "tests/tuner/known_machine.h"
 
 namespace fettle::runtime {
@@ -58,17 +59,7 @@ class Served {
 class BackgroundTuningTest : public testing::Test {
  protected:
   BackgroundTuningTest() {
-    model_ = Model::FromGraph(ops::Parse(R"(input %x: f32[1x8x?x16]
-const %w: f32[16x8x3x3]
-const %v: f32[4x16x1x1]
-%a = Conv(%x, %w, _) {pads=[1,1,1,1]}
-%b = Relu(%a)
-%c = Conv(%b, %v, _)
-output %c
-)")
-                                  .value(),
-                              "small")
-                 .value();
+    model_ = TwoConvolutions();
     for (int64_t height : {12, 20}) {
       given_.push_back(Noise({1, 8, height, 16}));
       const auto session = Session::Create(model_, {.threads = 1}).value();
