@@ -1,8 +1,10 @@
-"""Several answers of one language model at a time: each has a sequence of its own, and sequences take turns.
+"""Several answers of one language model at a time: each has a sequence of its own, and the answers' next tokens are made together,
+in one pass over the weights. Sequences join and leave between these steps.
 
-A turn reads 128 tokens of a prompt or makes a piece of an answer, so that a long prompt holds the others up for as long as 128 tokens
-take. A request gets the free sequence that has read most of the front of its tokens, or a copy of a busy one that has read more, and reads
-on from there. It goes back to a multiple of 128 tokens that were read as they would be again: what was asked before changes no answer.
+Between two steps each prompt that is not read yet gets a turn of 128 tokens, so that a long prompt holds the answers up for as long as
+128 tokens take. A request gets the free sequence that has read most of the front of its tokens, or a copy of a busy one that has read
+more, and reads on from there. It goes back to a multiple of 128 tokens that were read as they would be again: neither what was asked
+before nor what is asked beside changes an answer.
 """
 
 import collections
@@ -49,7 +51,7 @@ class Sequence:
 
     def __init__(self, generator):
         self.generator, self.known = generator, []
-        self.request = self.turns = None
+        self.request = self.answer = None
 
     def kept(self, tokens):
         """How many tokens of a prompt need not be read again. One is left to read, for its logits."""
@@ -66,42 +68,41 @@ class Sequence:
             pass
 
     def begin(self, request):
-        self.request, self.turns = request, self._turns(request)
-
-    def turn(self):
-        """Takes the next turn of the request; False where that was the last."""
-        request = self.request
-        try:
-            if not request.gone and next(self.turns, request) is not request:
-                return True
-            request.pieces.put(None)
-        except Exception as error:
-            request.pieces.put(error)
-        self.turns.close()
-        self.request = self.turns = None
-        return False
-
-    def _turns(self, request):
-        generator, tokens = self.generator, request.tokens
-        request.cached = self.kept(tokens)
-        generator.rewind(request.cached)
+        self.request, self.answer = request, None
+        request.cached = self.kept(request.tokens)
+        self.generator.rewind(request.cached)
         del self.known[request.cached :]
-        while len(tokens) - len(self.known) > RUN:
-            run = tokens[len(self.known) : len(self.known) + RUN]
-            generator.read(run)
-            self.known += run
-            yield
-        for piece in generator.generate(tokens[len(self.known) :], **request.options):
-            request.pieces.put(piece)
-            yield
-        request.finish, request.answered = generator.finish, generator.position - len(tokens)
+
+    def read(self):
+        """Reads a turn's tokens of the prompt; with the last of them the answer begins."""
+        tokens = self.request.tokens[len(self.known) :]
+        if len(tokens) > RUN:
+            self.generator.read(tokens[:RUN])
+            self.known += tokens[:RUN]
+        else:
+            self.answer = self.generator.begin(tokens, **self.request.options)
+
+    def take(self, piece):
+        """A piece of the answer; whether it goes on."""
+        if piece:
+            self.request.pieces.put(piece)
+        return self.answer.finish is None
+
+    def end(self, last=None):
+        """Frees the sequence; `last`: None or an exception."""
+        request, answer = self.request, self.answer
+        if answer is not None:
+            request.finish, request.answered = answer.finish, self.generator.position - len(request.tokens)
+        self.request = self.answer = None
+        request.pieces.put(last)
 
 
 class Sequences:
-    """`count` sequences of a model on one thread that works; up to `waiting` requests wait for one. `options`: of fettle.Generator."""
+    """`count` sequences of a model on one thread that works, their caches together; up to `waiting` requests wait for one.
+    `options`: of fettle.Generator."""
 
     def __init__(self, model, count, waiting, **options):
-        first = fettle.Generator(model, **options)
+        first = fettle.Generator(model, sequences=count, **options)
         self.first = first  # for what belongs to no sequence: tokens, texts
         self.context = first.facts.context
         self.free = [Sequence(first)] + [Sequence(first.fork()) for _ in range(count - 1)]
@@ -136,6 +137,32 @@ class Sequences:
         chosen.begin(request)
         return chosen
 
+    def _turn(self, active):
+        """A turn of each prompt, and a step of all answers; those that go on."""
+        going = []
+        for sequence in active:
+            try:
+                if sequence.request.gone:
+                    sequence.end()
+                    continue
+                if sequence.answer is None:
+                    sequence.read()
+                going.append(sequence)
+            except Exception as error:
+                sequence.end(error)
+        answering = [sequence for sequence in going if sequence.answer is not None]
+        try:
+            pieces = fettle.step_answers([sequence.answer for sequence in answering])
+        except Exception as error:
+            for sequence in answering:
+                sequence.end(error)
+            return [sequence for sequence in going if sequence not in answering]
+        for sequence, piece in zip(answering, pieces):
+            if not sequence.take(piece):
+                sequence.end()
+                going.remove(sequence)
+        return going
+
     def _work(self):
         active = []
         while True:
@@ -146,9 +173,9 @@ class Sequences:
                     break
                 while self.free and self.waiting:
                     active.append(self._begin(self.waiting.popleft(), active))
-            done = [sequence for sequence in active if not sequence.turn()]
+            going = self._turn(active)
             with self.changed:
-                self.free += done
-            active = [sequence for sequence in active if sequence not in done]
+                self.free += [sequence for sequence in active if sequence not in going]
+            active = going
         for request in [sequence.request for sequence in active] + list(self.waiting):
             request.pieces.put(Busy())

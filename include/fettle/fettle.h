@@ -552,9 +552,11 @@ typedef struct fettle_generate_options {
   size_t struct_size;
   int64_t context; /* most tokens of a sequence; 0: what the model was trained for, at most 4,096 */
   int64_t threads; /* of the CPU, the caller included; 0: all cores */
+  int64_t sequences; /* forks of one another whose caches lie together, for fettle_generate_step;
+                        memory is taken for so many at once; 0: 1 */
 } fettle_generate_options;
 #define FETTLE_GENERATE_OPTIONS_INIT \
-  { sizeof(fettle_generate_options), 0, 0 }
+  { sizeof(fettle_generate_options), 0, 0, 0 }
 
 /* Opens a .gguf file, which stays mapped, and plans for all lengths; `options` may be NULL. Fails
  * with FETTLE_NOT_FOUND, FETTLE_IO, FETTLE_INVALID_MODEL, FETTLE_UNSUPPORTED for architectures,
@@ -608,6 +610,13 @@ FETTLE_API fettle_status fettle_generate_chat(const fettle_generate* generate, c
  * then. */
 FETTLE_API fettle_status fettle_generate_read(fettle_generate* generate, const int32_t* tokens,
                                               size_t count);
+/* Reads one token behind each of `count` sequences, forks of one another, as fettle_generate_read
+ * does: those whose caches lie together (fettle_generate_options.sequences) in one pass over the
+ * weights. What a sequence gets does not depend on the others. Each number of sequences is planned
+ * when it first comes. Fails as fettle_generate_read does, and with FETTLE_INVALID_ARGUMENT where a
+ * sequence comes twice or is no fork of the first; nothing is read then. */
+FETTLE_API fettle_status fettle_generate_step(fettle_generate* const* sequences,
+                                              const int32_t* tokens, size_t count);
 /* The logits that the last token read gives the next one: one for each token of the vocabulary,
  * good until the next call that reads. Fails with FETTLE_NOT_FOUND where the last call that changed
  * the sequence read nothing. */
@@ -642,7 +651,8 @@ FETTLE_API fettle_status fettle_generate_save(const fettle_generate* generate, v
  * the sequence is as before then. */
 FETTLE_API fettle_status fettle_generate_restore(fettle_generate* generate, const void* bytes,
                                                  size_t size);
-/* From any thread, never waits: a fettle_generate_read in progress fails with FETTLE_CANCELLED. */
+/* From any thread, never waits: a fettle_generate_read or fettle_generate_step in progress fails
+ * with FETTLE_CANCELLED. */
 FETTLE_API void fettle_generate_cancel(fettle_generate* generate);
 
 /* ---- A tuner for code of the caller's own ---- */

@@ -539,9 +539,9 @@ class Gemm {
 };
 
 struct GenerateOptions {
-  int64_t context =
-      0;  // most tokens of a sequence; 0: what the model was trained for, at most 4,096
-  int64_t threads = 0;  // 0: all cores
+  int64_t context = 0;    // most tokens; 0: what the model was trained for, at most 4,096
+  int64_t threads = 0;    // 0: all cores
+  int64_t sequences = 1;  // forks that Step reads in one pass over the weights
 };
 
 struct Sampling {
@@ -555,16 +555,14 @@ struct Sampling {
 class Generator {
  public:
   static Result<Generator> Create(const std::string& path, const GenerateOptions& options = {}) {
-    fettle_generate_options raw = FETTLE_GENERATE_OPTIONS_INIT;
-    raw.context = options.context;
-    raw.threads = options.threads;
+    const fettle_generate_options raw = {sizeof(raw), options.context, options.threads,
+                                         options.sequences};
     fettle_generate* handle = nullptr;
     const fettle_status code = fettle_generate_create(path.c_str(), &raw, &handle);
     if (code != FETTLE_OK) return Result<Generator>::Failed(code);
     return Generator(handle);
   }
-  /// Takes ownership.
-  explicit Generator(fettle_generate* handle) : handle_(handle) {}
+  explicit Generator(fettle_generate* handle) : handle_(handle) {}  // takes ownership
   /// Another sequence of the same tokens so far.
   Result<Generator> Fork() const {
     fettle_generate* handle = nullptr;
@@ -599,6 +597,10 @@ class Generator {
   Result<void> Read(std::span<const int32_t> tokens) {
     return Check(fettle_generate_read(get(), tokens.data(), tokens.size()));
   }
+  /// A token behind each of several sequences, forks of one another.
+  static Result<void> Step(std::span<fettle_generate* const> sequences, const int32_t* tokens) {
+    return Check(fettle_generate_step(sequences.data(), tokens, sequences.size()));
+  }
   /// Of the next token; good until the next call that reads.
   Result<std::span<const float> > Logits() const {
     const float* logits = nullptr;
@@ -608,11 +610,8 @@ class Generator {
     return std::span<const float>(logits, count);
   }
   Result<void> SetSampling(const Sampling& sampling) {
-    fettle_generate_sampling raw = FETTLE_GENERATE_SAMPLING_INIT;
-    raw.temperature = sampling.temperature;
-    raw.top_p = sampling.top_p;
-    raw.top_k = sampling.top_k;
-    raw.seed = sampling.seed;
+    const fettle_generate_sampling raw = {sizeof(raw), sampling.temperature, sampling.top_p,
+                                          sampling.top_k, sampling.seed};
     return Check(fettle_generate_set_sampling(get(), &raw));
   }
   /// A token chosen from the logits, which is not read.

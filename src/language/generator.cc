@@ -1,11 +1,12 @@
 #include "language/generator.h"
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
 
+#include "language/cache_pool.h"
 #include "language/saved_cache.h"
 #include "runtime/model.h"
-#include "runtime/tensor_buffer.h"
 
 namespace fettle::language {
 namespace {
@@ -15,107 +16,115 @@ namespace {
 constexpr int64_t kRunLengths[] = {128, 32, 8, 1};
 constexpr int64_t kDefaultContext = 4096;
 
-std::shared_ptr<runtime::TensorBuffer> Buffer(const Tensor& tensor) {
-  return std::make_shared<runtime::TensorBuffer>(tensor, true);
-}
-
 }  // namespace
+
+/// Tokens that a sequence reads in a run.
+struct SequenceDecoder::Part {
+  Impl* sequence = nullptr;
+  std::span<const int32_t> tokens;
+};
 
 /// What sequences of one model have together.
 struct SequenceDecoder::Common {
   std::shared_ptr<const gguf::File> file;
   gguf::Decoder decoder;
   uint64_t fingerprint = 0;
-  int64_t context = 0;
-  std::mutex run_mutex;  // a session belongs to one thread at a time
+  int64_t context = 0, sequences = 1;
+  std::mutex run_mutex;  // a session, and what runs of a pool read, belong to one thread at a time
   std::unique_ptr<runtime::Session> session;
+  std::mutex pools_mutex;
+  std::vector<std::weak_ptr<CachePool>> pools;
   std::mutex cancel_mutex;
-  const Impl* runs = nullptr;  // the sequence whose run is in progress
+  std::span<const Part> runs;  // of the run in progress
+
+  /// A pool with a free cache, which is taken.
+  Result<std::shared_ptr<CachePool>> TakeCache(int64_t* cache);
+  /// Reads tokens of sequences of one pool, filled up to `length` each.
+  Status Run(std::span<const Part> parts, int64_t length);
+  Status RunHeld(std::span<const Part> parts, CachePool::Run& run);
+  void Mark(std::span<const Part> parts) {
+    const std::lock_guard lock(cancel_mutex);
+    runs = parts;
+  }
 };
 
 struct SequenceDecoder::Impl {
   explicit Impl(std::shared_ptr<Common> shared) : common(std::move(shared)) {}
+  ~Impl() {
+    if (pool != nullptr) pool->Give(cache);
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   std::shared_ptr<Common> common;
-  int64_t position = 0, cache_bytes = 0;
+  std::shared_ptr<CachePool> pool;
+  int64_t cache = 0, position = 0;
   std::atomic<bool> reads = false, cancelled = false;
-  Tensor position_of, last, seqlens, logits;
   std::vector<Tensor> caches;  // keys and values of each layer
-  /// The tensors of a run of one length.
-  struct Inputs {
-    int64_t length = 0;
-    Tensor hidden;
-    runtime::BufferMap inputs;
-  };
-  std::vector<Inputs> lengths;
-  runtime::BufferMap outputs;
-  runtime::TensorMap results;
+  std::vector<float> logits;
 
-  Status MakeTensors();
-  Status AddCache(const std::string& name, int64_t size, runtime::BufferMap& pasts);
+  Status TakeCache();
   Status Check(std::span<const int32_t> tokens) const;
   Status Read(std::span<const int32_t> tokens);
-  Status Run(std::span<const int32_t> tokens, Inputs& of);
-  void Mark(const Impl* runs) const {
-    const std::lock_guard lock(common->cancel_mutex);
-    common->runs = runs;
-  }
 };
 
-Status SequenceDecoder::Impl::AddCache(const std::string& name, int64_t size,
-                                       runtime::BufferMap& pasts) {
-  ASSIGN_OR_RETURN(Tensor cache, Tensor::Create(DType::kF16, Shape{1, common->decoder.kv_heads,
-                                                                   common->context, size}));
-  cache_bytes += static_cast<int64_t>(cache.bytes().size());
-  // Two buffers over one memory: the run reads the past and writes the present there.
-  pasts.emplace("past_" + name, Buffer(cache));
-  outputs.emplace("present_" + name, Buffer(cache));
-  caches.push_back(std::move(cache));
+Result<std::shared_ptr<CachePool>> SequenceDecoder::Common::TakeCache(int64_t* cache) {
+  const std::lock_guard lock(pools_mutex);
+  std::erase_if(pools, [](const auto& pool) { return pool.expired(); });
+  for (const auto& weak : pools) {
+    auto pool = weak.lock();
+    *cache = pool == nullptr ? -1 : pool->Take();
+    if (*cache >= 0) return pool;
+  }
+  ASSIGN_OR_RETURN(auto made, CachePool::Create(decoder, context, sequences));
+  *cache = made->Take();
+  pools.push_back(made);
+  return made;
+}
+
+Status SequenceDecoder::Impl::TakeCache() {
+  ASSIGN_OR_RETURN(pool, common->TakeCache(&cache));
+  caches = pool->Of(cache);
+  logits.resize(common->decoder.vocabulary);
   return OkStatus();
 }
 
-Status SequenceDecoder::Impl::MakeTensors() {
-  const gguf::Decoder& decoder = common->decoder;
-  ASSIGN_OR_RETURN(position_of, Tensor::Create(DType::kI64, Shape{1}));
-  ASSIGN_OR_RETURN(last, Tensor::Create(DType::kI64, Shape{1}));
-  ASSIGN_OR_RETURN(seqlens, Tensor::Create(DType::kI32, Shape{1}));
-  ASSIGN_OR_RETURN(logits, Tensor::Create(DType::kF32, Shape{1, 1, decoder.vocabulary}));
-  outputs.emplace("logits", Buffer(logits));
-  runtime::BufferMap shared = {
-      {"position", Buffer(position_of)}, {"last", Buffer(last)}, {"seqlens", Buffer(seqlens)}};
-  for (int64_t layer = 0; layer < decoder.layers; ++layer) {
-    RETURN_IF_ERROR(AddCache(fmt::format("key.{}", layer), decoder.head_size, shared));
-    RETURN_IF_ERROR(AddCache(fmt::format("value.{}", layer), decoder.value_size, shared));
+Status SequenceDecoder::Common::RunHeld(std::span<const Part> parts, CachePool::Run& run) {
+  const auto batch = std::ssize(parts);
+  for (int64_t b = 0; b < batch; ++b) {
+    const Part& part = parts[b];
+    const auto count = std::ssize(part.tokens);
+    for (int64_t i = 0; i < run.length; ++i) {
+      // What fills the run up lies behind its tokens: no query sees it, and the next run overwrites
+      // it.
+      gguf::EmbeddingRow(*file, decoder, part.tokens[std::min(i, count - 1)],
+                         run.hidden.as<float>().data() + (b * run.length + i) * decoder.width);
+    }
+    const int64_t first = part.sequence->position;
+    run.position.as<int64_t>()[b] = first;
+    run.last.as<int64_t>()[0] = count - 1;
+    run.seqlens.as<int32_t>()[b] = static_cast<int32_t>(first + run.length - 1);
+    run.cache_of.as<int32_t>()[b] = static_cast<int32_t>(part.sequence->cache);
   }
-  for (int64_t length : kRunLengths) {
-    Inputs of;
-    of.length = length;
-    ASSIGN_OR_RETURN(of.hidden, Tensor::Create(DType::kF32, Shape{1, length, decoder.width}));
-    of.inputs = shared;
-    of.inputs.emplace("hidden", Buffer(of.hidden));
-    lengths.push_back(std::move(of));
-  }
-  return OkStatus();
-}
-
-Status SequenceDecoder::Impl::Run(std::span<const int32_t> tokens, Inputs& of) {
-  const auto count = std::ssize(tokens);
-  for (int64_t i = 0; i < of.length; ++i) {
-    // What fills the run up lies behind its tokens: no query sees it, and the next run overwrites
-    // it.
-    gguf::EmbeddingRow(*common->file, common->decoder, tokens[std::min(i, count - 1)],
-                       of.hidden.as<float>().data() + i * common->decoder.width);
-  }
-  position_of.as<int64_t>()[0] = position;
-  last.as<int64_t>()[0] = count - 1;
-  seqlens.as<int32_t>()[0] = static_cast<int32_t>(position + of.length - 1);
-  const std::lock_guard lock(common->run_mutex);
-  Mark(this);
-  const Status status = common->session->RunOn(of.inputs, outputs, &results);
-  Mark(nullptr);
+  Mark(parts);
+  runtime::TensorMap none;
+  const Status status = session->RunOn(run.inputs, run.outputs, &none);
+  Mark({});
   RETURN_IF_ERROR(status);
-  position += count;
+  for (int64_t b = 0; b < batch; ++b) {
+    std::vector<float>& logits = parts[b].sequence->logits;
+    std::ranges::copy(run.logits.as<float>().subspan(b * decoder.vocabulary, decoder.vocabulary),
+                      logits.begin());
+    parts[b].sequence->position += std::ssize(parts[b].tokens);
+  }
   return OkStatus();
+}
+
+Status SequenceDecoder::Common::Run(std::span<const Part> parts, int64_t length) {
+  const std::lock_guard lock(run_mutex);
+  ASSIGN_OR_RETURN(CachePool::Run* const run,
+                   parts[0].sequence->pool->RunOf(std::ssize(parts), length));
+  return RunHeld(parts, *run);
 }
 
 Status SequenceDecoder::Impl::Check(std::span<const int32_t> tokens) const {
@@ -137,13 +146,13 @@ Status SequenceDecoder::Impl::Read(std::span<const int32_t> tokens) {
     if (cancelled) return Error(StatusCode::kCancelled, "cancelled");
     const auto left = std::ssize(tokens);
     // A run is filled up where that takes no more than twice as long, and the context has room.
-    const auto fits = [&](const Inputs& inputs) {
-      const int64_t length = inputs.length;
+    const auto fits = [&](int64_t length) {
       return length <= common->context - position && (left >= length || left * 2 > length);
     };
-    const auto found = std::ranges::find_if(lengths, fits);
-    const int64_t taken = std::min<int64_t>(left, found->length);
-    RETURN_IF_ERROR(Run(tokens.first(taken), *found));
+    const int64_t length = *std::ranges::find_if(kRunLengths, fits);
+    const int64_t taken = std::min<int64_t>(left, length);
+    const Part part = {this, tokens.first(taken)};
+    RETURN_IF_ERROR(common->Run({&part, 1}, length));
     tokens = tokens.subspan(taken);
   }
   return OkStatus();
@@ -164,7 +173,10 @@ Result<std::unique_ptr<SequenceDecoder>> SequenceDecoder::Create(
   common->context = options.context > 0
                         ? options.context
                         : std::min(kDefaultContext, common->decoder.trained_context);
-  auto graph = gguf::BuildDecoder(common->file, common->decoder, common->context);
+  common->sequences = std::max<int64_t>(1, options.sequences);
+  gguf::DecoderForm form;
+  form.caches = common->sequences;
+  auto graph = gguf::BuildDecoder(common->file, common->decoder, common->context, form);
   if (!graph.ok()) return graph.status().WithContext(name);
   ASSIGN_OR_RETURN(auto model, runtime::Model::FromGraph(std::move(*graph), name));
   runtime::SessionOptions session;
@@ -172,7 +184,7 @@ Result<std::unique_ptr<SequenceDecoder>> SequenceDecoder::Create(
   session.cancelled = options.cancelled;
   ASSIGN_OR_RETURN(common->session, runtime::Session::Create(std::move(model), session));
   auto impl = std::make_unique<Impl>(std::move(common));
-  RETURN_IF_ERROR(impl->MakeTensors());
+  RETURN_IF_ERROR(impl->TakeCache());
   return std::unique_ptr<SequenceDecoder>(new SequenceDecoder(std::move(impl)));
 }
 
@@ -186,15 +198,72 @@ Status SequenceDecoder::Read(std::span<const int32_t> tokens, std::span<const fl
   of.reads = false;
   if (!status.ok()) of.position = before;
   RETURN_IF_ERROR(status);
-  *logits = of.logits.as<float>();
+  *logits = of.logits;
   return OkStatus();
 }
+
+std::span<const float> SequenceDecoder::logits() const { return impl_->logits; }
 
 void SequenceDecoder::Cancel() {
   if (!impl_->reads) return;
   impl_->cancelled = true;
   const std::lock_guard lock(impl_->common->cancel_mutex);
-  if (impl_->common->runs == impl_.get()) impl_->common->session->Cancel();
+  for (const Part& part : impl_->common->runs) {
+    if (part.sequence == impl_.get()) return impl_->common->session->Cancel();
+  }
+}
+
+Status SequenceDecoder::CheckStep(std::span<SequenceDecoder* const> sequences,
+                                  std::span<const int32_t> tokens) {
+  if (sequences.empty() || sequences.size() != tokens.size())
+    return InvalidArgument("{} tokens for {} sequences", tokens.size(), sequences.size());
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    if (std::find(sequences.begin(), sequences.begin() + i, sequences[i]) != sequences.begin() + i)
+      return InvalidArgument("a sequence comes twice in one step");
+    if (sequences[i]->impl_->common != sequences[0]->impl_->common)
+      return InvalidArgument("sequences of a step are forks of one another");
+    RETURN_IF_ERROR(sequences[i]->impl_->Check(tokens.subspan(i, 1)));
+  }
+  return OkStatus();
+}
+
+/// Sequences of a pool one behind the other, a run for each pool.
+Status SequenceDecoder::RunStep(std::span<Part> parts) {
+  std::ranges::stable_sort(parts, std::less<>(),
+                           [](const Part& part) { return part.sequence->pool.get(); });
+  while (!parts.empty()) {
+    for (const Part& part : parts) {
+      if (part.sequence->cancelled) return Error(StatusCode::kCancelled, "cancelled");
+    }
+    const CachePool* pool = parts[0].sequence->pool.get();
+    const auto end = std::ranges::find_if(
+        parts, [&](const Part& part) { return part.sequence->pool.get() != pool; });
+    const size_t count = end - parts.begin();
+    RETURN_IF_ERROR(parts[0].sequence->common->Run(parts.first(count), 1));
+    parts = parts.subspan(count);
+  }
+  return OkStatus();
+}
+
+Status SequenceDecoder::Step(std::span<SequenceDecoder* const> sequences,
+                             std::span<const int32_t> tokens) {
+  RETURN_IF_ERROR(CheckStep(sequences, tokens));
+  std::vector<Part> parts;
+  std::vector<int64_t> before;
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    Impl* const impl = sequences[i]->impl_.get();
+    parts.push_back({impl, tokens.subspan(i, 1)});
+    before.push_back(impl->position);
+    impl->cancelled = false;
+    impl->reads = true;
+  }
+  const Status status = RunStep(parts);
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    Impl& impl = *sequences[i]->impl_;
+    impl.reads = false;
+    if (!status.ok()) impl.position = before[i];
+  }
+  return status;
 }
 
 Status SequenceDecoder::Rewind(int64_t count) {
@@ -206,7 +275,7 @@ Status SequenceDecoder::Rewind(int64_t count) {
 
 Result<std::unique_ptr<SequenceDecoder>> SequenceDecoder::Fork() const {
   auto impl = std::make_unique<Impl>(impl_->common);
-  RETURN_IF_ERROR(impl->MakeTensors());
+  RETURN_IF_ERROR(impl->TakeCache());
   impl->position = impl_->position;
   for (size_t i = 0; i < impl->caches.size(); ++i)
     CopyRows(impl_->caches[i], impl->caches[i], impl_->position);
@@ -229,6 +298,6 @@ int64_t SequenceDecoder::position() const { return impl_->position; }
 int64_t SequenceDecoder::context() const { return impl_->common->context; }
 const gguf::Decoder& SequenceDecoder::decoder() const { return impl_->common->decoder; }
 const runtime::Session& SequenceDecoder::session() const { return *impl_->common->session; }
-int64_t SequenceDecoder::cache_bytes() const { return impl_->cache_bytes; }
+int64_t SequenceDecoder::cache_bytes() const { return impl_->pool->bytes_each(); }
 
 }  // namespace fettle::language

@@ -19,6 +19,9 @@ struct DecoderOptions {
   int64_t context = 0;
   /// Of the CPU, the caller included; 0: all cores.
   int threads = 0;
+  /// Caches that lie together: so many forks of one another take steps in one pass over the
+  /// weights (Step).
+  int64_t sequences = 1;
   /// Set from any thread: Read ends with kCancelled; null: never. Outlives the decoder.
   const std::atomic<bool>* cancelled = nullptr;
 };
@@ -40,13 +43,20 @@ class SequenceDecoder {
   /// vocabulary, there are none, or they pass the context, kCancelled after Cancel; nothing is read
   /// then.
   Status Read(std::span<const int32_t> tokens, std::span<const float>* logits);
+  /// Reads one token behind each of several sequences of one model, as Read does, in one pass over
+  /// the weights for those whose caches lie together; rows do not depend on their neighbours.
+  /// kInvalidArgument where there are not as many tokens as sequences, one of these comes twice or
+  /// is of another model, or as Read; nothing is read then.
+  static Status Step(std::span<SequenceDecoder* const> sequences, std::span<const int32_t> tokens);
+  /// Of the last token that was read; the next call that reads overwrites them.
+  std::span<const float> logits() const;
   /// Forgets all but the first `count` tokens. kInvalidArgument where fewer were read.
   Status Rewind(int64_t count);
   /// Makes a Read in progress return kCancelled, at the latest behind its run of 128 tokens. From
   /// any thread.
   void Cancel();
-  /// A sequence of the same tokens so far, with a cache of its own; weights and plans are shared.
-  /// kOutOfMemory.
+  /// A sequence of the same tokens so far, with a cache of its own: beside this one's where
+  /// DecoderOptions::sequences has room. Weights and plans are shared. kOutOfMemory.
   Result<std::unique_ptr<SequenceDecoder>> Fork() const;
   /// Writes what was read so far to saved_bytes() bytes.
   int64_t saved_bytes() const;
@@ -65,6 +75,10 @@ class SequenceDecoder {
  private:
   struct Common;
   struct Impl;
+  struct Part;
+  static Status CheckStep(std::span<SequenceDecoder* const> sequences,
+                          std::span<const int32_t> tokens);
+  static Status RunStep(std::span<Part> parts);
   explicit SequenceDecoder(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -56,6 +56,38 @@ TEST(CApiGenerate, GreedyTokensAreThoseOfTheLargestLogits) {
             FETTLE_INVALID_ARGUMENT);
 }
 
+TEST(CApiGenerate, StepsOfSeveralSequencesGoOnAlike) {
+  fettle::Generator alone = Open();
+  alone.Read(alone.Encode("Some words").value()).value();
+  const std::vector<int32_t> wanted = Continue(alone, 6);
+  fettle::Generator first =
+      fettle::Generator::Create(FETTLE_SMALL_DECODER, {.context = 64, .threads = 2, .sequences = 2})
+          .value();
+  first.Read(first.Encode("Some words").value()).value();
+  std::vector<fettle::Generator> all;
+  for (int i = 0; i < 2; ++i) all.push_back(first.Fork().value());
+  all.push_back(std::move(first));
+  std::vector<fettle_generate*> handles;
+  for (fettle::Generator& one : all) handles.push_back(one.get());
+  std::vector<int32_t> tokens(3, wanted[0]);
+  for (size_t i = 0; i + 1 < wanted.size(); ++i) {
+    EXPECT_EQ(tokens, std::vector<int32_t>(3, wanted[i]));
+    fettle::Generator::Step(handles, tokens.data()).value();
+    for (size_t s = 0; s < all.size(); ++s) tokens[s] = all[s].Next().value();
+  }
+  const int32_t* none = nullptr;
+  EXPECT_EQ(fettle::Generator::Step({}, none).code(), FETTLE_INVALID_ARGUMENT);
+  EXPECT_EQ(fettle::Generator::Step(handles, none).code(), FETTLE_INVALID_ARGUMENT);
+  handles[1] = handles[0];
+  EXPECT_EQ(fettle::Generator::Step(handles, tokens.data()).code(), FETTLE_INVALID_ARGUMENT);
+  handles[1] = alone.get();  // of another model
+  EXPECT_EQ(fettle::Generator::Step(handles, tokens.data()).code(), FETTLE_INVALID_ARGUMENT);
+  handles[1] = nullptr;
+  EXPECT_EQ(fettle::Generator::Step(handles, tokens.data()).code(), FETTLE_INVALID_ARGUMENT);
+  EXPECT_EQ(fettle::Generator::Create(FETTLE_SMALL_DECODER, {.sequences = 257}).code(),
+            FETTLE_INVALID_ARGUMENT);
+}
+
 TEST(CApiGenerate, ForksRewindsAndSavesGoOnAlike) {
   fettle::Generator generator = Open();
   generator.Read(generator.Encode("Some words").value()).value();

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -17,12 +18,14 @@ Result<std::shared_ptr<const gguf::File>> ReadText(const std::string& text) {
   return gguf::File::Read(std::as_bytes(std::span(*owner)), owner, "small.gguf");
 }
 
-std::unique_ptr<language::SequenceDecoder> Open(const SmallDecoder& form, int64_t context) {
+std::unique_ptr<language::SequenceDecoder> Open(const SmallDecoder& form, int64_t context,
+                                                int64_t sequences = 1) {
   auto file = ReadText(WriteSmallDecoder(form));
   EXPECT_TRUE(file.ok()) << file.status().message();
   language::DecoderOptions options;
   options.context = context;
   options.threads = 2;
+  options.sequences = sequences;
   auto decoder = language::SequenceDecoder::Create(*file, options);
   EXPECT_TRUE(decoder.ok()) << decoder.status().message();
   return std::move(*decoder);
@@ -123,6 +126,70 @@ TEST(SequenceDecoderTest, StepsPlanPrepareAndKeepNothing) {
   EXPECT_EQ(before.weights_ns, after.weights_ns);
   EXPECT_EQ(decoder->session().memory().packed_bytes, packed);
   EXPECT_LT(std::abs(BytesInUse() - bytes), 16384);
+}
+
+/// Sequences with positions and tokens of their own, three of which share a pool.
+std::vector<std::unique_ptr<language::SequenceDecoder>> Several(const SmallDecoder& form,
+                                                                int64_t pool) {
+  std::vector<std::unique_ptr<language::SequenceDecoder>> all;
+  all.push_back(Open(form, 64, pool));
+  for (int i = 1; i < 5; ++i) {
+    auto fork = all[0]->Fork();
+    all.push_back(std::move(*fork));
+  }
+  for (int i = 0; i < 5; ++i) Logits(*all[i], std::vector<int32_t>(3 + 4 * i, 7 * i));
+  return all;
+}
+
+TEST_P(DecoderTest, SequencesOfAStepGetWhatTheyGetAlone) {
+  const auto alone = Several(GetParam(), 1), together = Several(GetParam(), 3);
+  std::vector<language::SequenceDecoder*> step;
+  for (const auto& sequence : together) step.push_back(sequence.get());
+  for (int32_t turn = 0; turn < 4; ++turn) {
+    // They join and leave: the first is not in the third step, and they change places.
+    if (turn == 2) step.erase(step.begin());
+    std::rotate(step.begin(), step.begin() + 1, step.end());
+    std::vector<int32_t> tokens;
+    for (size_t i = 0; i < step.size(); ++i)
+      tokens.push_back(static_cast<int32_t>(11 * turn + 5 * i) % 90);
+    const Status status = language::SequenceDecoder::Step(step, tokens);
+    ASSERT_TRUE(status.ok()) << status.message();
+    for (size_t i = 0; i < step.size(); ++i) {
+      const auto at =
+          std::ranges::find(together, step[i], [](const auto& sequence) { return sequence.get(); });
+      language::SequenceDecoder& own = *alone[at - together.begin()];
+      const std::vector<float> want = Logits(own, {tokens[i]});
+      EXPECT_EQ(step[i]->position(), own.position());
+      const std::span<const float> got = step[i]->logits();
+      // Floats are summed in another order where there are more rows; rounded rows are not.
+      if (GetParam().type == 0)
+        ExpectNear({got.begin(), got.end()}, want, 1e-4F);
+      else
+        EXPECT_TRUE(std::ranges::equal(got, want)) << turn << " " << i;
+    }
+  }
+}
+
+TEST(SequenceDecoderTest, StepsThatCannotBeReadNothing) {
+  const auto decoder = Open({}, 8, 2), other = Open({}, 8, 2);
+  const auto forked = decoder->Fork();
+  language::SequenceDecoder* const fork = forked->get();
+  Logits(*fork, std::vector<int32_t>(7, 1));
+  using Sequences = std::vector<language::SequenceDecoder*>;
+  const auto refused = [](const Sequences& all, const std::vector<int32_t>& tokens) {
+    return language::SequenceDecoder::Step(all, tokens).code() == StatusCode::kInvalidArgument;
+  };
+  EXPECT_TRUE(refused({}, {}));
+  EXPECT_TRUE(refused({decoder.get()}, {1, 2}));
+  EXPECT_TRUE(refused({decoder.get(), decoder.get()}, {1, 2}));
+  EXPECT_TRUE(refused({decoder.get(), other.get()}, {1, 2}));
+  EXPECT_TRUE(refused({decoder.get(), fork}, {1, 96}));
+  EXPECT_TRUE(
+      language::SequenceDecoder::Step(Sequences{decoder.get(), fork}, std::vector<int32_t>{1, 2})
+          .ok());
+  EXPECT_TRUE(refused({decoder.get(), fork}, {1, 2}));  // past the context of the second
+  EXPECT_EQ(decoder->position(), 1);
+  EXPECT_EQ(fork->position(), 8);
 }
 
 TEST(SequenceDecoderTest, ForksAndSavesHoldTheirTokens) {

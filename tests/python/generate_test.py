@@ -88,6 +88,46 @@ class Generate(unittest.TestCase):
         self.assertEqual(answer, whole[: whole.index(stop)])
         self.assertEqual(self.generator.finish, "stop")
 
+    def test_answers_made_together_are_those_made_alone(self):
+        prompts = ["abc", "Hello", [5, 6, 7], "a", "xyzzy", "!"]
+        generator = fettle.Generator(self.path, context=64, threads=2, sequences=3)
+        for options in ({}, {"temperature": 3.0, "seed": 5}, {"stop": ["Q", "a"]}):
+            wanted = []
+            for prompt in prompts:
+                self.generator.rewind(0)
+                wanted.append("".join(self.generator.generate(prompt, tokens=9, **options)))
+            self.assertEqual(generator.generate_all(prompts, tokens=9, **options), wanted)
+        self.assertEqual(generator.position, 0)
+        self.assertEqual(generator.generate_all([]), [])
+        self.assertEqual(generator.generate_all(["ab", "c"], tokens=0), ["", ""])
+
+    def test_answers_join_and_leave_between_steps(self):
+        generator = fettle.Generator(self.path, context=64, threads=2, sequences=2)
+        wanted = ["".join(generator.fork().generate(prompt, tokens=count)) for prompt, count in (("abc", 3), ("Hello", 7))]
+        first, texts = generator.fork().begin("abc", tokens=3), ["", ""]
+        texts[0] += first.step()
+        second = generator.fork().begin("Hello", tokens=7)
+        while second.finish is None:
+            for index, text in enumerate(fettle.step_answers([first, second])):
+                texts[index] += text
+        self.assertEqual(texts, wanted)
+        self.assertEqual([first.finish, second.finish], ["length", "length"])
+        self.assertEqual(fettle.step_answers([first, second]), ["", ""])
+
+    def test_steps_that_are_refused(self):
+        step, fork = fettle.Generator._step, self.generator.fork()
+        for generators, tokens in (([], []), ([fork], []), ([fork, fork], [1, 1]), ([fork, fettle.Generator(self.path)], [1, 1]), ([fork], [97])):
+            with self.assertRaises(fettle.InvalidArgument):
+                step(generators, tokens)
+        for generators, tokens in (([3], [1]), ([fork], ["a"]), (3, [1])):
+            with self.assertRaises(TypeError):
+                step(generators, tokens)
+        fork.close()
+        with self.assertRaisesRegex(fettle.InvalidArgument, "closed"):
+            step([fork], [1])
+        with self.assertRaises(fettle.InvalidArgument):
+            fettle.Generator(self.path, sequences=257)
+
     def test_the_context_ends_an_answer(self):
         generator = fettle.Generator(self.path, context=8)
         self.assertEqual(len(list(generator.tokens("abcde", count=20))), 3)

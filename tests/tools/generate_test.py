@@ -105,6 +105,10 @@ class Generate(unittest.TestCase):
         done = fettle("bench", "small.gguf", "--generate", "20,5", "--iters", "2", "--json")
         document = json.loads(done.stdout)
         self.assertEqual((document["prompt"]["tokens"], document["answer"]["tokens"], document["iterations"]), (20, 5, 2))
+        self.assertNotIn("together", document)
+        done = fettle("bench", "small.gguf", "--generate", "20,5", "--iters", "2", "--sequences", "3", "--json")
+        self.assertEqual([json.loads(done.stdout)["together"][name] for name in ("sequences", "tokens")], [3, 15])
+        self.refused(2, "--sequences requires --generate", "bench", "small.gguf", "--sequences", "3")
         for wrong in ("20", "20,", ",5", "0,5", "5,0", "20,5,", "-1,5", "a,b", "20;5", "99999999999999999999,1", "2000000,1"):
             self.refused(2, "expected tokens of prompt and answer", "bench", "small.gguf", f"--generate={wrong}")
 

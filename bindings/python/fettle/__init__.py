@@ -20,7 +20,7 @@ import numpy as _numpy
 from . import _native, dtypes as _dtypes, errors as _errors
 from .errors import *  # noqa: F403
 from .errors import Error
-from .generate import Generator, GeneratorFacts
+from .generate import Answer, Generator, GeneratorFacts, step_answers
 from .measure import BenchReport, bench, compare, tune
 from .model import Model, ValueInfo
 from .program import enhance, plan, quantise, run_program
@@ -29,8 +29,8 @@ from .tensor import Tensor
 
 __version__ = _native.version()
 __all__ = [
-    "Background", "BenchReport", "Generator", "GeneratorFacts", "Memory", "Model", "Session", "Step", "Tensor", "Transfers", "TuneReport", "ValueInfo", "bench",
-    "compare", "enhance", "from_dlpack", "plan", "quantise", "run_program", "set_log", "tune",
+    "Answer", "Background", "BenchReport", "Generator", "GeneratorFacts", "Memory", "Model", "Session", "Step", "Tensor", "Transfers", "TuneReport", "ValueInfo", "bench",
+    "compare", "enhance", "from_dlpack", "plan", "quantise", "run_program", "set_log", "step_answers", "tune",
     "Error", *(cls.__name__ for cls in _errors.BY_CODE.values()),
 ]  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import itertools
 import os
 from typing import Any, Iterator, NamedTuple, Sequence, Union
 
@@ -51,11 +52,97 @@ class _Text:
         return next((n for n in range(min(len(stop) - 1, len(text)), 0, -1) if text.endswith(stop[:n])), 0)
 
 
+class _Bytes:
+    """The bytes that each token adds to an answer."""
+
+    def __init__(self, generator: Generator):
+        self._generator, self._given = generator, ""
+        self._seen: list[int] = []
+
+    def add(self, token: int) -> bytes:
+        if self._generator.tokenizer is None:
+            return self._generator._decode(token)
+        # Decoders of others give texts of whole lists alone, whose ends may change.
+        self._seen.append(token)
+        whole = self._generator.decode(self._seen)
+        return b"" if whole.endswith("\ufffd") else self._new(whole)
+
+    def rest(self) -> bytes:
+        return self._new(self._generator.decode(self._seen)) if self._seen else b""
+
+    def _new(self, whole: str) -> bytes:
+        new, self._given = whole[len(self._given) :], whole
+        return new.encode()
+
+
+class Answer:
+    """An answer of a generator that is made step by step, beside others by `step_answers`. Begun by `Generator.begin`.
+
+    `finish`: None while it goes on, then "end", "length", "stop" or "context".
+    """
+
+    def __init__(self, generator: Generator, prompt: Sequence[int], count: int, stops: Sequence[str]):
+        self.generator = generator
+        self.finish: str | None = None
+        generator.finish = None
+        self._left, self._text, self._bytes = count, _Text(stops), _Bytes(generator)
+        generator._read(prompt)
+
+    def step(self) -> str:
+        """Makes one token more, alone. What it adds to the text, which may be nothing."""
+        return step_answers([self])[0]
+
+    def _choose(self) -> int | None:
+        """The next token, which is to be read; None where the answer has ended."""
+        if self._left <= 0:
+            return self._end("length")
+        token = self.generator._next()
+        if self.generator.is_end(token):
+            return self._end("end")
+        facts = self.generator.facts
+        return self._end("context") if facts.position == facts.context else token
+
+    def _end(self, finish: str) -> None:
+        self.finish = self.generator.finish = finish
+
+    def _add(self, token: int) -> str:
+        self._left -= 1
+        shown = self._text.add(self._bytes.add(token))
+        if self._text.stopped:
+            self._end("stop")
+        return shown
+
+    def _rest(self) -> str:
+        rest = self._text.add(self._bytes.rest())
+        return rest if self._text.stopped else rest + self._text.add(b"", final=True)
+
+
+def step_answers(answers: Sequence[Answer]) -> list[str]:
+    """Makes one token of each answer that has not finished; what each adds to its text. Generators are forks of one another: those
+    whose caches lie together (`sequences`) are read in one pass over the weights. What an answer is does not depend on the others."""
+    texts = [""] * len(answers)
+    reads: list[tuple[int, int]] = []
+    for index, answer in enumerate(answers):
+        if answer.finish is not None:
+            continue
+        token = answer._choose()
+        if token is None:
+            texts[index] = answer._rest()
+        else:
+            reads.append((index, token))
+    if reads:
+        _native.Generator._step([answers[index].generator for index, _ in reads], [token for _, token in reads])
+    for index, token in reads:
+        texts[index] = answers[index]._add(token)
+    return texts
+
+
 class Generator(_native.Generator):
     """A sequence of tokens of a language model in a GGUF file, with a cache of its own.
 
     `context`: most tokens of prompt and answer together, 0: what the model was trained for, at most 4,096. `threads`: the
-    caller included, 0 for all cores. `tokenizer`: one of `tokenizers` or `transformers`, or anything with `encode` and
+    caller included, 0 for all cores. `sequences`: forks of it whose answers are made in one pass over the weights (`step_answers`,
+    `generate_all`); memory is taken for so many caches. `tokenizer`: one of `tokenizers` or `transformers`, or anything with `encode` and
     `decode`, in place of the file's. Raises NotFound, InputOutput, InvalidModel, Unsupported with what is known named,
     OutOfMemory. Any thread may call any method, calls come one after another without holding the GIL. `with` closes it.
 
@@ -67,8 +154,10 @@ class Generator(_native.Generator):
     finish: str | None
     """Why the last `generate` ended: "end", "length", "stop", or "context"; None while it goes on."""
 
-    def __new__(cls, path: str | os.PathLike, *, context: int = 0, threads: int = 0, tokenizer: Any = None):
-        self = super().__new__(cls, os.fsencode(path), context, threads)
+    def __new__(cls, path: str | os.PathLike, *, context: int = 0, threads: int = 0, sequences: int = 1,
+                tokenizer: Any = None):
+        self = super().__new__(cls, os.fsencode(path), context, threads, sequences)
+        self.sequences = max(1, sequences)
         self.tokenizer = tokenizer
         self.finish = None
         return self
@@ -123,7 +212,7 @@ class Generator(_native.Generator):
     def fork(self) -> Generator:
         """Another sequence of the same tokens so far; it shares the weights."""
         other = self._fork()
-        other.tokenizer, other.finish = self.tokenizer, None
+        other.tokenizer, other.finish, other.sequences = self.tokenizer, None, self.sequences
         return other
 
     def tokens(self, prompt: Union[str, Sequence[int]], *, count: int = 128) -> Iterator[int]:
@@ -152,44 +241,51 @@ class Generator(_native.Generator):
         It goes on behind what was read so far; `rewind(0)` starts over. At most `tokens` of them; `stop`: texts that end the
         answer, and are no part of it. `finish` says how it ended. Raises what `read` and `chat` do.
         """
-        self.set_sampling(temperature, top_k=top_k, top_p=top_p, seed=seed)
-        if chat:
-            prompt = self._begun(self.encode(self.chat(str(prompt), system), special=True))
-        text = _Text([stop] if isinstance(stop, str) else stop)
-        pieces = self._pieces(self.tokens(prompt, count=tokens))
-        for piece in pieces:
-            shown = text.add(piece)
+        answer = self.begin(prompt, tokens=tokens, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed, stop=stop,
+                            chat=chat, system=system)  # fmt: skip
+        while answer.finish is None:
+            shown = answer.step()
             if shown:
                 yield shown
-            if text.stopped:
-                self.finish = "stop"
-                return
-        rest = text.add(b"", final=True)
-        if rest:
-            yield rest
+
+    def begin(self, prompt: Union[str, Sequence[int]], *, tokens: int = 128, temperature: float = 0.0, top_k: int = 40,
+              top_p: float = 0.95, seed: int = 0, stop: Union[str, Sequence[str]] = (), chat: bool = False,
+              system: str = "") -> Answer:
+        """What `generate` does, of which this reads the prompt; the answer is made by `Answer.step` or `step_answers`."""
+        self.set_sampling(temperature, top_k=top_k, top_p=top_p, seed=seed)
+        if chat:
+            prompt = self.encode(self.chat(str(prompt), system), special=True)
+        elif isinstance(prompt, str):
+            prompt = self.encode(prompt)
+        else:
+            return Answer(self, prompt, tokens, [stop] if isinstance(stop, str) else stop)
+        return Answer(self, self._begun(prompt), tokens, [stop] if isinstance(stop, str) else stop)
+
+    def generate_all(self, prompts: Sequence[Union[str, Sequence[int]]], **options: Any) -> list[str]:
+        """The answers to several prompts, each behind what this sequence has read, which reads nothing itself. `sequences` of
+        them at a time are made by steps of all; the next prompt follows where one ends. `options`: of `generate`."""
+        texts = [""] * len(prompts)
+        waiting = iter(enumerate(prompts))
+        free = [self.fork() for _ in range(min(self.sequences, len(prompts)))]
+        front = self.position
+        going: list[tuple[int, Answer]] = []
+        while True:
+            for index, prompt in itertools.islice(waiting, len(free)):
+                sequence = free.pop()
+                sequence.rewind(front)
+                going.append((index, sequence.begin(prompt, **options)))
+            if not going:
+                return texts
+            for (index, _), text in zip(going, step_answers([answer for _, answer in going])):
+                texts[index] += text
+            free += [answer.generator for _, answer in going if answer.finish is not None]
+            going = [one for one in going if one[1].finish is None]
 
     def _begun(self, tokens: list[int]) -> list[int]:
         """With the token that begins a text in front, where the model wants it and they begin one."""
         facts = self.facts
         begins = facts.position == 0 and facts.begin_token is not None and (facts.adds_begin or not tokens)
         return [facts.begin_token, *tokens] if begins else tokens
-
-    def _pieces(self, tokens: Iterator[int]) -> Iterator[bytes]:
-        """The bytes that each token adds."""
-        if self.tokenizer is None:
-            yield from map(self._decode, tokens)
-            return
-        # Decoders of others give texts of whole lists alone, whose ends may change.
-        seen: list[int] = []
-        given = ""
-        for token in tokens:
-            seen.append(token)
-            whole = self.decode(seen)
-            if whole.endswith("\ufffd"):
-                continue
-            yield whole[len(given) :].encode()
-            given = whole
-        yield self.decode(seen)[len(given) :].encode()
 
     def __enter__(self) -> Generator:
         return self

@@ -1,30 +1,21 @@
 // fettle_generate in Python.
+#include "generate.h"
+
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
 
-#include "state.h"
-
 namespace fettle::python {
-namespace {
 
-struct GenerateData {
-  fettle_generate* handle = nullptr;  // null: closed
-  int64_t forks = 0;                  // State::forks when it was made
-  int calls = 0;                      // in progress; counted under the GIL
-};
+PyObject* generator_type = nullptr;
 
-struct GenerateObject {
-  PyObject_HEAD GenerateData* data;
-};
+GenerateData* GenerateDataOf(PyObject* self) {
+  return reinterpret_cast<GenerateObject*>(self)->data;
+}
 
-GenerateData* DataOf(PyObject* self) { return reinterpret_cast<GenerateObject*>(self)->data; }
-
-/// The sequence if it can be called: neither closed nor of the process that this one was forked
-/// from. Null: raised.
-GenerateData* Open(PyObject* self) {
-  GenerateData* const data = DataOf(self);
+GenerateData* OpenGenerate(PyObject* self) {
+  GenerateData* const data = GenerateDataOf(self);
   if (data == nullptr || data->handle == nullptr) {
     Raise(FETTLE_INVALID_ARGUMENT, "the generator is closed");
     return nullptr;
@@ -35,6 +26,17 @@ GenerateData* Open(PyObject* self) {
         "make one in this process");
   return nullptr;
 }
+
+bool TokenOf(PyObject* object, int32_t* token) {
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (value == -1 && PyErr_Occurred() != nullptr) return false;
+  const bool fits = overflow == 0 && value >= 0 && value <= std::numeric_limits<int32_t>::max();
+  *token = fits ? static_cast<int32_t>(value) : -1;
+  return true;
+}
+
+namespace {
 
 /// Calls function(handle) without the GIL; whether it succeeded, raised otherwise.
 template <typename Function>
@@ -58,17 +60,18 @@ Ref Make(PyTypeObject* type) {
   return self;
 }
 
-/// Generator(path: bytes, context: int, threads: int)
+/// Generator(path: bytes, context: int, threads: int, sequences: int)
 PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   const char* path = nullptr;
-  long long context = 0, threads = 0;
-  if (PyArg_ParseTuple(args, "yLL", &path, &context, &threads) == 0) return nullptr;
+  long long context = 0, threads = 0, sequences = 0;
+  if (PyArg_ParseTuple(args, "yLLL", &path, &context, &threads, &sequences) == 0) return nullptr;
   fettle_generate_options options = FETTLE_GENERATE_OPTIONS_INIT;
   options.context = context;
   options.threads = threads;
+  options.sequences = sequences;
   Ref self = Make(type);
   if (!self) return nullptr;
-  GenerateData* const data = DataOf(self.get());
+  GenerateData* const data = GenerateDataOf(self.get());
   const bool made = Call(*data, [&](fettle_generate*) {
     return fettle_generate_create(path, &options, &data->handle);
   });
@@ -84,37 +87,37 @@ void Free(GenerateData& data) {
 }
 
 void Dealloc(PyObject* self) {
-  GenerateData* const data = DataOf(self);
+  GenerateData* const data = GenerateDataOf(self);
   if (data != nullptr) Free(*data);
   delete data;
   FreeObject(self);
 }
 
 PyObject* Close(PyObject* self, PyObject*) {
-  GenerateData& data = *DataOf(self);
+  GenerateData& data = *GenerateDataOf(self);
   if (data.calls > 0) return Raise(FETTLE_BUSY, "another thread is using the generator");
   Free(data);
   Py_RETURN_NONE;
 }
 
 PyObject* IsClosed(PyObject* self, void*) {
-  return PyBool_FromLong(DataOf(self)->handle == nullptr ? 1 : 0);
+  return PyBool_FromLong(GenerateDataOf(self)->handle == nullptr ? 1 : 0);
 }
 
 PyObject* Fork(PyObject* self, PyObject*) {
-  GenerateData* const data = Open(self);
+  GenerateData* const data = OpenGenerate(self);
   if (data == nullptr) return nullptr;
   Ref other = Make(Py_TYPE(self));
   if (!other) return nullptr;
   const bool made = Call(*data, [&](const fettle_generate* generate) {
-    return fettle_generate_fork(generate, &DataOf(other.get())->handle);
+    return fettle_generate_fork(generate, &GenerateDataOf(other.get())->handle);
   });
   return made ? other.release() : nullptr;
 }
 
 /// (vocabulary, context, trained_context, position, begin_token, adds_begin, cache_bytes, threads)
 PyObject* Facts(PyObject* self, PyObject*) {
-  GenerateData* const data = Open(self);
+  GenerateData* const data = OpenGenerate(self);
   if (data == nullptr) return nullptr;
   fettle_generate_facts facts = FETTLE_GENERATE_FACTS_INIT;
   const auto get = [&](const fettle_generate* generate) {
@@ -147,7 +150,7 @@ PyObject* Encode(PyObject* self, PyObject* args) {
   const char* text = nullptr;
   Py_ssize_t size = 0;
   int special = 0;
-  GenerateData* const data = Open(self);
+  GenerateData* const data = OpenGenerate(self);
   if (data == nullptr || PyArg_ParseTuple(args, "y#p", &text, &size, &special) == 0) return nullptr;
   std::vector<int32_t> tokens;
   const auto encode = [&](fettle_generate* generate, int32_t* to, size_t room, size_t* count) {
@@ -161,18 +164,8 @@ PyObject* Encode(PyObject* self, PyObject* args) {
   return list.release();
 }
 
-/// A token of any int: one that no vocabulary has where it does not fit. False: raised.
-bool TokenOf(PyObject* object, int32_t* token) {
-  int overflow = 0;
-  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
-  if (value == -1 && PyErr_Occurred() != nullptr) return false;
-  const bool fits = overflow == 0 && value >= 0 && value <= std::numeric_limits<int32_t>::max();
-  *token = fits ? static_cast<int32_t>(value) : -1;
-  return true;
-}
-
 PyObject* Decode(PyObject* self, PyObject* object) {
-  GenerateData* const data = Open(self);
+  GenerateData* const data = OpenGenerate(self);
   int32_t token = 0;
   if (data == nullptr || !TokenOf(object, &token)) return nullptr;
   std::string bytes;
@@ -183,7 +176,7 @@ PyObject* Decode(PyObject* self, PyObject* object) {
 }
 
 PyObject* IsEnd(PyObject* self, PyObject* object) {
-  GenerateData* const data = Open(self);
+  GenerateData* const data = OpenGenerate(self);
   int32_t token = 0;
   if (data == nullptr || !TokenOf(object, &token)) return nullptr;
   return PyBool_FromLong(fettle_generate_is_end(data->handle, token));
@@ -192,7 +185,7 @@ PyObject* IsEnd(PyObject* self, PyObject* object) {
 /// _chat(question: str, system: str) -> bytes
 PyObject* Chat(PyObject* self, PyObject* args) {
   const char *question = nullptr, *system = nullptr;
-  GenerateData* const data = Open(self);
+  GenerateData* const data = OpenGenerate(self);
   if (data == nullptr || PyArg_ParseTuple(args, "ss", &question, &system) == 0) return nullptr;
   std::string text;
   const auto chat = [&](fettle_generate* generate, char* to, size_t room, size_t* size) {
@@ -203,7 +196,7 @@ PyObject* Chat(PyObject* self, PyObject* args) {
 
 /// _read(tokens: sequence of int)
 PyObject* Read(PyObject* self, PyObject* sequence) {
-  GenerateData* const data = Open(self);
+  GenerateData* const data = OpenGenerate(self);
   if (data == nullptr) return nullptr;
   const Ref list(PySequence_List(sequence));
   if (!list) return nullptr;
@@ -221,7 +214,7 @@ PyObject* Read(PyObject* self, PyObject* sequence) {
 
 /// _logits() -> bytes of f32
 PyObject* Logits(PyObject* self, PyObject*) {
-  GenerateData* const data = Open(self);
+  GenerateData* const data = OpenGenerate(self);
   if (data == nullptr) return nullptr;
   const float* logits = nullptr;
   size_t count = 0;
@@ -238,7 +231,7 @@ PyObject* SetSampling(PyObject* self, PyObject* args) {
   fettle_generate_sampling sampling = FETTLE_GENERATE_SAMPLING_INIT;
   long long top_k = 0;
   unsigned long long seed = 0;
-  GenerateData* const data = Open(self);
+  GenerateData* const data = OpenGenerate(self);
   if (data == nullptr ||
       PyArg_ParseTuple(args, "ddLK", &sampling.temperature, &sampling.top_p, &top_k, &seed) == 0)
     return nullptr;
@@ -252,7 +245,7 @@ PyObject* SetSampling(PyObject* self, PyObject* args) {
 }
 
 PyObject* Next(PyObject* self, PyObject*) {
-  GenerateData* const data = Open(self);
+  GenerateData* const data = OpenGenerate(self);
   int32_t token = 0;
   if (data == nullptr || !Call(*data, [&](fettle_generate* generate) {
         return fettle_generate_next(generate, &token);
@@ -262,7 +255,7 @@ PyObject* Next(PyObject* self, PyObject*) {
 }
 
 PyObject* Rewind(PyObject* self, PyObject* object) {
-  GenerateData* const data = Open(self);
+  GenerateData* const data = OpenGenerate(self);
   if (data == nullptr) return nullptr;
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
@@ -275,14 +268,14 @@ PyObject* Rewind(PyObject* self, PyObject* object) {
 }
 
 PyObject* Save(PyObject* self, PyObject*) {
-  GenerateData* const data = Open(self);
+  GenerateData* const data = OpenGenerate(self);
   if (data == nullptr) return nullptr;
   std::string bytes;
   return Fill(*data, bytes, fettle_generate_save) ? BytesOf(bytes) : nullptr;
 }
 
 PyObject* Restore(PyObject* self, PyObject* object) {
-  GenerateData* const data = Open(self);
+  GenerateData* const data = OpenGenerate(self);
   Py_buffer view;
   if (data == nullptr || PyObject_GetBuffer(object, &view, PyBUF_SIMPLE) != 0) return nullptr;
   const bool done = Call(*data, [&](fettle_generate* generate) {
@@ -294,7 +287,7 @@ PyObject* Restore(PyObject* self, PyObject* object) {
 }
 
 PyObject* Cancel(PyObject* self, PyObject*) {
-  GenerateData* const data = Open(self);
+  GenerateData* const data = OpenGenerate(self);
   if (data == nullptr) return nullptr;
   fettle_generate_cancel(data->handle);
   Py_RETURN_NONE;
@@ -307,6 +300,7 @@ PyMethodDef methods[] = {
     {"_decode", Decode, METH_O, nullptr},
     {"_chat", Chat, METH_VARARGS, nullptr},
     {"_read", Read, METH_O, nullptr},
+    {"_step", StepGenerators, METH_VARARGS | METH_STATIC, nullptr},
     {"_logits", Logits, METH_NOARGS, nullptr},
     {"_set_sampling", SetSampling, METH_VARARGS, nullptr},
     {"_next", Next, METH_NOARGS, nullptr},
@@ -337,6 +331,6 @@ PyType_Spec spec = {"fettle._native.Generator", sizeof(GenerateObject), 0,
 
 }  // namespace
 
-PyObject* MakeGeneratorType() { return PyType_FromSpec(&spec); }
+PyObject* MakeGeneratorType() { return generator_type = PyType_FromSpec(&spec); }
 
 }  // namespace fettle::python

@@ -50,4 +50,7 @@ fettle_status fettle_generate_save(const fettle_generate*, void*, size_t, size_t
 fettle_status fettle_generate_restore(fettle_generate*, const void*, size_t) {
   return NoLanguage();
 }
+fettle_status fettle_generate_step(fettle_generate* const*, const int32_t*, size_t) {
+  return NoLanguage();
+}
 void fettle_generate_cancel(fettle_generate*) {}

@@ -1,6 +1,7 @@
 // fettle.h: language models.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "capi/handles.h"
 #include "capi/structs.h"
@@ -63,7 +64,12 @@ Status Create(const char* path, const fettle_generate_options& options, fettle_g
   ASSIGN_OR_RETURN(made.tokenizer, Tokenizer::Create(*file));
   ASSIGN_OR_RETURN(std::string form, file->Text("tokenizer.chat_template", ""));
   made.chat_template = std::make_shared<const std::string>(std::move(form));
+  constexpr int64_t kMostSequences = 256;
+  if (options.sequences < 0 || options.sequences > kMostSequences)
+    return InvalidArgument("sequences: expected 0 to {}, got {}", kMostSequences,
+                           options.sequences);
   DecoderOptions with;
+  with.sequences = options.sequences;
   with.context = options.context;
   with.threads = static_cast<int>(options.threads);
   ASSIGN_OR_RETURN(made.decoder, SequenceDecoder::Create(file, with));
@@ -169,6 +175,27 @@ fettle_status fettle_generate_read(fettle_generate* generate, const int32_t* tok
     if (count > 0) FETTLE_REQUIRE(tokens);
     const Lock lock(generate->mutex);
     return generate->decoder->Read({tokens, count}, &generate->logits);
+  });
+}
+
+fettle_status fettle_generate_step(fettle_generate* const* sequences, const int32_t* tokens,
+                                   size_t count) {
+  return Guard([&]() -> Status {
+    if (count > 0) FETTLE_REQUIRE(sequences);
+    if (count > 0) FETTLE_REQUIRE(tokens);
+    std::vector<fettle_generate*> ordered(sequences, sequences + count);
+    for (fettle_generate* generate : ordered) FETTLE_REQUIRE(generate);
+    // Calls that share sequences lock them in one order.
+    std::ranges::sort(ordered, std::less<>());
+    if (std::adjacent_find(ordered.begin(), ordered.end()) != ordered.end())
+      return InvalidArgument("a sequence comes twice in one step");
+    std::vector<std::unique_lock<std::mutex>> locks;
+    for (fettle_generate* generate : ordered) locks.emplace_back(generate->mutex);
+    std::vector<SequenceDecoder*> decoders;
+    for (size_t i = 0; i < count; ++i) decoders.push_back(sequences[i]->decoder.get());
+    RETURN_IF_ERROR(SequenceDecoder::Step(decoders, {tokens, count}));
+    for (fettle_generate* generate : ordered) generate->logits = generate->decoder->logits();
+    return OkStatus();
   });
 }
 

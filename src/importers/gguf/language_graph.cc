@@ -47,10 +47,17 @@ class Builder {
   }
 
   void AddInputs() {
-    hidden_ = Input("hidden", DType::kF32, Shape{1, -1, d_.width}, {"", "sequence", ""});
-    position_ = Input("position", DType::kI64, Shape{1});
+    if (form_.caches > 1) {
+      hidden_ = Input("hidden", DType::kF32, Shape{-1, -1, d_.width}, {"batch", "sequence", ""});
+      position_ = Input("position", DType::kI64, Shape{-1}, {"batch"});
+      seqlens_ = Input("seqlens", DType::kI32, Shape{-1}, {"batch"});
+      cache_of_ = Input("cache_of", DType::kI32, Shape{-1}, {"batch"});
+    } else {
+      hidden_ = Input("hidden", DType::kF32, Shape{1, -1, d_.width}, {"", "sequence", ""});
+      position_ = Input("position", DType::kI64, Shape{1});
+      seqlens_ = Input("seqlens", DType::kI32, Shape{1});
+    }
     if (!form_.every_row) last_ = Input("last", DType::kI64, Shape{1});
-    seqlens_ = Input("seqlens", DType::kI32, Shape{1});
     total_ = Ints("total", {capacity_});
     heads_shape_ = Ints("query_heads", {0, 0, d_.heads, d_.head_size});
     keys_shape_ = Ints("key_heads", {0, 0, d_.kv_heads, d_.head_size});
@@ -169,13 +176,15 @@ class Builder {
     ASSIGN_OR_RETURN(const ir::ValueId v, Product(at + "attn_v", x, d_.width, values));
     ASSIGN_OR_RETURN(q, Heads(at + "attn_q_norm.weight", q, d_.heads));
     ASSIGN_OR_RETURN(k, Heads(at + "attn_k_norm.weight", k, d_.kv_heads));
-    const Shape past_keys = {1, d_.kv_heads, capacity_, d_.head_size};
-    const Shape past_values = {1, d_.kv_heads, capacity_, d_.value_size};
+    const Shape past_keys = {form_.caches, d_.kv_heads, capacity_, d_.head_size};
+    const Shape past_values = {form_.caches, d_.kv_heads, capacity_, d_.value_size};
     const ir::ValueId past_key = Input(fmt::format("past_key.{}", layer), DType::kF16, past_keys);
     const ir::ValueId past_value =
         Input(fmt::format("past_value.{}", layer), DType::kF16, past_values);
+    std::vector<ir::ValueId> inputs = {q, k, v, past_key, past_value, seqlens_, total_};
+    if (form_.caches > 1) inputs.insert(inputs.end(), {ir::kAbsent, ir::kAbsent, cache_of_});
     const std::vector<ir::ValueId> y = EmitMany(
-        "GroupQueryAttention", {q, k, v, past_key, past_value, seqlens_, total_},
+        "GroupQueryAttention", std::move(inputs),
         {{"num_heads", d_.heads}, {"kv_num_heads", d_.kv_heads}, {"local_window_size", d_.window}},
         3);
     graph_.value(y[1]).name = fmt::format("present_key.{}", layer);
@@ -206,6 +215,7 @@ class Builder {
   DecoderForm form_;
   ir::Graph graph_;
   ir::ValueId hidden_ = 0, position_ = 0, last_ = 0, seqlens_ = 0, total_ = 0;
+  ir::ValueId cache_of_ = ir::kAbsent;
   ir::ValueId cosines_ = 0, sines_ = 0, heads_shape_ = 0, keys_shape_ = 0, packed_shape_ = 0;
 };
 

@@ -27,10 +27,11 @@ struct Decoder {
 /// build, naming those it does; kInvalidModel where values are missing or do not fit.
 Result<Decoder> ReadDecoder(const File& file);
 
-/// Forms that are for measuring weights.
+/// `floats` and `every_row` are for measuring weights.
 struct DecoderForm {
   bool floats = false;     // weights as f32, whatever their bits: rows are not rounded
   bool every_row = false;  // logits [1, sequence, vocabulary]
+  int64_t caches = 1;      // more: steps may be of several sequences
 };
 
 /// Inputs
@@ -39,9 +40,11 @@ struct DecoderForm {
 ///   seqlens [1] i32 (keys in the cache after this step, less 1)
 ///   past_key.N, past_value.N [1, kv_heads, capacity, size] f16, for each layer
 /// Outputs: logits [1, 1, vocabulary] f32, present_key.N, present_value.N, which may be the memory
-/// of the past. Weights stay in `file`, in their bits; products round their rows to bytes
-/// (BlockMatMul) where weights are in blocks. Fails with kInvalidModel where tensors are missing or
-/// have other sizes.
+/// of the past. With form.caches > 1 the inputs are hidden [batch, sequence, width],
+/// position [batch], seqlens [batch], cache_of [batch] i32 (which cache each has), and
+/// caches and logits have so many, and `batch`, in the place of 1. Weights stay in `file`, in their
+/// bits; products round their rows to bytes (BlockMatMul) where weights are in blocks. Fails with
+/// kInvalidModel where tensors are missing or have other sizes.
 Result<ir::Graph> BuildDecoder(const std::shared_ptr<const File>& file, const Decoder& decoder,
                                int64_t capacity, const DecoderForm& form = {});
 

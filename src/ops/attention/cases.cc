@@ -24,6 +24,18 @@ std::span<const Case> AttentionCases() {
        "input %q: f32[1x37x120]\ninput %k: f32[1x37x60]\ninput %v: f32[1x37x36]\n"
        "const %n: i64[1] = 36\nconst %t: i32[] = 37\n%y, %nk = GroupQueryAttention(%q, %k, %v, _, "
        "_, %n, %t) {kv_num_heads=3, num_heads=6}\noutput %y\noutput %nk\n"},
+      {"attention.group_query_cache_of",
+       "input %q: f32[2x1x96]\ninput %k: f32[2x1x32]\ninput %v: f32[2x1x32]\n"
+       "input %pk: f16[3x2x600x16]\ninput %pv: f16[3x2x600x16]\nconst %n: i32[2] = 580 3\n"
+       "const %t: i32[] = 600\nconst %c: i32[2] = 2 0\n%y, %nk, %nv = GroupQueryAttention(%q, %k, "
+       "%v, %pk, %pv, %n, %t, _, _, %c) {kv_num_heads=2, num_heads=6}\noutput %y\noutput "
+       "%nk\noutput %nv\n"},
+      {"attention.group_query_cache_of_chunk",
+       "input %q: f32[1x37x96]\ninput %k: f32[1x37x32]\ninput %v: f32[1x37x32]\n"
+       "input %pk: f32[3x2x71x16]\ninput %pv: f32[3x2x71x16]\nconst %n: i32[1] = 60\n"
+       "const %t: i32[] = 80\nconst %c: i32[1] = 1\n%y, %nk, %nv = GroupQueryAttention(%q, %k, "
+       "%v, %pk, %pv, %n, %t, _, _, %c) {kv_num_heads=2, num_heads=6}\noutput %y\noutput "
+       "%nk\noutput %nv\n"},
       {"attention.group_query_cache_ends",
        "input %q: f32[2x2x68]\ninput %k: f32[2x2x34]\ninput %v: f32[2x2x10]\n"
        "input %pk: f32[2x2x1100x17]\ninput %pv: f32[2x2x1100x5]\nconst %n: i32[2] = 1097 300\n"
@@ -136,6 +148,10 @@ std::span<const Case> AttentionCases() {
       {"attention.rotary_rows_behind",
        "input %x: f32[2x3x24]\nconst %c: f32[11x3]\nconst %s: f32[11x3]\ninput %p: i64[1]\n"
        "%y = RotaryEmbedding(%x, %c, %s, %p) {num_heads=3, rotary_embedding_dim=6}\noutput %y\n"},
+      {"attention.rotary_rows_behind_each",
+       "input %x: f32[3x2x24]\nconst %c: f32[11x3]\nconst %s: f32[11x3]\n"
+       "input %p: i64[3] = noise(0, 9)\n%y = RotaryEmbedding(%x, %c, %s, %p) {num_heads=3, "
+       "rotary_embedding_dim=6}\noutput %y\n"},
       {"attention.rotary_pairs_behind",
        "input %x: f32[1x5x16]\nconst %c: f32[7x4]\nconst %s: f32[7x4]\ninput %p: i64[1]\n"
        "%y = RotaryEmbedding(%x, %c, %s, %p) {interleaved=1, num_heads=2, "

@@ -1,5 +1,6 @@
 #include "ops/attention/mask.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ops/attention/contrib.h"
@@ -48,8 +49,10 @@ Result<GroupQueryShape> ReadGroupQuery(const ir::Node& node, const Shape& q, con
   ASSIGN_OR_RETURN(
       static_cast<GroupedHeads&>(a),
       ReadGroupedHeads(node, from.Int("num_heads", 0), from.Int("kv_num_heads", 0), q, k, v));
+  a.caches = a.batch;
   if (past != nullptr) {
-    if (past->rank() != 4 || *past != Shape{a.batch, a.kv_heads, (*past)[2], a.size})
+    if (past->rank() == 4 && node.input(9) != ir::kAbsent) a.caches = (*past)[0];
+    if (past->rank() != 4 || *past != Shape{a.caches, a.kv_heads, (*past)[2], a.size})
       return InvalidModel("past of shape {} does not fit", past->ToString());
     a.cache = (*past)[2];
   }
@@ -58,6 +61,16 @@ Result<GroupQueryShape> ReadGroupQuery(const ir::Node& node, const Shape& q, con
   if (a.window == 0 || a.window < -1)
     return InvalidModel("attribute 'local_window_size': got {}", a.window);
   return a;
+}
+
+Status CheckCachesNamed(std::span<const int32_t> named, int64_t caches) {
+  for (size_t i = 0; i < named.size(); ++i) {
+    if (named[i] < 0 || named[i] >= caches)
+      return InvalidArgument("sequence {} has cache {} of {}", i, named[i], caches);
+    if (std::find(named.begin(), named.begin() + i, named[i]) != named.begin() + i)
+      return InvalidArgument("two sequences have cache {}", named[i]);
+  }
+  return OkStatus();
 }
 
 Status InferAttentionMask(InferContext& context) {
@@ -73,6 +86,15 @@ Status InferAttentionMask(InferContext& context) {
 }
 
 namespace {
+
+Status CheckCaches(const InferContext& context, const GroupQueryShape& a) {
+  if (!context.has_input(9)) return OkStatus();
+  RETURN_IF_ERROR(CheckType(context, 9, TypeBit(DType::kI32)));
+  if (!context.has_input(3) || context.shape(9) != Shape{a.batch} || a.caches < a.batch)
+    return InvalidModel("input 'cache_of': {} of {} caches for {} sequences",
+                        context.shape(9).ToString(), a.caches, a.batch);
+  return OkStatus();
+}
 
 /// What is added to the scores, and the heads' own.
 Status CheckScoreOperands(const InferContext& context, const GroupQueryShape& a, int64_t total) {
@@ -107,7 +129,7 @@ Status InferGroupQuery(InferContext& context) {
   ASSIGN_OR_RETURN(
       const GroupQueryShape a,
       ReadGroupQuery(context.node(), context.shape(0), context.shape(1), context.shape(2), past));
-  if (past != nullptr && context.shape(4) != Shape{a.batch, a.kv_heads, a.cache, a.v_size})
+  if (past != nullptr && context.shape(4) != Shape{a.caches, a.kv_heads, a.cache, a.v_size})
     return InvalidModel("past of shape {} does not fit", context.shape(4).ToString());
   if (!IsInteger(context.dtype(5)) || context.shape(5).elements() != a.batch)
     return InvalidModel("input 'seqlens_k': expected {} lengths", a.batch);
@@ -118,9 +140,10 @@ Status InferGroupQuery(InferContext& context) {
     return InvalidModel("input 'total_sequence_length': {} for {} new keys", total, a.length);
   const int64_t keys = std::max(total, a.cache);
   RETURN_IF_ERROR(CheckScoreOperands(context, a, total));
+  RETURN_IF_ERROR(CheckCaches(context, a));
   context.SetOutput(0, context.dtype(0), Shape{a.batch, a.length, a.q_heads * a.v_size});
-  context.SetOutput(1, cache, Shape{a.batch, a.kv_heads, keys, a.size});
-  context.SetOutput(2, cache, Shape{a.batch, a.kv_heads, keys, a.v_size});
+  context.SetOutput(1, cache, Shape{a.caches, a.kv_heads, keys, a.size});
+  context.SetOutput(2, cache, Shape{a.caches, a.kv_heads, keys, a.v_size});
   return OkStatus();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/status.h"
 #include "ir/graph.h"
@@ -31,13 +32,17 @@ Result<AttentionMaskShape> ReadAttentionMask(const Shape& mask, const Shape& que
 
 /// GroupQueryAttention, with a cache [batch, kv_heads, cache, size] of earlier keys. Batch element
 /// b has `lengths[b]` + 1 valid keys, the new ones last; where `total` keys are all new, they start
-/// at position 0.
+/// at position 0. Input 9 (Fettle's own) names the cache of each batch element, each another one;
+/// the past may then have more of them than the batch, and those not named stay as they are.
 struct GroupQueryShape : GroupedHeads {
-  int64_t cache = 0;  // of the past
+  int64_t cache = 0;   // of the past
+  int64_t caches = 0;  // [caches, kv_heads, cache, size]
   double softcap = 0;
   int64_t window = -1;  // keys seen, the own one included; -1: all
 };
 Result<GroupQueryShape> ReadGroupQuery(const ir::Node& node, const Shape& q, const Shape& k,
                                        const Shape& v, const Shape* past);
+/// kInvalidArgument where input 9 names a cache that is none, or one twice.
+Status CheckCachesNamed(std::span<const int32_t> named, int64_t caches);
 
 }  // namespace fettle::ops

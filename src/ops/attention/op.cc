@@ -79,9 +79,10 @@ Status InferRotary(InferContext& context) {
   if (!fits || context.shape(2) != cosines)
     return InvalidModel("caches {} and {} do not fit the input {}", cosines.ToString(),
                         context.shape(2).ToString(), x.ToString());
-  // ONNX has one position each; com.microsoft may give that of the first alone.
+  // ONNX has one position each; com.microsoft may give that of the first alone, which Fettle also
+  // takes for each batch element.
   if (context.has_input(3) && context.shape(3) != Shape{x[0], length} &&
-      context.shape(3) != Shape{1})
+      context.shape(3) != Shape{1} && context.shape(3) != Shape{x[0]})
     return InvalidModel("input 'position_ids' has the shape {}", context.shape(3).ToString());
   context.SetOutput(0, context.dtype(0), x);
   return OkStatus();
@@ -195,7 +196,7 @@ std::span<const Operator> AttentionOps() {
       {{.name = "GroupQueryAttention",
         .traits = {Trait::kWholeOutput},
         .min_inputs = 3,
-        .max_inputs = 9,
+        .max_inputs = 10,
         .max_outputs = 3,
         .host_inputs = 1u << 6},
        {.infer = InferGroupQuery,

@@ -181,7 +181,7 @@ Status RotaryReference(const RefContext& context, const Region& region) {
     if (context.has_input(3)) {
       const HostView& ids = context.inputs[3];
       const int64_t id = ids.shape.rank() == 1
-                             ? ids.GetInt(0) + position
+                             ? ids.GetInt(ids.shape[0] == 1 ? 0 : c[0] * ids.strides[0]) + position
                              : ids.GetInt(c[0] * ids.strides[0] + position * ids.strides[1]);
       if (id < 0 || id >= cosines.shape[0])
         return InvalidArgument("position {} is not one of {}", id, cosines.shape[0]);

@@ -40,10 +40,12 @@ class Head {
       : context_(context), a_(a), batch_(batch), head_(head), kv_(head / (a.q_heads / a.kv_heads)) {
     const HostView& lengths = context.inputs[5];
     valid_ = IntsOf(lengths)[batch] + 1;
+    cache_ = context.has_input(9) ? context.inputs[9].GetInt(batch) : batch;
     first_new_ = a.length == total ? 0 : valid_ - a.length;
   }
 
   int64_t valid() const { return valid_; }
+  int64_t cache() const { return cache_; }
 
   /// Valid keys, and the position of the first new one; both must lie in the sequence.
   bool ok(int64_t keys) const {
@@ -63,7 +65,7 @@ class Head {
                  ? static_cast<float>(Half(static_cast<float>(x)))
                  : x;
     }
-    return Get(context_.inputs[input + 2], {batch_, kv_, key, d});
+    return Get(context_.inputs[input + 2], {cache_, kv_, key, d});
   }
 
   void Run(int64_t query) const {
@@ -113,9 +115,27 @@ class Head {
 
   const RefContext& context_;
   const GroupQueryShape& a_;
-  int64_t batch_, head_, kv_;
+  int64_t batch_, head_, kv_, cache_ = 0;
   int64_t valid_ = 0, first_new_ = 0;
 };
+
+/// Checks that batch elements have caches of their own, and copies all of them: those that no
+/// element has stay.
+Status CopyCaches(const RefContext& context, const GroupQueryShape& a) {
+  const std::vector<int64_t> wide = IntsOf(context.inputs[9]);
+  const std::vector<int32_t> named(wide.begin(), wide.end());
+  RETURN_IF_ERROR(CheckCachesNamed(named, a.caches));
+  for (size_t output : {1, 2}) {
+    if (!context.has_output(output)) continue;
+    const HostView &present = context.outputs[output], &past = context.inputs[output + 2];
+    ForEachCoordinate(
+        present.shape, {0, present.shape.elements()}, [&](int64_t, std::span<const int64_t> c) {
+          const bool has = c[2] < a.cache;
+          present.SetDouble(present.Offset(c), has ? past.GetDouble(past.Offset(c)) : 0);
+        });
+  }
+  return OkStatus();
+}
 
 }  // namespace
 
@@ -136,6 +156,7 @@ Status GroupQueryReference(const RefContext& context, const Region&) {
                    ReadGroupQuery(context.node, context.inputs[0].shape, context.inputs[1].shape,
                                   context.inputs[2].shape, ShapeIfPresent(context, 3)));
   const int64_t total = context.inputs[6].GetInt(0), keys = std::max(total, a.cache);
+  if (context.has_input(9)) RETURN_IF_ERROR(CopyCaches(context, a));
   for (int64_t n = 0; n < a.batch; ++n) {
     for (int64_t h = 0; h < a.q_heads; ++h) {
       const Head head(context, a, total, n, h);
@@ -148,7 +169,7 @@ Status GroupQueryReference(const RefContext& context, const Region&) {
         const HostView& present = context.outputs[output];
         for (int64_t key = 0; key < keys; ++key) {
           for (int64_t d = 0; d < present.shape[3]; ++d) {
-            const int64_t c[] = {n, h / (a.q_heads / a.kv_heads), key, d};
+            const int64_t c[] = {head.cache(), h / (a.q_heads / a.kv_heads), key, d};
             present.SetDouble(present.Offset(c), head.At(output, key, d));
           }
         }

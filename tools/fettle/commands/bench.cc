@@ -39,7 +39,7 @@ struct BenchOptions {
   std::string compare;
   SortOrder sort = SortOrder::kOwn;
   RemoteOptions remote;
-  std::string generate;
+  GenerateLength generate;
   SolverNames solvers;
 };
 
@@ -160,8 +160,8 @@ Result<double> AtOnce(const BenchOptions& options, const Timed& timed) {
 
 int Bench(const BenchOptions& options) {
   InstallLog(options.job.common.log);
-  if (!options.generate.empty())
-    return BenchGenerate(options.job.model, {options.generate, options.length.iters},
+  if (!options.generate.text.empty())
+    return BenchGenerate(options.job.model, options.generate, options.length.iters,
                          options.job.common);
   if (!options.solvers.text.empty())
     return BenchSolvers(options.job, options.solvers.list(), options.length);
@@ -210,6 +210,17 @@ void AddSolvers(CLI::App& sub, SolverNames& solvers) {
     option->excludes(sub.get_option(other));
 }
 
+void AddGenerate(CLI::App& sub, BenchOptions& options) {
+  sub.add_option("--generate", options.generate.text,
+                 "tokens of prompt and answer, as in 512,128: tokens per second of a language "
+                 "model in a .gguf file")
+      ->check(CheckGenerateLength);
+  sub.add_option("--sequences", options.generate.sequences,
+                 "of --generate: then also make so many answers at once (default 1: none)")
+      ->check(Between(1, 256))
+      ->needs("--generate");
+}
+
 }  // namespace
 
 void RegisterBench(CLI::App& app, Action& action) {
@@ -231,16 +242,12 @@ void RegisterBench(CLI::App& app, Action& action) {
   sub->add_flag("--profile", options->profile, "list each step, instead of sums for each operator");
   AddSort(*sub, options->sort);
   sub->add_flag("--bound", options->bound, "keep inputs and outputs in the device's memory");
-  sub->add_option(
-         "--sessions", options->sessions,
-         "then also run this many sessions at once, each in a thread of its own (default 1: none)")
+  sub->add_option("--sessions", options->sessions,
+                  "then also run so many sessions at once, each in a thread (default 1: none)")
       ->check(Between(1, 256));
   sub->add_option("--compare", options->compare,
                   "the --json output of an earlier bench, to compare with");
-  sub->add_option("--generate", options->generate,
-                  "tokens of prompt and answer, as in 512,128: tokens per second of a language "
-                  "model in a .gguf file")
-      ->check(CheckGenerateLength);
+  AddGenerate(*sub, *options);
   AddRemoteOptions(*sub, options->remote);
   AddSolvers(*sub, options->solvers);
   sub->callback([&action, options, sub] {

@@ -10,6 +10,7 @@
 #include "jobs/interrupt.h"
 #include "jobs/job.h"
 #include "language/generator.h"
+#include "report/bench_report.h"
 #include "report/messages.h"
 #include "report/process_memory.h"
 #include "report/report.h"
@@ -45,7 +46,7 @@ Result<Lengths> ReadLengths(const std::string& text) {
 /// What was measured, in milliseconds.
 struct Passes {
   double load_ms = 0, first_ms = 0;
-  std::vector<double> prompts, answers;
+  std::vector<double> prompts, answers, together;
   bool interrupted = false;
 };
 
@@ -66,7 +67,34 @@ Result<bool> RunPass(const Lengths& lengths, std::span<const int32_t> tokens,
   return true;
 }
 
-Status Measure(const Lengths& lengths, int passes, uint64_t seed,
+/// Answers of as many sequences as the decoder has room for, behind the prompt that it has read.
+Status MeasureTogether(const Lengths& lengths, int passes, int64_t sequences,
+                       std::span<const int32_t> tokens, language::SequenceDecoder& first,
+                       Passes& measured) {
+  std::span<const float> logits;
+  RETURN_IF_ERROR(first.Rewind(0));
+  RETURN_IF_ERROR(first.Read(tokens.first(lengths.prompt), &logits));
+  std::vector<std::unique_ptr<language::SequenceDecoder>> forks;
+  std::vector<language::SequenceDecoder*> all = {&first};
+  for (int64_t i = 1; i < sequences; ++i) {
+    ASSIGN_OR_RETURN(auto fork, first.Fork());
+    all.push_back(fork.get());
+    forks.push_back(std::move(fork));
+  }
+  for (int pass = 0; pass <= passes; ++pass) {
+    for (language::SequenceDecoder* sequence : all)
+      RETURN_IF_ERROR(sequence->Rewind(lengths.prompt));
+    const int64_t begin = NowNs();
+    for (int64_t i = 0; i < lengths.answer; ++i) {
+      const std::vector<int32_t> step(sequences, tokens[lengths.prompt + i]);
+      RETURN_IF_ERROR(language::SequenceDecoder::Step(all, step));
+    }
+    if (pass > 0) measured.together.push_back(MsSince(begin));
+  }
+  return OkStatus();
+}
+
+Status Measure(const Lengths& lengths, int passes, uint64_t seed, int64_t sequences,
                language::SequenceDecoder& decoder, Passes& measured) {
   std::mt19937_64 random(seed);
   std::vector<int32_t> tokens(lengths.prompt + lengths.answer);
@@ -81,34 +109,46 @@ Status Measure(const Lengths& lengths, int passes, uint64_t seed,
     measured.prompts.push_back(prompt_ms);
     measured.answers.push_back(answer_ms);
   }
-  return OkStatus();
+  if (sequences == 1 || measured.interrupted) return OkStatus();
+  const Status status = MeasureTogether(lengths, passes, sequences, tokens, decoder, measured);
+  measured.interrupted = status.code() == StatusCode::kCancelled;
+  return measured.interrupted ? OkStatus() : status;
 }
 
-void Print(const std::string& path, const CommonOptions& common, const Lengths& lengths,
-           const language::SequenceDecoder& decoder, const Passes& measured,
-           const std::vector<std::string>& warnings) {
+Json DocumentOf(const std::string& path, const Lengths& lengths, int64_t sequences,
+                const language::SequenceDecoder& decoder, const Passes& measured,
+                const std::vector<std::string>& warnings) {
+  const double prompt_ms = Summarise(measured.prompts).median;
+  const double answer_ms = Summarise(measured.answers).median;
+  const int64_t weights = decoder.session().memory().packed_bytes;
+  Json document = {
+      {"model", path},
+      {"load_ms", measured.load_ms},
+      {"first_ms", measured.first_ms},
+      {"prompt", RateJson(lengths.prompt, prompt_ms)},
+      {"answer", RateJson(lengths.answer, answer_ms)},
+      {"iterations", measured.prompts.size()},
+      {"weight_bytes", weights},
+      {"cache_bytes", decoder.cache_bytes()},
+      {"gbps", static_cast<double>(weights) * TokensPerSecond(lengths.answer, answer_ms) * 1e-9},
+      {"peak_rss_bytes", PeakResidentBytes()},
+      {"device", DeviceJson(decoder.session().threads())},
+      {"interrupted", measured.interrupted},
+      {"warnings", warnings}};
+  if (measured.together.empty()) return document;
+  document["together"] = RateJson(sequences * lengths.answer, Summarise(measured.together).median);
+  document["together"]["sequences"] = sequences;
+  return document;
+}
+
+void PrintTable(const Lengths& lengths, int64_t sequences, const language::SequenceDecoder& decoder,
+                const Passes& measured) {
   const double prompt_ms = Summarise(measured.prompts).median;
   const double answer_ms = Summarise(measured.answers).median;
   const int64_t weights = decoder.session().memory().packed_bytes;
   const double gbps =
       static_cast<double>(weights) * TokensPerSecond(lengths.answer, answer_ms) * 1e-9;
   const int threads = decoder.session().threads();
-  if (common.json) {
-    PrintJson({{"model", path},
-               {"load_ms", measured.load_ms},
-               {"first_ms", measured.first_ms},
-               {"prompt", RateJson(lengths.prompt, prompt_ms)},
-               {"answer", RateJson(lengths.answer, answer_ms)},
-               {"iterations", measured.prompts.size()},
-               {"weight_bytes", weights},
-               {"cache_bytes", decoder.cache_bytes()},
-               {"gbps", gbps},
-               {"peak_rss_bytes", PeakResidentBytes()},
-               {"device", DeviceJson(threads)},
-               {"interrupted", measured.interrupted},
-               {"warnings", warnings}});
-    return;
-  }
   constexpr auto kRight = Table::Align::kRight;
   Table table({{""}, {"tokens", kRight}, {"ms", kRight}, {"tokens/s", kRight}});
   table.Row({"first prompt", fmt::format("{}", lengths.prompt), MsText(measured.first_ms),
@@ -117,6 +157,12 @@ void Print(const std::string& path, const CommonOptions& common, const Lengths& 
              fmt::format("{:.1f}", TokensPerSecond(lengths.prompt, prompt_ms))});
   table.Row({"answer", fmt::format("{}", lengths.answer), MsText(answer_ms),
              fmt::format("{:.1f}", TokensPerSecond(lengths.answer, answer_ms))});
+  if (!measured.together.empty()) {
+    const double ms = Summarise(measured.together).median;
+    const int64_t tokens = sequences * lengths.answer;
+    table.Row({fmt::format("{} answers at once", sequences), fmt::format("{}", tokens), MsText(ms),
+               fmt::format("{:.1f}", TokensPerSecond(tokens, ms))});
+  }
   fmt::print("{}\n", table.ToString());
   fmt::print("an answer's token reads {} of weights: {:.1f} GB/s; cache: {}\n",
              HumanBytes(static_cast<double>(weights)), gbps,
@@ -125,7 +171,7 @@ void Print(const std::string& path, const CommonOptions& common, const Lengths& 
              Count(std::ssize(measured.prompts), "repetition"), DeviceLine(threads, nullptr));
 }
 
-Result<ExitCode> Run(const std::string& path, const GenerateLength& length,
+Result<ExitCode> Run(const std::string& path, const GenerateLength& length, int passes,
                      const CommonOptions& common) {
   ASSIGN_OR_RETURN(const Lengths lengths, ReadLengths(length.text));
   std::vector<std::string> warnings;
@@ -139,12 +185,17 @@ Result<ExitCode> Run(const std::string& path, const GenerateLength& length,
   language::DecoderOptions with;
   with.context = lengths.prompt + lengths.answer;
   with.threads = common.threads;
+  with.sequences = length.sequences;
   with.cancelled = &InterruptScope::Flag();
   ASSIGN_OR_RETURN(auto decoder, language::SequenceDecoder::Create(*file, with));
   measured.load_ms = MsSince(begin);
   RETURN_IF_ERROR(
-      Measure(lengths, length.passes > 0 ? length.passes : 3, common.seed, *decoder, measured));
-  Print(path, common, lengths, *decoder, measured, warnings);
+      Measure(lengths, passes > 0 ? passes : 3, common.seed, length.sequences, *decoder, measured));
+  if (common.json) {
+    PrintJson(DocumentOf(path, lengths, length.sequences, *decoder, measured, warnings));
+  } else {
+    PrintTable(lengths, length.sequences, *decoder, measured);
+  }
   if (!measured.interrupted) return kExitOk;
   PrintMessage("fettle: interrupted; the results are those of {}\n",
                Count(std::ssize(measured.prompts), "repetition"));
@@ -157,10 +208,10 @@ std::string CheckGenerateLength(const std::string& text) {
   return std::string(ReadLengths(text).status().message());
 }
 
-int BenchGenerate(const std::string& path, const GenerateLength& length,
+int BenchGenerate(const std::string& path, const GenerateLength& length, int passes,
                   const CommonOptions& common) {
   StartInterruptThread();
-  const auto code = Run(path, length, common);
+  const auto code = Run(path, length, passes, common);
   return code.ok() ? *code : Fail(code.status());
 }
 

@@ -11,15 +11,16 @@ namespace fettle::tools {
 /// Prompts and answers of so many seeded tokens.
 struct GenerateLength {
   std::string text;  // "512,128"
-  int passes = 0;    // timed ones behind a first; 0: 3
+  int64_t sequences = 1;
 };
 
 /// What is wrong with GenerateLength::text; "": nothing.
 std::string CheckGenerateLength(const std::string& text);
 
 /// Reads a prompt of a GGUF file's language model and then token by token, again and again, and
-/// prints medians. Returns the exit code; an interruption ends it with what was measured.
-int BenchGenerate(const std::string& path, const GenerateLength& length,
+/// prints medians of `passes` behind a first one (0: 3). Returns the exit code; an interruption
+/// ends it with what was measured.
+int BenchGenerate(const std::string& path, const GenerateLength& length, int passes,
                   const CommonOptions& common);
 
 }  // namespace fettle::tools

@@ -46,9 +46,10 @@ class CachedAttention final : public PreparedKernel {
   }
 
   Status Launch(const LaunchArgs& args) const override {
-    int64_t most = 0;  // keys of a batch element
-    bool in_place = cache_.IsInPlace(args, 1) || !cache_.IsWritten(1);
-    in_place &= cache_.IsInPlace(args, 2) || !cache_.IsWritten(2);
+    RETURN_IF_ERROR(cache_.Begin(args));
+    int64_t most = 0;
+    const bool in_place = (cache_.IsInPlace(args, 1) || !cache_.IsWritten(1)) &&
+                          (cache_.IsInPlace(args, 2) || !cache_.IsWritten(2));
     for (int64_t b = 0; b < f_.a.batch; ++b) {
       const auto [valid, first_new] = cache_.LengthsOf(args, b);
       if (first_new < 0 || valid < 0 || first_new > f_.a.cache ||
@@ -82,8 +83,7 @@ class CachedAttention final : public PreparedKernel {
  private:
   int64_t heads() const { return f_.a.batch * f_.a.kv_heads; }
   int64_t HeadPanelFloats() const { return RoundUp(f_.keys, kernels_.nr) * f_.a.size; }
-  /// Few rows.
-  int64_t Chunks() const { return CeilDiv(f_.keys, kChunkKeys); }
+  int64_t Chunks() const { return CeilDiv(f_.keys, kChunkKeys); }  // of few rows
   /// Results of a chunk: rows, and what is known of their scores.
   int64_t PartFloats() const { return rows_ * (f_.a.v_size + 2); }
   int64_t ValuePanelFloats() const {

@@ -33,6 +33,35 @@ bool CachedKeys::IsInPlace(const LaunchArgs& args, size_t operand) const {
          operands_.input(args, operand + 2) == operands_.output(args, operand);
 }
 
+std::span<const int32_t> CachedKeys::Named(const LaunchArgs& args) const {
+  const auto* named = reinterpret_cast<const int32_t*>(operands_.input(args, 9));
+  return named == nullptr ? std::span<const int32_t>() : std::span(named, f_.a.batch);
+}
+
+int64_t CachedKeys::CacheHead(const LaunchArgs& args, int64_t head) const {
+  const std::span<const int32_t> named = Named(args);
+  if (named.empty()) return head;
+  return named[head / f_.a.kv_heads] * f_.a.kv_heads + head % f_.a.kv_heads;
+}
+
+Status CachedKeys::Begin(const LaunchArgs& args) const {
+  const std::span<const int32_t> named = Named(args);
+  if (named.empty()) return OkStatus();
+  RETURN_IF_ERROR(ops::CheckCachesNamed(named, f_.a.caches));
+  for (size_t operand : {1, 2}) {
+    if (!IsWritten(operand) || IsInPlace(args, operand)) continue;
+    const int64_t row = SizeOf(operand) * Width(operand), heads = f_.a.kv_heads;
+    const std::byte* from = operands_.input(args, operand + 2);
+    std::byte* to = operands_.output(args, operand);
+    for (int64_t head = 0; head < f_.a.caches * heads; ++head) {
+      if (std::find(named.begin(), named.end(), head / heads) != named.end()) continue;
+      std::memcpy(to + head * f_.keys * row, from + head * f_.a.cache * row, f_.a.cache * row);
+      std::memset(to + (head * f_.keys + f_.a.cache) * row, 0, (f_.keys - f_.a.cache) * row);
+    }
+  }
+  return OkStatus();
+}
+
 const float* CachedKeys::NewRows(const LaunchArgs& args, size_t operand, int64_t head) const {
   const int64_t batch = head / f_.a.kv_heads, kv = head % f_.a.kv_heads;
   return reinterpret_cast<const float*>(operands_.input(args, operand)) +
@@ -46,10 +75,11 @@ void CachedKeys::Store(const LaunchArgs& args, size_t operand, int64_t head, int
   const int64_t first = LengthsOf(args, head / f_.a.kv_heads).first_new;
   const int64_t last = first + f_.a.length;
   const bool in_place = IsInPlace(args, operand);
-  std::byte* to = operands_.output(args, operand) + head * f_.keys * bytes;
+  const int64_t at = CacheHead(args, head);
+  std::byte* to = operands_.output(args, operand) + at * f_.keys * bytes;
   if (const int64_t stop = std::min(end, first); begin < stop && !in_place)
     std::memcpy(to + begin * bytes,
-                operands_.input(args, operand + 2) + (head * f_.a.cache + begin) * bytes,
+                operands_.input(args, operand + 2) + (at * f_.a.cache + begin) * bytes,
                 (stop - begin) * bytes);
   const float* from = NewRows(args, operand, head);
   for (int64_t n = std::max(begin, first); n < std::min(end, last); ++n)
@@ -68,14 +98,15 @@ const float* CachedKeys::Rows(const LaunchArgs& args, size_t operand, int64_t he
     ConvertRow(DType::kF16, from, DType::kF32, reinterpret_cast<std::byte*>(to), rows * size);
     return to;
   };
+  const int64_t at = CacheHead(args, head);
   if (IsWritten(operand))
-    return widened(operands_.output(args, operand) + (head * f_.keys + begin) * bytes, end - begin,
+    return widened(operands_.output(args, operand) + (at * f_.keys + begin) * bytes, end - begin,
                    scratch);
   const int64_t first = LengthsOf(args, head / f_.a.kv_heads).first_new;
   const int64_t stop = std::clamp(first, begin, end);
   if (begin < stop) {
     const std::byte* past = operands_.input(args, operand + 2);
-    const float* rows = widened(past + (head * f_.a.cache + begin) * bytes, stop - begin, scratch);
+    const float* rows = widened(past + (at * f_.a.cache + begin) * bytes, stop - begin, scratch);
     if (stop == end) return rows;
     if (rows != scratch) std::copy_n(rows, (stop - begin) * size, scratch);
   }

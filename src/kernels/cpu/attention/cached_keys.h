@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "kernels/cpu/operands.h"
@@ -60,6 +61,9 @@ class CachedKeys {
   bool is_half(size_t operand) const { return cache_[operand - 1] == DType::kF16; }
   /// Whether the past is the new cache.
   bool IsInPlace(const LaunchArgs& args, size_t operand) const;
+  /// Checks which caches a launch names, and copies those that it does not where the new ones are
+  /// other memory.
+  Status Begin(const LaunchArgs& args) const;
   /// Writes rows [begin, end) of a head (batch * kv_heads of them) of the new cache, zeros where
   /// there is no key. Nothing where the group gives none.
   void Store(const LaunchArgs& args, size_t operand, int64_t head, int64_t begin,
@@ -72,6 +76,9 @@ class CachedKeys {
  private:
   /// Bytes of an element of the cache.
   int64_t Width(size_t operand) const { return is_half(operand) ? 2 : 4; }
+  std::span<const int32_t> Named(const LaunchArgs& args) const;
+  /// The head of the caches that head `head` of the batch has.
+  int64_t CacheHead(const LaunchArgs& args, int64_t head) const;
   /// The first new row of a head; rows lie kv_heads * size floats apart.
   const float* NewRows(const LaunchArgs& args, size_t operand, int64_t head) const;
 

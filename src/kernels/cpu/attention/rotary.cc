@@ -1,5 +1,6 @@
-// cpu.attention.rotary: RotaryEmbedding of packed rows whose first position is given at launch, in
-// fp32: what decoders with a cache have. Other forms are spelled out (passes/rewrite/spell_rotary).
+// cpu.attention.rotary: RotaryEmbedding of packed rows whose first positions are given at launch,
+// in fp32: what decoders with a cache have. Other forms are spelled out
+// (passes/rewrite/spell_rotary).
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
@@ -13,7 +14,7 @@ namespace {
 
 struct Facts {
   ops::RotaryShape r;
-  int64_t batch = 0, length = 0, positions = 0, cache_row = 0;
+  int64_t batch = 0, length = 0, firsts = 1, positions = 0, cache_row = 0;
 };
 
 /// Elements below which one lane turns them all.
@@ -24,12 +25,16 @@ class Rotary final : public NodeKernel {
   Rotary(const Problem& problem, const Facts& facts) : NodeKernel(problem), f_(facts) {}
 
   Status Launch(const LaunchArgs& args) const override {
-    const int64_t first = *reinterpret_cast<const int64_t*>(operands().input(args, 3));
-    if (first < 0 || first > f_.positions - f_.length)
-      return InvalidArgument("positions {} to {} lie outside the caches of {}", first,
-                             first + f_.length - 1, f_.positions);
+    const auto* firsts = reinterpret_cast<const int64_t*>(operands().input(args, 3));
+    for (int64_t i = 0; i < f_.firsts; ++i) {
+      if (firsts[i] < 0 || firsts[i] > f_.positions - f_.length)
+        return InvalidArgument("positions {} to {} lie outside the caches of {}", firsts[i],
+                               firsts[i] + f_.length - 1, f_.positions);
+    }
     const int64_t rows = f_.batch * f_.length, width = f_.r.heads * f_.r.size;
-    const auto turn = [&](int64_t row) { Turn(args, row, first + row % f_.length); };
+    const auto turn = [&](int64_t row) {
+      Turn(args, row, firsts[f_.firsts == 1 ? 0 : row / f_.length] + row % f_.length);
+    };
     if (rows * width <= kFewElements) {
       for (int64_t row = 0; row < rows; ++row) turn(row);
     } else {
@@ -68,7 +73,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
     return Unsupported("computes RotaryEmbedding only");
   const ir::Node& node = group.nodes()[0];
   const auto value = [&](size_t i) -> const ir::Value& { return group.value(node.inputs[i]); };
-  if (node.input(3) == ir::kAbsent || *value(3).shape != Shape{1} || value(3).dtype != DType::kI64)
+  if (node.input(3) == ir::kAbsent || value(3).shape->rank() != 1 || value(3).dtype != DType::kI64)
     return Unsupported("positions that are not those behind a first one");
   for (size_t i : {0, 1, 2}) {
     if (value(i).dtype != DType::kF32)
@@ -80,6 +85,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (!facts.r.packed) return Unsupported("heads that are an axis");
   facts.batch = x[0];
   facts.length = x[1];
+  facts.firsts = (*value(3).shape)[0];
   facts.positions = cosines[0];
   facts.cache_row = cosines[1];
   return facts;

@@ -1,0 +1,51 @@
+// Keys and values of several sequences in one memory, and the tensors of runs over them.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "importers/gguf/language_graph.h"
+#include "runtime/session.h"
+#include "tensor/tensor.h"
+
+namespace fettle::language {
+
+/// Caches, which sequences take and give back. A run's tensors are those of whoever runs: one at a
+/// time. The rest is thread-safe.
+class CachePool {
+ public:
+  /// kOutOfMemory.
+  static Result<std::shared_ptr<CachePool>> Create(const gguf::Decoder& decoder, int64_t context,
+                                                   int64_t caches);
+
+  /// A cache that nobody has; -1: there is none.
+  int64_t Take();
+  void Give(int64_t cache);
+  /// Keys and values of each layer, [1, kv_heads, context, size], of one cache.
+  std::vector<Tensor> Of(int64_t cache) const;
+  int64_t bytes_each() const { return bytes_each_; }
+
+  /// What runs of `batch` sequences with `length` tokens each read and write.
+  struct Run {
+    int64_t batch = 0, length = 0;
+    Tensor hidden, position, last, seqlens, cache_of, logits;
+    runtime::BufferMap inputs, outputs;
+  };
+  /// Made once, good as long as the pool.
+  Result<Run*> RunOf(int64_t batch, int64_t length);
+
+ private:
+  CachePool(const gguf::Decoder& decoder, int64_t context, int64_t caches);
+  Status Add(const std::string& name, int64_t size);
+
+  gguf::Decoder decoder_;
+  int64_t context_, count_, bytes_each_ = 0;
+  std::vector<Tensor> caches_;
+  runtime::BufferMap pasts_, presents_;
+  std::vector<std::unique_ptr<Run>> runs_;
+  std::mutex mutex_;
+  std::vector<bool> taken_;  // under mutex_
+};
+
+}  // namespace fettle::language
