@@ -9,13 +9,15 @@ import sys
 import tempfile
 import time
 
+from llama_library import LlamaLibrary
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LIBRARY = ROOT / "build/release/lib/libfettle.so"
 CONTEXT = 1024
 
 
 class Options(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), ("context", ctypes.c_int64), ("threads", ctypes.c_int64)]
+    _fields_ = [("struct_size", ctypes.c_size_t), ("context", ctypes.c_int64), ("threads", ctypes.c_int64), ("sequences", ctypes.c_int64)]
 
 
 class Fettle:
@@ -23,7 +25,7 @@ class Fettle:
         self.calls = ctypes.CDLL(str(LIBRARY))
         self.calls.fettle_last_error.restype = ctypes.c_char_p
         self.handle = ctypes.c_void_p()
-        options = Options(ctypes.sizeof(Options), CONTEXT, threads)
+        options = Options(ctypes.sizeof(Options), CONTEXT, threads, 1)
         self.call("create", model.encode(), ctypes.byref(options), ctypes.byref(self.handle))
 
     def call(self, name, *arguments):
@@ -70,8 +72,8 @@ class Fettle:
         logits = self.logits()
         return float((logits[chosen] - logits[other]) / (logits.max() - logits.min()))
 
-    def surprise(self, tokens, first):
-        """Mean of -log p of the tokens from `first` on."""
+    def window(self, tokens, first):
+        """Sum of -log p of the tokens from `first` on, read from an empty sequence."""
         import numpy
 
         self.call("rewind", self.handle, ctypes.c_int64(0))
@@ -81,7 +83,7 @@ class Fettle:
             logits = self.logits().astype(numpy.float64)
             total += float(numpy.log(numpy.exp(logits - logits.max()).sum()) + logits.max() - logits[token])
             self.read([token])
-        return total / (len(tokens) - first)
+        return total
 
 
 class Llama:
@@ -108,14 +110,6 @@ class Llama:
         """Until an answer ends by itself."""
         answer = self.complete(prompt, count, logprobs=1, n_probs=1)
         return [row["id"] for row in answer["choices"][0]["logprobs"]["content"]]
-
-    def surprise(self, tokens, first):
-        total = 0.0
-        for at in range(first, len(tokens)):
-            answer = self.complete(tokens[:at], 1, cache_prompt=True, n_probs=1 << 20, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0)
-            known = answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
-            total -= next(row["logprob"] for row in known if row["id"] == tokens[at])
-        return total / (len(tokens) - first)
 
 
 class Engine:
@@ -147,7 +141,7 @@ class Engine:
 def main():
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    engine = {"fettle": Fettle, "llama.cpp": Llama}[sys.argv[1]](sys.argv[2], int(sys.argv[3]))
+    engine = {"fettle": Fettle, "llama.cpp": Llama, "llama library": LlamaLibrary}[sys.argv[1]](sys.argv[2], int(sys.argv[3]))
     for line in sys.stdin:
         name, arguments = json.loads(line)
         print(json.dumps(getattr(engine, name)(*arguments)), file=answers, flush=True)

@@ -42,7 +42,7 @@ FETTLE_PUBLIC_STRUCT(fettle_map_options);
 FETTLE_PUBLIC_STRUCT(fettle_mapping);
 FETTLE_PUBLIC_STRUCT(fettle_transfers);
 FETTLE_PUBLIC_STRUCT(fettle_gemm_options, offsetof(fettle_gemm_options, subnormals));
-FETTLE_PUBLIC_STRUCT(fettle_generate_options);
+FETTLE_PUBLIC_STRUCT(fettle_generate_options, offsetof(fettle_generate_options, sequences));
 FETTLE_PUBLIC_STRUCT(fettle_generate_facts);
 FETTLE_PUBLIC_STRUCT(fettle_generate_sampling);
 #undef FETTLE_PUBLIC_STRUCT
