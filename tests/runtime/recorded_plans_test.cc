@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/sample_total.h"
+
 namespace fettle::runtime {
 namespace {
 
@@ -22,13 +24,6 @@ std::vector<tuner::StepCost> Costs(const std::vector<std::string>& kernels) {
     costs.back().alone_us = 500;
   }
   return costs;
-}
-
-double Total(const std::vector<tuner::StepSample>& samples) {
-  double us = 0;
-  for (const tuner::StepSample& sample : samples)
-    us += (sample.halves_us[0] + sample.halves_us[1]) / 2;
-  return us;
 }
 
 TEST(StepTimesTest, HalvesAreOfEveryOtherTypicalRun) {

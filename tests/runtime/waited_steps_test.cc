@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/sample_total.h"
+
 namespace fettle::runtime {
 namespace {
 
@@ -11,13 +13,6 @@ constexpr std::string_view kCpu = "the processor", kDevice = "a device on its co
 tuner::StepSample Sample(std::string_view device, double alone_us, double us) {
   return {
       .of = {.device = std::string(device)}, .alone_us = alone_us, .halves_us = {us - 1, us + 1}};
-}
-
-double Total(const std::vector<tuner::StepSample>& samples) {
-  double us = 0;
-  for (const tuner::StepSample& sample : samples)
-    us += (sample.halves_us[0] + sample.halves_us[1]) / 2;
-  return us;
 }
 
 /// A step of the CPU, one that is only enqueued, one that nothing runs for, another.
