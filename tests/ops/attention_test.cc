@@ -1,4 +1,5 @@
 // Attention and rotary embedding against the same sums in primitive operators.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "tensor/compare.h"
@@ -25,6 +26,16 @@ TEST(Attention, IsSoftmaxOfScaledProducts) {
       "%kt = Einsum(%k) {equation=\"...ij->...ji\"}\n%qk = MatMul(%q, %kt)\n"
       "%scaled = Mul(%qk, %half)\n%masked = Add(%scaled, %m)\n%p = Softmax(%masked)\n"
       "%want = MatMul(%p, %v)\noutput %y\noutput %want\n");
+}
+
+TEST(Attention, NegativeSoftcapsAreNone) {
+  for (const std::string_view op : {"", ", softcap=0.0"}) {
+    ExpectAgree(
+        fmt::format("const %q: f32[1x2x3x4]\nconst %k: f32[1x2x5x4]\nconst %v: f32[1x2x5x4]\n"
+                    "%y = Attention(%q, %k, %v) {{scale=2.0, softcap=-2.0}}\n"
+                    "%want = Attention(%q, %k, %v) {{scale=2.0{}}}\noutput %y\noutput %want\n",
+                    op));
+  }
 }
 
 TEST(Attention, GroupsOfQueriesShareKeys) {

@@ -56,7 +56,7 @@ Result<GroupQueryShape> ReadGroupQuery(const ir::Node& node, const Shape& q, con
       return InvalidModel("past of shape {} does not fit", past->ToString());
     a.cache = (*past)[2];
   }
-  a.softcap = from.Float("softcap", 0);
+  a.softcap = std::max<double>(from.Float("softcap", 0), 0);  // of ONNX, a negative one is none
   a.window = from.Int("local_window_size", -1);
   if (a.window == 0 || a.window < -1)
     return InvalidModel("attribute 'local_window_size': got {}", a.window);

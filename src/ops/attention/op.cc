@@ -1,5 +1,6 @@
 #include "ops/attention/op.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ops/attention/contrib.h"
@@ -123,7 +124,7 @@ Status ReadHeads(const ir::Attributes& from, std::span<const Shape> shapes, Atte
 /// How scores are made, and which keys a query sees.
 Status ReadScores(const ir::Attributes& from, AttentionShape& a) {
   a.scale = from.Float("scale", 1 / std::sqrt(static_cast<double>(a.qk_size)));
-  a.softcap = from.Float("softcap", 0);
+  a.softcap = std::max<double>(from.Float("softcap", 0), 0);  // of ONNX, a negative one is none
   a.causal = from.Int("is_causal", 0) != 0;
   a.left_window = from.Int("left_window_size", -1);
   a.right_window = from.Int("right_window_size", -1);
