@@ -84,6 +84,7 @@ TEST(ExpressionTest, ErrorsSayWhatWasExpectedWhere) {
   EXPECT_THAT(ParseFailure("A = 2"), HasSubstr("column 3"));
   EXPECT_THAT(ParseFailure(""), HasSubstr("expected a value"));
   EXPECT_THAT(ParseFailure("C == 1"), HasSubstr("'C' is not a parameter; known: A, B, mode"));
+  EXPECT_THAT(ParseFailure("mod == 1"), HasSubstr("'mod' is not a parameter; known: mode, A, B"));
   EXPECT_THAT(ParseFailure("__import__('os')"), HasSubstr("'__import__' is not a parameter"));
   EXPECT_THAT(ParseFailure("A.real"), HasSubstr("column 2"));
   EXPECT_THAT(ParseFailure("mode == 'fast"), HasSubstr("closing quote"));

@@ -10,6 +10,7 @@
 #include "av/encoder.h"
 #include "av/pixel_loss.h"
 #include "av/suffix.h"
+#include "basics/nearest.h"
 
 namespace fettle::enhance {
 namespace {
@@ -26,6 +27,13 @@ const EncoderRow& First(const AVOutputFormat& container) {
       fmt::format("{} cannot hold video of any encoder here: it is for {}; use .mkv, .mp4 "
                   "or .mov (by libx264), or .webm (by libvpx-vp9)",
                   SuffixOf(container), CodecsOf(container)));
+}
+
+[[noreturn]] void RefuseEncoder(const std::string& name) {
+  std::vector<std::string> names = {"auto"};
+  for (const std::string_view known : EncoderNames()) names.emplace_back(known);
+  throw Failure(kExitUsage,
+                fmt::format("--encoder: unknown encoder '{}'{}", name, Alternatives(name, names)));
 }
 
 /// The first of those that keep alpha and lose least of the pixels; the usual one where none does.
@@ -61,9 +69,7 @@ const EncoderRow& ChooseEncoder(const std::string& name, const AVOutputFormat& c
                                 AVPixelFormat format) {
   if (name == "auto") return HasAlpha(format) ? BestWithAlpha(container, format) : First(container);
   const auto row = std::ranges::find(EncoderRows(), name, &EncoderRow::name);
-  if (row == EncoderRows().end())
-    throw Failure(kExitUsage, fmt::format("--encoder: unknown encoder '{}'; known: auto, {}", name,
-                                          fmt::join(EncoderNames(), ", ")));
+  if (row == EncoderRows().end()) RefuseEncoder(name);
   if (!IsPresent(*row))
     throw Failure(kExitUnsupported, fmt::format("this FFmpeg has no encoder {}", name));
   if (!Carries(container, *row))

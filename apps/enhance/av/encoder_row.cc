@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
+#include <sstream>
+
+#include "basics/nearest.h"
 
 namespace fettle::enhance {
 namespace {
@@ -26,12 +30,14 @@ void CheckPreset(const EncoderRow& row, const std::string& preset) {
   if (row.preset_option.empty())
     throw Failure(kExitUsage, fmt::format("--preset: {} has no presets", row.name));
   if (HasPreset(row.presets, preset)) return;
-  const std::string there =
-      row.presets.words.empty()
-          ? fmt::format("whole numbers from {} to {}", row.presets.least, row.presets.most)
-          : std::string(row.presets.words);
-  throw Failure(kExitUsage,
-                fmt::format("--preset: {} has no '{}'; it has {}", row.name, preset, there));
+  if (row.presets.words.empty())
+    throw Failure(kExitUsage,
+                  fmt::format("--preset: {} has no '{}'; it has whole numbers from {} to {}",
+                              row.name, preset, row.presets.least, row.presets.most));
+  std::istringstream words{std::string(row.presets.words)};
+  const std::vector<std::string> names{std::istream_iterator<std::string>(words), {}};
+  throw Failure(kExitUsage, fmt::format("--preset: {} has no '{}'{}", row.name, preset,
+                                        Alternatives(preset, names)));
 }
 
 void CheckQuality(const EncoderRow& row, int crf) {

@@ -33,6 +33,12 @@ std::string Suggestion(std::string_view word, const std::vector<std::string>& na
   return fmt::format(", did you mean '{}'?", nearest.front());
 }
 
+std::string Alternatives(std::string_view word, const std::vector<std::string>& names) {
+  const std::string meant = Suggestion(word, names);
+  return fmt::format("{}: {}", meant.empty() ? "; there are" : meant + " There are",
+                     fmt::join(NearestFirst(word, names), ", "));
+}
+
 std::vector<std::string> NearestFirst(std::string_view word, std::vector<std::string> names) {
   std::ranges::stable_sort(names, {},
                            [&](const std::string& name) { return Distance(word, name); });

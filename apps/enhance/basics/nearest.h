@@ -11,6 +11,10 @@ namespace fettle::enhance {
 /// that are too many to have been meant.
 std::string Suggestion(std::string_view word, const std::vector<std::string>& names);
 
+/// What follows an unknown word: "; there are: ..." or ", did you mean 'X'? There are: ...", all of
+/// `names`, the nearest first.
+std::string Alternatives(std::string_view word, const std::vector<std::string>& names);
+
 /// `names`, those with the fewest letters to change first; equally near ones keep their order.
 std::vector<std::string> NearestFirst(std::string_view word, std::vector<std::string> names);
 

@@ -48,10 +48,8 @@ constexpr std::array kKinds = {
   std::vector<std::string> kinds;
   for (const KindRow& row : kKinds)
     if (!(row.*has).empty()) kinds.emplace_back(row.kind);
-  const std::string meant = Suggestion(kind, kinds);
-  throw Failure(kExitUsage, fmt::format("{}: there is no '{}'{}: {}", option, kind,
-                                        meant.empty() ? "; there are" : meant + " There are",
-                                        fmt::join(kinds, ", ")));
+  throw Failure(kExitUsage,
+                fmt::format("{}: there is no '{}'{}", option, kind, Alternatives(kind, kinds)));
 }
 
 const KindRow& KindOf(std::string_view option, std::string_view kind,

@@ -40,10 +40,8 @@ const StepRow& RowOf(std::string_view name) {
   if (found != kRows.end()) return *found;
   std::vector<std::string> names;
   for (const StepRow& row : kRows) names.emplace_back(row.name);
-  const std::string meant = Suggestion(name, names);
-  throw Failure(kExitUsage, fmt::format("--steps: unknown step '{}'{}: {}", name,
-                                        meant.empty() ? "; there are" : meant + " There are",
-                                        fmt::join(NearestFirst(name, names), ", ")));
+  throw Failure(kExitUsage,
+                fmt::format("--steps: unknown step '{}'{}", name, Alternatives(name, names)));
 }
 
 ChainLink ReadLink(std::string_view text) {

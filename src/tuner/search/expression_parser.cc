@@ -5,6 +5,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/nearest.h"
 #include "tuner/search/expression.h"
 
 namespace fettle::tuner {
@@ -240,7 +241,8 @@ class ExpressionParser {
     if (Take("False") || Take("false")) return AddLiteral(int64_t{0});
     if (const std::optional<Op> function = TakeAny(kFunctions)) return Call(*function);
     return InvalidArgument("condition '{}', column {}: '{}' is not a parameter; known: {}", text_,
-                           at_ + 1, name, fmt::join(names_, ", "));
+                           at_ + 1, name,
+                           fmt::join(NearestFirst(name, {names_.begin(), names_.end()}), ", "));
   }
   Result<int> Call(Op function) {
     if (!Take("(")) return Wrong("(");
