@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "device/cuda/copies.h"
 #include "device/cuda/graphs.h"
 #include "device/cuda/memory.h"
 
@@ -76,6 +77,21 @@ void AddMemory(Api& api) {
   };
 }
 
+void AddCopies(Api& api) {
+  static char host[4096];
+  api.MemAllocHost = [](void** made, size_t bytes) {
+    Say(fmt::format("host memory of {}", bytes));
+    return *made = host, bytes > sizeof(host) ? 2 : 0;
+  };
+  api.MemFreeHost = [](void*) { return Say("free host memory"), 0; };
+  api.CopyToDevice = [](Address to, const void*, size_t bytes) {
+    return Say(fmt::format("{} bytes to {:#x}", bytes, to)), 0;
+  };
+  api.CopyFromDevice = [](void*, Address from, size_t bytes) {
+    return Say(fmt::format("{} bytes from {:#x}", bytes, from)), from == 0xbad ? 700 : 0;
+  };
+}
+
 Api FakeApi() {
   Api api;
   api.GetErrorName = [](Result, const char** name) { return *name = "ERROR", 0; };
@@ -109,6 +125,7 @@ Api FakeApi() {
   };
   AddLaunches(api);
   AddMemory(api);
+  AddCopies(api);
   return api;
 }
 
@@ -224,6 +241,25 @@ TEST_F(CudaGraphs, ProgramsAndContextsAreGivenBack) {
   EXPECT_EQ(driver.modules, 0);
   context_.reset();
   EXPECT_EQ(driver.contexts, 0);
+}
+
+TEST_F(CudaGraphs, HostMemoryOfCopiesIsKept) {
+  {
+    const auto copies = std::make_shared<Copies>(context_);
+    std::byte* first = nullptr;
+    {
+      const auto memory = copies->HostMemory(100);
+      first = memory.get();
+      EXPECT_TRUE(copies->ToDevice(0x10, memory.get(), 100).ok());
+      EXPECT_NE(copies->HostMemory(9000).get(), first);  // not the driver's
+    }
+    EXPECT_EQ(copies->HostMemory(3000).get(), first);
+    EXPECT_EQ(copies->FromDevice(first, 0xbad, 8).message(),
+              "CUDA: copying from the device: ERROR (700)");
+  }
+  EXPECT_EQ(driver.said, (std::vector<std::string>{"host memory of 4096", "100 bytes to 0x10",
+                                                   "host memory of 9000", "8 bytes from 0xbad",
+                                                   "free host memory"}));
 }
 
 }  // namespace

@@ -73,7 +73,11 @@ struct Uuid {
   X(MemMap, "cuMemMap", Address, size_t, size_t, Handle, unsigned long long)                          \
   X(MemUnmap, "cuMemUnmap", Address, size_t)                                                          \
   X(MemSetAccess, "cuMemSetAccess", Address, size_t, const AccessDescription*, size_t)                \
-  X(MemExport, "cuMemExportToShareableHandle", void*, Handle, int, unsigned long long)
+  X(MemExport, "cuMemExportToShareableHandle", void*, Handle, int, unsigned long long)                \
+  X(MemAllocHost, "cuMemAllocHost_v2", void**, size_t)                                                \
+  X(MemFreeHost, "cuMemFreeHost", void*)                                                              \
+  X(CopyToDevice, "cuMemcpyHtoD_v2", Address, const void*, size_t)                                    \
+  X(CopyFromDevice, "cuMemcpyDtoH_v2", void*, Address, size_t)
 // clang-format on
 
 /// A table, so that tests have a driver of their own. Thread-safe, as the driver is.

@@ -161,8 +161,7 @@ Result<std::shared_ptr<LaunchGraphs>> LaunchGraphs::Open(const OpenClDevice& dev
                    cuda::PrimaryContext::Open(uuid, *api));
   auto memory = std::make_shared<SharedBlocks>(device.api(), device.shared_context(), context,
                                                std::max<int64_t>(facts.base_address_align, 512));
-  std::shared_ptr<LaunchGraphs> graphs(
-      new LaunchGraphs(std::make_shared<cuda::Graphs>(context), std::move(memory)));
+  std::shared_ptr<LaunchGraphs> graphs(new LaunchGraphs(context, std::move(memory)));
   RETURN_IF_ERROR(graphs->Try(device));
   return graphs;
 }

@@ -2,9 +2,11 @@
 // costs the host 4 to 9 us.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <span>
 
+#include "device/cuda/copies.h"
 #include "device/cuda/graphs.h"
 #include "device/opencl/shared_blocks.h"
 
@@ -22,6 +24,13 @@ class LaunchGraphs {
   static Result<std::shared_ptr<LaunchGraphs>> Open(const OpenClDevice& device);
 
   SharedBlocks& memory() const { return *memory_; }
+  cuda::Copies& copies() const { return *copies_; }
+  /// Whether the device worked for CUDA last, and not for OpenCL: going from one to the other takes
+  /// 0.2 ms, so transfers keep to it.
+  bool was_last() const { return was_last_.load(std::memory_order_relaxed); }
+  void set_last(bool graph) {
+    if (was_last() != graph) was_last_.store(graph, std::memory_order_relaxed);
+  }
   Result<std::unique_ptr<cuda::Graphs::Queue>> NewQueue() const {
     return cuda::Graphs::Queue::Create(graphs_);
   }
@@ -35,14 +44,19 @@ class LaunchGraphs {
   }
 
  private:
-  LaunchGraphs(std::shared_ptr<cuda::Graphs> graphs, std::shared_ptr<SharedBlocks> memory)
-      : graphs_(std::move(graphs)), memory_(std::move(memory)) {}
+  LaunchGraphs(const std::shared_ptr<cuda::PrimaryContext>& context,
+               std::shared_ptr<SharedBlocks> memory)
+      : graphs_(std::make_shared<cuda::Graphs>(context)),
+        copies_(std::make_shared<cuda::Copies>(context)),
+        memory_(std::move(memory)) {}
   Result<cuda::Launch> LaunchOf(const ChainCall& call) const;
   /// Whether both queues see the same values.
   Status Try(const OpenClDevice& device) const;
 
   std::shared_ptr<cuda::Graphs> graphs_;
+  std::shared_ptr<cuda::Copies> copies_;
   std::shared_ptr<SharedBlocks> memory_;
+  std::atomic<bool> was_last_ = false;
 };
 
 }  // namespace fettle

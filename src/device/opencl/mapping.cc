@@ -31,7 +31,21 @@ Result<MappedTensor::Region> OpenClMapping::Take() {
   return region;
 }
 
+Result<MappedTensor::Region> OpenClMapping::TakeCopy() {
+  cuda::Copies& copies = stream_.device().graphs()->copies();
+  *address_ += static_cast<cuda::Address>(tensor().offset);
+  copy_ = copies.HostMemory(std::max<int64_t>(bytes(), 1));
+  stream_.CountMap(true, bytes());
+  if (access() != MapAccess::kWrite)
+    RETURN_IF_ERROR(copies.FromDevice(copy_.get(), *address_, bytes()));
+  return Region{.data = copy_.get()};
+}
+
 Result<MappedTensor::Region> OpenClMapping::TakeMemory() {
+  if (memory().svm() == nullptr && memory().request().kind == MemoryKind::kBuffer) {
+    ASSIGN_OR_RETURN(address_, stream_.CopiedByCuda(memory().get()));
+    if (address_) return TakeCopy();
+  }
   RETURN_IF_ERROR(stream_.TakeTurn());
   // Finely shared memory needs no map.
   if (!memory().svm_is_fine())
@@ -84,6 +98,9 @@ Status OpenClMapping::Give(const Region& region) {
 }
 
 Status OpenClMapping::GiveMemory(const Region& region) {
+  if (address_ && access() == MapAccess::kRead) return OkStatus();
+  if (address_)
+    return stream_.device().graphs()->copies().ToDevice(*address_, region.data, bytes());
   RETURN_IF_ERROR(stream_.TakeTurn());
   const OpenClApi& api = stream_.device().api();
   if (memory().svm() == nullptr)

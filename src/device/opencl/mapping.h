@@ -26,9 +26,13 @@ class OpenClMapping final : public MappedTensor {
   Result<Region> TakeBuffer(cl_map_flags flags);
   Result<Region> TakeImage(cl_map_flags flags);
   Status GiveMemory(const Region& region);
+  Result<Region> TakeCopy();
   const OpenClMemory& memory() const { return static_cast<const OpenClMemory&>(*tensor().memory); }
 
   OpenClStream& stream_;
+  // Of a buffer that CUDA copies.
+  std::optional<cuda::Address> address_;
+  std::shared_ptr<std::byte> copy_;
 };
 
 }  // namespace fettle

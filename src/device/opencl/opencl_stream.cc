@@ -190,11 +190,8 @@ Status OpenClStream::WaitForWindow(const OpenClEvent& event) {
 
 Status OpenClStream::Synchronise() {
   held_ = false;
-  if (graph_queue_ != nullptr && !is_dirty_) return WaitForGraph();
-  RETURN_IF_ERROR(TakeTurn());
-  is_dirty_ = false;
-  return OpenClStatus(Waited([&] { return device_->api().Finish(queue_); }),
-                      "OpenCL: waiting for the device");
+  if (graph_queue_ != nullptr) RETURN_IF_ERROR(WaitForGraph());
+  return FinishQueue();
 }
 
 Status OpenClStream::Hold(double us) {

@@ -134,11 +134,13 @@ class OpenClStream final : public HoldingStream, public MarksMemory {
   Result<std::vector<ChainCall>> Record(const std::function<Status()>& launches);
   /// Waits for the launches of graphs, which have a queue of their own.
   Status WaitForGraph();
+  /// Waits for OpenCL's queue, where it has commands that nobody has waited for.
+  Status FinishQueue();
   /// Before a command of OpenCL's.
-  Status TakeTurn() {
-    is_dirty_ = true;
-    return graph_queue_ == nullptr ? OkStatus() : WaitForGraph();
-  }
+  Status TakeTurn();
+  /// Where CUDA finds a buffer whose bytes CUDA is to copy, as it used the device last; nothing of
+  /// either is pending then.
+  Result<std::optional<cuda::Address>> CopiedByCuda(cl_mem memory);
   void NoteForm(const OpenClKernel& kernel, const WorkSizes& sizes);
   Status SetArguments(const OpenClKernel& kernel, std::span<const KernelArg> args);
   /// One command over `gws`, a multiple of the group of `sizes`, which becomes smaller where it is

@@ -33,12 +33,8 @@ class OpenClGraph final : public LaunchChain {
     if (stream_.device_->mapped().any())
       for (const ChainCall& call : calls_) RETURN_IF_ERROR(stream_.CheckNotMapped(call.args));
     RETURN_IF_ERROR(Record());
-    if (stream_.is_dirty_) {
-      const cl_int code =
-          stream_.Waited([&] { return stream_.device_->api().Finish(stream_.queue_); });
-      RETURN_IF_ERROR(OpenClStatus(code, "OpenCL: waiting for the device"));
-      stream_.is_dirty_ = false;
-    }
+    RETURN_IF_ERROR(stream_.FinishQueue());
+    stream_.device_->graphs()->set_last(true);
     return recorded_->Launch();
   }
 
@@ -53,6 +49,30 @@ class OpenClGraph final : public LaunchChain {
   std::unique_ptr<cuda::Graphs::Recorded> recorded_;
   uint64_t released_ = 0;
 };
+
+Status OpenClStream::FinishQueue() {
+  if (!is_dirty_) return OkStatus();
+  const cl_int code = Waited([&] { return device_->api().Finish(queue_); });
+  RETURN_IF_ERROR(OpenClStatus(code, "OpenCL: waiting for the device"));
+  is_dirty_ = false;
+  return OkStatus();
+}
+
+Status OpenClStream::TakeTurn() {
+  is_dirty_ = true;
+  if (const std::shared_ptr<LaunchGraphs> graphs = device_->graphs()) graphs->set_last(false);
+  return graph_queue_ == nullptr ? OkStatus() : WaitForGraph();
+}
+
+Result<std::optional<cuda::Address>> OpenClStream::CopiedByCuda(cl_mem memory) {
+  const std::shared_ptr<LaunchGraphs> graphs = device_->graphs();
+  if (graphs == nullptr || !graphs->was_last()) return std::nullopt;
+  const std::optional<cuda::Address> address = graphs->memory().AddressOf(memory);
+  if (!address) return std::nullopt;
+  RETURN_IF_ERROR(FinishQueue());
+  if (graph_queue_ != nullptr) RETURN_IF_ERROR(WaitForGraph());
+  return address;
+}
 
 Status OpenClStream::WaitForGraph() {
   const int64_t begin = NowNs();
