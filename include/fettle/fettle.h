@@ -552,16 +552,16 @@ typedef struct fettle_generate_options {
   size_t struct_size;
   int64_t context; /* most tokens of a sequence; 0: what the model was trained for, at most 4,096 */
   int64_t threads; /* of the CPU, the caller included; 0: all cores */
-  int64_t sequences; /* forks of one another whose caches lie together, for fettle_generate_step;
-                        memory is taken for so many at once; 0: 1 */
+  int64_t sequences;  /* forks of one another whose caches lie together, for fettle_generate_step;
+                         memory is taken for so many at once; 0: 1 */
+  const char* device; /* as of sessions: where weights and caches lie; NULL: auto */
 } fettle_generate_options;
 #define FETTLE_GENERATE_OPTIONS_INIT \
-  { sizeof(fettle_generate_options), 0, 0, 0 }
+  { sizeof(fettle_generate_options), 0, 0, 0, NULL }
 
 /* Opens a .gguf file, which stays mapped, and plans for all lengths; `options` may be NULL. Fails
- * with FETTLE_NOT_FOUND, FETTLE_IO, FETTLE_INVALID_MODEL, FETTLE_UNSUPPORTED for architectures,
- * tensor types and tokenizers that Fettle does not know, naming those it does, and
- * FETTLE_OUT_OF_MEMORY where the cache does not fit. */
+ * with FETTLE_NOT_FOUND, FETTLE_IO, FETTLE_INVALID_MODEL, FETTLE_UNSUPPORTED for what Fettle does
+ * not know, naming what it does, and FETTLE_OUT_OF_MEMORY where the cache does not fit. */
 FETTLE_API fettle_status fettle_generate_create(const char* path,
                                                 const fettle_generate_options* options,
                                                 fettle_generate** generate);

@@ -539,9 +539,10 @@ class Gemm {
 };
 
 struct GenerateOptions {
-  int64_t context = 0;    // most tokens; 0: what the model was trained for, at most 4,096
-  int64_t threads = 0;    // 0: all cores
-  int64_t sequences = 1;  // forks that Step reads in one pass over the weights
+  int64_t context = 0;          // most tokens; 0: what the model was trained for, at most 4,096
+  int64_t threads = 0;          // 0: all cores
+  int64_t sequences = 1;        // forks that Step reads in one pass over the weights
+  std::string device = "auto";  // as in SessionOptions
 };
 
 struct Sampling {
@@ -556,7 +557,7 @@ class Generator {
  public:
   static Result<Generator> Create(const std::string& path, const GenerateOptions& options = {}) {
     const fettle_generate_options raw = {sizeof(raw), options.context, options.threads,
-                                         options.sequences};
+                                         options.sequences, options.device.c_str()};
     fettle_generate* handle = nullptr;
     const fettle_status code = fettle_generate_create(path.c_str(), &raw, &handle);
     if (code != FETTLE_OK) return Result<Generator>::Failed(code);

@@ -2,34 +2,30 @@
 
 #include <algorithm>
 
-#include "runtime/tensor_buffer.h"
-
 namespace fettle::language {
-namespace {
 
-std::shared_ptr<runtime::TensorBuffer> Buffer(const Tensor& tensor) {
-  return std::make_shared<runtime::TensorBuffer>(tensor, true);
-}
-
-}  // namespace
-
-CachePool::CachePool(const gguf::Decoder& decoder, int64_t context, int64_t caches)
-    : decoder_(decoder), context_(context), count_(caches), taken_(caches) {}
+CachePool::CachePool(const gguf::Decoder& decoder, int64_t context, int64_t caches,
+                     std::shared_ptr<const Device> device)
+    : decoder_(decoder),
+      context_(context),
+      count_(caches),
+      device_(std::move(device)),
+      taken_(caches) {}
 
 Status CachePool::Add(const std::string& name, int64_t size) {
   const Shape shape = {count_, decoder_.kv_heads, context_, size};
-  ASSIGN_OR_RETURN(Tensor cache, Tensor::Create(DType::kF16, shape));
-  bytes_each_ += std::ssize(cache.bytes()) / count_;
-  // Two buffers over one memory: the run reads the past and writes the present there.
-  pasts_.emplace("past_" + name, Buffer(cache));
-  presents_.emplace("present_" + name, Buffer(cache));
-  caches_.push_back(std::move(cache));
+  ASSIGN_OR_RETURN(CacheBuffers made, MakeCache(device_, shape));
+  bytes_each_ += StorageBytes(DType::kF16, shape.elements()) / count_;
+  pasts_.emplace("past_" + name, made.past);
+  presents_.emplace("present_" + name, std::move(made.present));
+  caches_.push_back(std::move(made.past));
   return OkStatus();
 }
 
 Result<std::shared_ptr<CachePool>> CachePool::Create(const gguf::Decoder& decoder, int64_t context,
-                                                     int64_t caches) {
-  std::shared_ptr<CachePool> pool(new CachePool(decoder, context, caches));
+                                                     int64_t caches,
+                                                     std::shared_ptr<const Device> device) {
+  std::shared_ptr<CachePool> pool(new CachePool(decoder, context, caches, std::move(device)));
   for (int64_t layer = 0; layer < decoder.layers; ++layer) {
     RETURN_IF_ERROR(pool->Add(fmt::format("key.{}", layer), decoder.head_size));
     RETURN_IF_ERROR(pool->Add(fmt::format("value.{}", layer), decoder.value_size));
@@ -52,13 +48,35 @@ void CachePool::Give(int64_t cache) {
 
 std::vector<Tensor> CachePool::Of(int64_t cache) const {
   std::vector<Tensor> views;
-  for (const Tensor& all : caches_) {
+  for (const SharedBuffer& buffer : caches_) {
+    const Tensor& all = buffer->host();
     const Shape& shape = all.shape();
-    std::byte* at = all.data() + cache * (std::ssize(all.bytes()) / count_);
+    const int64_t each = StorageBytes(all.dtype(), shape.elements()) / count_;
+    std::byte* at = device_ == nullptr ? all.data() + cache * each : nullptr;
     views.push_back(
         Tensor::Borrow(all.dtype(), Shape{1, shape[1], shape[2], shape[3]}, at, all.storage()));
   }
   return views;
+}
+
+Result<std::vector<Tensor>> CachePool::Read(int64_t cache) const {
+  if (device_ == nullptr) return Of(cache);
+  std::vector<Tensor> copies;
+  for (const SharedBuffer& buffer : caches_) {
+    ASSIGN_OR_RETURN(copies.emplace_back(), buffer->ReadToHost());
+  }
+  return copies;
+}
+
+Status CachePool::Write(const std::vector<Tensor>& caches) {
+  for (size_t i = 0; device_ != nullptr && i < caches.size(); ++i)
+    RETURN_IF_ERROR(caches_[i]->WriteFromHost(caches[i]));
+  return OkStatus();
+}
+
+Status CachePool::Run::Send() {
+  for (BoundTensor* input : {&hidden, &position, &last, &seqlens}) RETURN_IF_ERROR(input->Send());
+  return OkStatus();
 }
 
 Result<CachePool::Run*> CachePool::RunOf(int64_t batch, int64_t length) {
@@ -69,20 +87,23 @@ Result<CachePool::Run*> CachePool::RunOf(int64_t batch, int64_t length) {
   run->batch = batch;
   run->length = length;
   const bool one = count_ == 1;  // has no input that says which
-  ASSIGN_OR_RETURN(run->hidden, Tensor::Create(DType::kF32, Shape{batch, length, decoder_.width}));
-  ASSIGN_OR_RETURN(run->position, Tensor::Create(DType::kI64, Shape{batch}));
-  ASSIGN_OR_RETURN(run->last, Tensor::Create(DType::kI64, Shape{1}));
-  ASSIGN_OR_RETURN(run->seqlens, Tensor::Create(DType::kI32, Shape{batch}));
-  ASSIGN_OR_RETURN(run->cache_of, Tensor::Create(DType::kI32, Shape{batch}));
-  ASSIGN_OR_RETURN(run->logits, Tensor::Create(DType::kF32, Shape{batch, 1, decoder_.vocabulary}));
+  const auto make = [&](DType dtype, const Shape& shape) {
+    return BoundTensor::Create(device_, dtype, shape);
+  };
+  ASSIGN_OR_RETURN(run->hidden, make(DType::kF32, Shape{batch, length, decoder_.width}));
+  ASSIGN_OR_RETURN(run->position, make(DType::kI64, Shape{batch}));
+  ASSIGN_OR_RETURN(run->last, make(DType::kI64, Shape{1}));
+  ASSIGN_OR_RETURN(run->seqlens, make(DType::kI32, Shape{batch}));
+  ASSIGN_OR_RETURN(run->cache_of, make(DType::kI32, Shape{batch}));
+  ASSIGN_OR_RETURN(run->logits, make(DType::kF32, Shape{batch, 1, decoder_.vocabulary}));
   run->inputs = pasts_;
-  run->inputs.emplace("hidden", Buffer(run->hidden));
-  run->inputs.emplace("position", Buffer(run->position));
-  run->inputs.emplace("last", Buffer(run->last));
-  run->inputs.emplace("seqlens", Buffer(run->seqlens));
-  if (!one) run->inputs.emplace("cache_of", Buffer(run->cache_of));
+  run->inputs.emplace("hidden", run->hidden.buffer);
+  run->inputs.emplace("position", run->position.buffer);
+  run->inputs.emplace("last", run->last.buffer);
+  run->inputs.emplace("seqlens", run->seqlens.buffer);
+  if (!one) run->inputs.emplace("cache_of", run->cache_of.buffer);
   run->outputs = presents_;
-  run->outputs.emplace("logits", Buffer(run->logits));
+  run->outputs.emplace("logits", run->logits.buffer);
   runs_.push_back(std::move(run));
   return runs_.back().get();
 }

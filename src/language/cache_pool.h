@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "importers/gguf/language_graph.h"
+#include "language/bound_tensor.h"
 #include "runtime/session.h"
 #include "tensor/tensor.h"
 
@@ -15,33 +16,43 @@ namespace fettle::language {
 /// time. The rest is thread-safe.
 class CachePool {
  public:
-  /// kOutOfMemory.
+  /// In memory of `device`, where there is one: one cache. kOutOfMemory.
   static Result<std::shared_ptr<CachePool>> Create(const gguf::Decoder& decoder, int64_t context,
-                                                   int64_t caches);
+                                                   int64_t caches,
+                                                   std::shared_ptr<const Device> device);
 
   /// A cache that nobody has; -1: there is none.
   int64_t Take();
   void Give(int64_t cache);
-  /// Keys and values of each layer, [1, kv_heads, context, size], of one cache.
+  /// Keys and values of each layer, [1, kv_heads, context, size], of one cache; without bytes on a
+  /// device.
   std::vector<Tensor> Of(int64_t cache) const;
+  /// The same with bytes: copies of those on a device, to which Write brings them back.
+  Result<std::vector<Tensor>> Read(int64_t cache) const;
+  Status Write(const std::vector<Tensor>& caches);
   int64_t bytes_each() const { return bytes_each_; }
 
   /// What runs of `batch` sequences with `length` tokens each read and write.
   struct Run {
     int64_t batch = 0, length = 0;
-    Tensor hidden, position, last, seqlens, cache_of, logits;
+    BoundTensor hidden, position, last, seqlens, cache_of, logits;
     runtime::BufferMap inputs, outputs;
+
+    /// What is read goes to the device.
+    Status Send();
   };
   /// Made once, good as long as the pool.
   Result<Run*> RunOf(int64_t batch, int64_t length);
 
  private:
-  CachePool(const gguf::Decoder& decoder, int64_t context, int64_t caches);
+  CachePool(const gguf::Decoder& decoder, int64_t context, int64_t caches,
+            std::shared_ptr<const Device> device);
   Status Add(const std::string& name, int64_t size);
 
   gguf::Decoder decoder_;
   int64_t context_, count_, bytes_each_ = 0;
-  std::vector<Tensor> caches_;
+  std::shared_ptr<const Device> device_;  // null: the host
+  std::vector<SharedBuffer> caches_;
   runtime::BufferMap pasts_, presents_;
   std::vector<std::unique_ptr<Run>> runs_;
   std::mutex mutex_;

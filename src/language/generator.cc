@@ -30,6 +30,7 @@ struct SequenceDecoder::Common {
   gguf::Decoder decoder;
   uint64_t fingerprint = 0;
   int64_t context = 0, sequences = 1;
+  std::shared_ptr<const Device> device;  // null: the CPU
   std::mutex run_mutex;  // a session, and what runs of a pool read, belong to one thread at a time
   std::unique_ptr<runtime::Session> session;
   std::mutex pools_mutex;
@@ -60,7 +61,6 @@ struct SequenceDecoder::Impl {
   std::shared_ptr<CachePool> pool;
   int64_t cache = 0, position = 0;
   std::atomic<bool> reads = false, cancelled = false;
-  std::vector<Tensor> caches;  // keys and values of each layer
   std::vector<float> logits;
 
   Status TakeCache();
@@ -76,7 +76,7 @@ Result<std::shared_ptr<CachePool>> SequenceDecoder::Common::TakeCache(int64_t* c
     *cache = pool == nullptr ? -1 : pool->Take();
     if (*cache >= 0) return pool;
   }
-  ASSIGN_OR_RETURN(auto made, CachePool::Create(decoder, context, sequences));
+  ASSIGN_OR_RETURN(auto made, CachePool::Create(decoder, context, sequences, device));
   *cache = made->Take();
   pools.push_back(made);
   return made;
@@ -84,7 +84,6 @@ Result<std::shared_ptr<CachePool>> SequenceDecoder::Common::TakeCache(int64_t* c
 
 Status SequenceDecoder::Impl::TakeCache() {
   ASSIGN_OR_RETURN(pool, common->TakeCache(&cache));
-  caches = pool->Of(cache);
   logits.resize(common->decoder.vocabulary);
   return OkStatus();
 }
@@ -98,23 +97,26 @@ Status SequenceDecoder::Common::RunHeld(std::span<const Part> parts, CachePool::
       // What fills the run up lies behind its tokens: no query sees it, and the next run overwrites
       // it.
       gguf::EmbeddingRow(*file, decoder, part.tokens[std::min(i, count - 1)],
-                         run.hidden.as<float>().data() + (b * run.length + i) * decoder.width);
+                         run.hidden.host.as<float>().data() + (b * run.length + i) * decoder.width);
     }
     const int64_t first = part.sequence->position;
-    run.position.as<int64_t>()[b] = first;
-    run.last.as<int64_t>()[0] = count - 1;
-    run.seqlens.as<int32_t>()[b] = static_cast<int32_t>(first + run.length - 1);
-    run.cache_of.as<int32_t>()[b] = static_cast<int32_t>(part.sequence->cache);
+    run.position.host.as<int64_t>()[b] = first;
+    run.last.host.as<int64_t>()[0] = count - 1;
+    run.seqlens.host.as<int32_t>()[b] = static_cast<int32_t>(first + run.length - 1);
+    run.cache_of.host.as<int32_t>()[b] = static_cast<int32_t>(part.sequence->cache);
   }
+  RETURN_IF_ERROR(run.Send());
   Mark(parts);
   runtime::TensorMap none;
   const Status status = session->RunOn(run.inputs, run.outputs, &none);
   Mark({});
   RETURN_IF_ERROR(status);
+  RETURN_IF_ERROR(run.logits.Fetch());
   for (int64_t b = 0; b < batch; ++b) {
     std::vector<float>& logits = parts[b].sequence->logits;
-    std::ranges::copy(run.logits.as<float>().subspan(b * decoder.vocabulary, decoder.vocabulary),
-                      logits.begin());
+    std::ranges::copy(
+        run.logits.host.as<float>().subspan(b * decoder.vocabulary, decoder.vocabulary),
+        logits.begin());
     parts[b].sequence->position += std::ssize(parts[b].tokens);
   }
   return OkStatus();
@@ -173,7 +175,9 @@ Result<std::unique_ptr<SequenceDecoder>> SequenceDecoder::Create(
   common->context = options.context > 0
                         ? options.context
                         : std::min(kDefaultContext, common->decoder.trained_context);
-  common->sequences = std::max<int64_t>(1, options.sequences);
+  common->device = options.device;
+  // Kernels of devices have one cache.
+  common->sequences = options.device != nullptr ? 1 : std::max<int64_t>(1, options.sequences);
   gguf::DecoderForm form;
   form.caches = common->sequences;
   auto graph = gguf::BuildDecoder(common->file, common->decoder, common->context, form);
@@ -182,6 +186,10 @@ Result<std::unique_ptr<SequenceDecoder>> SequenceDecoder::Create(
   runtime::SessionOptions session;
   session.threads = options.threads;
   session.cancelled = options.cancelled;
+  if (options.device != nullptr) session.accelerators = {options.device};
+  session.accelerator_only = options.device_only;
+  session.queue_window = options.queue_window;
+  session.kernel_ms = options.kernel_ms;
   ASSIGN_OR_RETURN(common->session, runtime::Session::Create(std::move(model), session));
   auto impl = std::make_unique<Impl>(std::move(common));
   RETURN_IF_ERROR(impl->TakeCache());
@@ -277,20 +285,29 @@ Result<std::unique_ptr<SequenceDecoder>> SequenceDecoder::Fork() const {
   auto impl = std::make_unique<Impl>(impl_->common);
   RETURN_IF_ERROR(impl->TakeCache());
   impl->position = impl_->position;
-  for (size_t i = 0; i < impl->caches.size(); ++i)
-    CopyRows(impl_->caches[i], impl->caches[i], impl_->position);
+  ASSIGN_OR_RETURN(const std::vector<Tensor> from, impl_->pool->Read(impl_->cache));
+  ASSIGN_OR_RETURN(std::vector<Tensor> to, impl->pool->Read(impl->cache));
+  for (size_t i = 0; i < to.size(); ++i) CopyRows(from[i], to[i], impl_->position);
+  RETURN_IF_ERROR(impl->pool->Write(to));
   return std::unique_ptr<SequenceDecoder>(new SequenceDecoder(std::move(impl)));
 }
 
-int64_t SequenceDecoder::saved_bytes() const { return SavedBytes(impl_->caches, impl_->position); }
+int64_t SequenceDecoder::saved_bytes() const {
+  return SavedBytes(impl_->pool->Of(impl_->cache), impl_->position);
+}
 
-void SequenceDecoder::Save(std::span<std::byte> to) const {
-  SaveCaches(impl_->caches, impl_->position, impl_->common->fingerprint, to);
+Status SequenceDecoder::Save(std::span<std::byte> to) const {
+  ASSIGN_OR_RETURN(const std::vector<Tensor> caches, impl_->pool->Read(impl_->cache));
+  SaveCaches(caches, impl_->position, impl_->common->fingerprint, to);
+  return OkStatus();
 }
 
 Status SequenceDecoder::Restore(std::span<const std::byte> saved) {
-  ASSIGN_OR_RETURN(impl_->position,
-                   RestoreCaches(saved, impl_->common->fingerprint, impl_->caches));
+  ASSIGN_OR_RETURN(std::vector<Tensor> caches, impl_->pool->Read(impl_->cache));
+  ASSIGN_OR_RETURN(const int64_t position,
+                   RestoreCaches(saved, impl_->common->fingerprint, caches));
+  RETURN_IF_ERROR(impl_->pool->Write(caches));
+  impl_->position = position;
   return OkStatus();
 }
 

@@ -19,8 +19,14 @@ struct DecoderOptions {
   int64_t context = 0;
   /// Of the CPU, the caller included; 0: all cores.
   int threads = 0;
+  /// Where the weights and the cache are, and what computes; null: the CPU.
+  std::shared_ptr<const Device> device;
+  /// As runtime::SessionOptions has them.
+  bool device_only = false;
+  int queue_window = 0;
+  double kernel_ms = 0;
   /// Caches that lie together: so many forks of one another take steps in one pass over the
-  /// weights (Step).
+  /// weights (Step). On a device caches lie apart, and steps come one after another.
   int64_t sequences = 1;
   /// Set from any thread: Read ends with kCancelled; null: never. Outlives the decoder.
   const std::atomic<bool>* cancelled = nullptr;
@@ -60,7 +66,7 @@ class SequenceDecoder {
   Result<std::unique_ptr<SequenceDecoder>> Fork() const;
   /// Writes what was read so far to saved_bytes() bytes.
   int64_t saved_bytes() const;
-  void Save(std::span<std::byte> to) const;
+  Status Save(std::span<std::byte> to) const;
   /// Goes on behind the tokens of a Save, instead of those read so far. kCorrupt where bytes are
   /// none, kInvalidArgument where they are of another model or pass the context; nothing is changed
   /// then.

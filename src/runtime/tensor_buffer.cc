@@ -59,6 +59,15 @@ Result<std::shared_ptr<TensorBuffer>> TensorBuffer::Create(std::shared_ptr<const
   return buffer;
 }
 
+Result<std::shared_ptr<TensorBuffer>> TensorBuffer::OverMemoryOf(const TensorBuffer& other) {
+  FETTLE_CHECK(other.device_ != nullptr, "tensors of the host share memory by themselves");
+  auto buffer = std::make_shared<TensorBuffer>(other.host_, /*recyclable=*/false);
+  buffer->tensor_ = other.tensor_;
+  ASSIGN_OR_RETURN(buffer->stream_, other.device_->NewStream({}));
+  buffer->device_ = other.device_;
+  return buffer;
+}
+
 std::byte* TensorBuffer::base() const {
   return tensor_.memory == nullptr ? nullptr : static_cast<std::byte*>(tensor_.memory->base());
 }
@@ -109,12 +118,20 @@ Status TensorBuffer::Unmap() {
 Result<Tensor> TensorBuffer::ReadToHost() {
   if (device_ == nullptr) return host_;
   ASSIGN_OR_RETURN(Tensor to, Tensor::Create(dtype(), shape()));
+  RETURN_IF_ERROR(ReadInto(to));
+  return to;
+}
+
+Status TensorBuffer::ReadInto(Tensor& to) {
   const std::lock_guard lock(mutex_);
+  if (device_ == nullptr) {
+    std::memcpy(to.data(), host_.data(), to.bytes().size());
+    return OkStatus();
+  }
   ASSIGN_OR_RETURN(const auto mapped,
                    stream_->Map(tensor_, {.storage = dtype()}, MapAccess::kRead));
   std::memcpy(to.data(), mapped->data(), to.bytes().size());
-  RETURN_IF_ERROR(mapped->Unmap());
-  return to;
+  return mapped->Unmap();
 }
 
 Status TensorBuffer::WriteFromHost(const Tensor& from) {

@@ -38,6 +38,8 @@ class TensorBuffer {
   static Result<std::shared_ptr<TensorBuffer>> Create(std::shared_ptr<const Device> device,
                                                       DType dtype, const Shape& shape,
                                                       const State& state);
+  /// Another tensor over the same memory on a device, so that a run may read and write it in place.
+  static Result<std::shared_ptr<TensorBuffer>> OverMemoryOf(const TensorBuffer& other);
   TensorBuffer(const TensorBuffer&) = delete;
   TensorBuffer& operator=(const TensorBuffer&) = delete;
 
@@ -69,6 +71,8 @@ class TensorBuffer {
   /// For runs that cannot use the memory itself: a copy as a host tensor (of host memory, the
   /// tensor), and the reverse.
   Result<Tensor> ReadToHost();
+  /// The same into a tensor of this type and shape.
+  Status ReadInto(Tensor& to);
   Status WriteFromHost(const Tensor& from);
 
   /// By maps, those of ReadToHost and WriteFromHost among them.

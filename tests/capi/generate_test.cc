@@ -88,6 +88,17 @@ TEST(CApiGenerate, StepsOfSeveralSequencesGoOnAlike) {
             FETTLE_INVALID_ARGUMENT);
 }
 
+TEST(CApiGenerate, ComputesOnADevice) {
+  const auto wrong = fettle::Generator::Create(FETTLE_SMALL_DECODER, {.device = "abacus"});
+  EXPECT_EQ(wrong.code(), FETTLE_INVALID_ARGUMENT);
+  auto made = fettle::Generator::Create(FETTLE_SMALL_DECODER, {.context = 64, .device = "opencl"});
+  if (made.code() == FETTLE_DEVICE_UNAVAILABLE) GTEST_SKIP() << "no OpenCL device";
+  fettle::Generator here = Open(), there = std::move(made).value();
+  for (fettle::Generator* generator : {&here, &there})
+    generator->Read(generator->Encode("Hello a b").value()).value();
+  EXPECT_EQ(Continue(here, 4), Continue(there, 4));
+}
+
 TEST(CApiGenerate, ForksRewindsAndSavesGoOnAlike) {
   fettle::Generator generator = Open();
   generator.Read(generator.Encode("Some words").value()).value();

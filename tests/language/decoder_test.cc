@@ -8,46 +8,10 @@
 
 #include "language/generator.h"
 #include "runtime/model.h"
-#include "tests/language/small_decoder.h"
+#include "tests/language/open_decoder.h"
 
 namespace fettle {
 namespace {
-
-Result<std::shared_ptr<const gguf::File>> ReadText(const std::string& text) {
-  const auto owner = std::make_shared<std::string>(text);
-  return gguf::File::Read(std::as_bytes(std::span(*owner)), owner, "small.gguf");
-}
-
-std::unique_ptr<language::SequenceDecoder> Open(const SmallDecoder& form, int64_t context,
-                                                int64_t sequences = 1) {
-  auto file = ReadText(WriteSmallDecoder(form));
-  EXPECT_TRUE(file.ok()) << file.status().message();
-  language::DecoderOptions options;
-  options.context = context;
-  options.threads = 2;
-  options.sequences = sequences;
-  auto decoder = language::SequenceDecoder::Create(*file, options);
-  EXPECT_TRUE(decoder.ok()) << decoder.status().message();
-  return std::move(*decoder);
-}
-
-std::vector<float> Logits(language::SequenceDecoder& decoder, const std::vector<int32_t>& tokens) {
-  std::span<const float> logits;
-  const Status status = decoder.Read(tokens, &logits);
-  EXPECT_TRUE(status.ok()) << status.message();
-  return {logits.begin(), logits.end()};
-}
-
-void ExpectNear(const std::vector<float>& a, const std::vector<float>& b, float tolerance) {
-  ASSERT_EQ(a.size(), b.size());
-  float most = 0, range = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    most = std::max(most, std::fabs(a[i] - b[i]));
-    range = std::max(range, std::fabs(a[i]));
-  }
-  EXPECT_GT(range, 0.01F);
-  EXPECT_LE(most, tolerance * range);
-}
 
 /// What the oracles make of all tokens at once, without a cache that is written in place.
 std::vector<float> OracleLogits(const SmallDecoder& form, const std::vector<int32_t>& tokens) {
@@ -198,7 +162,7 @@ TEST(SequenceDecoderTest, ForksAndSavesHoldTheirTokens) {
   const auto fork = decoder->Fork();
   ASSERT_TRUE(fork.ok());
   std::vector<std::byte> saved(decoder->saved_bytes());
-  decoder->Save(saved);
+  ASSERT_TRUE(decoder->Save(saved).ok());
   Logits(*decoder, {9, 9, 9});  // what the first reads is not the fork's
   const std::vector<float> want = Logits(**fork, {41, 60});
   ASSERT_TRUE(decoder->Restore(saved).ok());

@@ -30,6 +30,11 @@ inline std::string RandomFloats(size_t count, float middle, float spread, std::m
 inline std::string RandomBlocks(uint32_t type, size_t count, std::mt19937& random) {
   if (type == 0) return RandomFloats(count, 0, 0.3F, random);
   std::string bytes;
+  for (size_t i = 0; type == 1 && i < count; ++i)
+    GgufWriter::Put(bytes, Half(static_cast<float>(random() >> 20) / 4096 - 0.5F));
+  for (size_t i = 0; type == 30 && i < count; ++i)
+    GgufWriter::Put(bytes, BFloat16(static_cast<float>(random() >> 20) / 4096 - 0.5F));
+  if (type == 1 || type == 30) return bytes;
   const size_t codes = type == 8 ? 32 : 16;
   for (size_t block = 0; block < count / 32; ++block) {
     const Half step(type == 8 ? 0.002F : 0.03F), low(-0.22F);

@@ -189,6 +189,8 @@ class Generate(unittest.TestCase):
             self.generator.logits
         with self.assertRaises(fettle.NotFound):
             fettle.Generator("/no/such/file.gguf")
+        with self.assertRaisesRegex(fettle.InvalidArgument, "abacus"):
+            fettle.Generator(self.path, device="abacus")
         self.assertEqual(self.generator.position, 0)
         self.assertEqual(self.generator.encode("a\udcffb"), self.generator.encode(b"a\xffb"))
 

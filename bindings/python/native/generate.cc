@@ -60,15 +60,17 @@ Ref Make(PyTypeObject* type) {
   return self;
 }
 
-/// Generator(path: bytes, context: int, threads: int, sequences: int)
+/// Generator(path: bytes, context: int, threads: int, sequences: int, device: str)
 PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
-  const char* path = nullptr;
+  const char *path = nullptr, *device = nullptr;
   long long context = 0, threads = 0, sequences = 0;
-  if (PyArg_ParseTuple(args, "yLLL", &path, &context, &threads, &sequences) == 0) return nullptr;
+  if (PyArg_ParseTuple(args, "yLLLs", &path, &context, &threads, &sequences, &device) == 0)
+    return nullptr;
   fettle_generate_options options = FETTLE_GENERATE_OPTIONS_INIT;
   options.context = context;
   options.threads = threads;
   options.sequences = sequences;
+  options.device = device;
   Ref self = Make(type);
   if (!self) return nullptr;
   GenerateData* const data = GenerateDataOf(self.get());

@@ -9,6 +9,7 @@
 #include "language/generator.h"
 #include "language/sampler.h"
 #include "language/tokenizer.h"
+#include "runtime/device_choice.h"
 
 using fettle::Error;
 using fettle::InvalidArgument;
@@ -72,6 +73,8 @@ Status Create(const char* path, const fettle_generate_options& options, fettle_g
   with.sequences = options.sequences;
   with.context = options.context;
   with.threads = static_cast<int>(options.threads);
+  ASSIGN_OR_RETURN(with.device, fettle::runtime::OpenAccelerator(
+                                    options.device == nullptr ? "auto" : options.device));
   ASSIGN_OR_RETURN(made.decoder, SequenceDecoder::Create(file, with));
   return OkStatus();
 }
@@ -263,7 +266,8 @@ fettle_status fettle_generate_save(const fettle_generate* generate, void* bytes,
     if (capacity > 0) FETTLE_REQUIRE(bytes);
     const Lock lock(generate->mutex);
     const size_t needed = generate->decoder->saved_bytes();
-    if (capacity >= needed) generate->decoder->Save({static_cast<std::byte*>(bytes), needed});
+    if (capacity >= needed)
+      RETURN_IF_ERROR(generate->decoder->Save({static_cast<std::byte*>(bytes), needed}));
     *size = needed;
     return OkStatus();
   });

@@ -5,13 +5,14 @@
 
 #include "base/hash.h"
 #include "importers/gguf/gguf_file.h"
+#include "tensor/sixteen_bits.h"
 
 namespace fettle::gguf {
 namespace {
 
 enum class Part { kCodes, kScales, kMinima, kFloats, kColumns };
 
-class TensorSource final : public ConstantSource {
+class TensorSource final : public ConstantSource, public SixteenBitSource {
  public:
   TensorSource(TensorInfo tensor, std::shared_ptr<const void> owner, Part part, bool halves)
       : tensor_(std::move(tensor)), owner_(std::move(owner)), part_(part), halves_(halves) {}
@@ -39,6 +40,13 @@ class TensorSource final : public ConstantSource {
     return HashBytes(std::as_bytes(std::span(form)), HashBytes(std::as_bytes(tensor_.bytes)));
   }
   std::span<const std::byte> raw_bytes() const override { return std::as_bytes(tensor_.bytes); }
+  DType stored_type() const override {
+    if (part_ != Part::kFloats && part_ != Part::kColumns) return DType::kUndefined;
+    return tensor_.type->name == "F16"    ? DType::kF16
+           : tensor_.type->name == "BF16" ? DType::kBF16
+                                          : DType::kUndefined;
+  }
+  bool lies_by_columns() const override { return part_ == Part::kColumns; }
 
  private:
   int64_t ElementBytes() const { return part_ == Part::kCodes ? 1 : halves_ ? 2 : 4; }

@@ -5,11 +5,15 @@
 
 namespace fettle::kernels {
 
+extern const KernelDesc kOpenClAttentionCached;
+extern const KernelDesc kOpenClAttentionRotary;
 extern const KernelDesc kOpenClAttentionRows;
 extern const KernelDesc kOpenClBinaryMaxPool;
 extern const KernelDesc kOpenClBinaryMma;
 extern const KernelDesc kOpenClBinaryPack;
 extern const KernelDesc kOpenClBinaryProduct;
+extern const KernelDesc kOpenClBlockProductRows;
+extern const KernelDesc kOpenClBlockProductTiles;
 extern const KernelDesc kOpenClCol2Im;
 extern const KernelDesc kOpenClConvDepthwise;
 extern const KernelDesc kOpenClConvDepthwiseF16;
@@ -42,6 +46,7 @@ extern const KernelDesc kOpenClGatherElements;
 extern const KernelDesc kOpenClGatherSlices;
 extern const KernelDesc kOpenClGatherTuples;
 extern const KernelDesc kOpenClGridSampleBilinear;
+extern const KernelDesc kOpenClHalfWeightsRows;
 extern const KernelDesc kOpenClMatMulBatched;
 extern const KernelDesc kOpenClMatMulBufferImage;
 extern const KernelDesc kOpenClMatMulColumns;
@@ -88,11 +93,15 @@ std::span<const KernelDesc* const> OpenClKernels() {
   static const std::vector<const KernelDesc*> kKernels = {
       // clang-format off
       // keep-sorted start
+      &kOpenClAttentionCached,
+      &kOpenClAttentionRotary,
       &kOpenClAttentionRows,
       &kOpenClBinaryMaxPool,
       &kOpenClBinaryMma,
       &kOpenClBinaryPack,
       &kOpenClBinaryProduct,
+      &kOpenClBlockProductRows,
+      &kOpenClBlockProductTiles,
       &kOpenClCol2Im,
       &kOpenClConvDepthwise,
       &kOpenClConvDirect,
@@ -121,6 +130,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClGatherSlices,
       &kOpenClGatherTuples,
       &kOpenClGridSampleBilinear,
+      &kOpenClHalfWeightsRows,
       &kOpenClMatMulBatched,
       &kOpenClMatMulBufferImage,
       &kOpenClMatMulColumns,

@@ -135,7 +135,7 @@ QuantRange RangeOf(DType dtype) {
 
 std::span<const Operator> QuantiseOps() {
   static const Operator kOps[] = {
-      {{.name = "BlockMatMul", .min_inputs = 4, .max_inputs = 4},
+      {{.name = "BlockMatMul", .traits = {Trait::kTakesEpilogue}, .min_inputs = 4, .max_inputs = 4},
        {.infer = InferBlockMatMul,
         .reference = BlockMatMulReference,
         .macs = BlockMatMulMacs,

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <random>
 
+#include "generation/decoder_options.h"
 #include "generation/rates.h"
 #include "jobs/command_line.h"
 #include "jobs/interrupt.h"
@@ -132,7 +133,7 @@ Json DocumentOf(const std::string& path, const Lengths& lengths, int64_t sequenc
       {"cache_bytes", decoder.cache_bytes()},
       {"gbps", static_cast<double>(weights) * TokensPerSecond(lengths.answer, answer_ms) * 1e-9},
       {"peak_rss_bytes", PeakResidentBytes()},
-      {"device", DeviceJson(decoder.session().threads())},
+      {"device", DeviceJson(decoder.session().threads(), DeviceOf(decoder))},
       {"interrupted", measured.interrupted},
       {"warnings", warnings}};
   if (measured.together.empty()) return document;
@@ -168,25 +169,23 @@ void PrintTable(const Lengths& lengths, int64_t sequences, const language::Seque
              HumanBytes(static_cast<double>(weights)), gbps,
              HumanBytes(static_cast<double>(decoder.cache_bytes())));
   fmt::print("load: {} ms · median of {} · {}\n", MsText(measured.load_ms),
-             Count(std::ssize(measured.prompts), "repetition"), DeviceLine(threads, nullptr));
+             Count(std::ssize(measured.prompts), "repetition"),
+             DeviceLine(threads, DeviceOf(decoder)));
 }
 
 Result<ExitCode> Run(const std::string& path, const GenerateLength& length, int passes,
                      const CommonOptions& common) {
   ASSIGN_OR_RETURN(const Lengths lengths, ReadLengths(length.text));
   std::vector<std::string> warnings;
-  RETURN_IF_ERROR(CheckCpuOptions(common, warnings));
-  PrintWarnings(warnings);
   const InterruptScope interrupt([] {});
+  ASSIGN_OR_RETURN(language::DecoderOptions with,
+                   DecoderOptionsFor(common, lengths.prompt + lengths.answer, warnings));
+  with.sequences = length.sequences;
+  PrintWarnings(warnings);
   Passes measured;
   const int64_t begin = NowNs();
   auto file = gguf::File::Open(path);
   if (!file.ok()) return AsInvalidInput(file.status());
-  language::DecoderOptions with;
-  with.context = lengths.prompt + lengths.answer;
-  with.threads = common.threads;
-  with.sequences = length.sequences;
-  with.cancelled = &InterruptScope::Flag();
   ASSIGN_OR_RETURN(auto decoder, language::SequenceDecoder::Create(*file, with));
   measured.load_ms = MsSince(begin);
   RETURN_IF_ERROR(

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "commands/command.h"
+#include "generation/decoder_options.h"
 #include "generation/rates.h"
 #include "jobs/command_line.h"
 #include "jobs/interrupt.h"
@@ -140,7 +141,7 @@ void Print(const GenerateOptions& options, const language::SequenceDecoder& deco
                {"answer", RateJson(times.answer_steps, times.answer_ms)},
                {"context", decoder.context()},
                {"cache_bytes", decoder.cache_bytes()},
-               {"device", DeviceJson(threads)},
+               {"device", DeviceJson(threads, DeviceOf(decoder))},
                {"warnings", warnings}});
     return;
   }
@@ -155,18 +156,15 @@ void Print(const GenerateOptions& options, const language::SequenceDecoder& deco
 
 Result<ExitCode> RunGenerate(const GenerateOptions& options) {
   std::vector<std::string> warnings;
-  RETURN_IF_ERROR(CheckCpuOptions(options.common, warnings));
   const InterruptScope interrupt([] {});
+  ASSIGN_OR_RETURN(const language::DecoderOptions with,
+                   DecoderOptionsFor(options.common, options.context, warnings));
   Times times;
   const int64_t begin = NowNs();
   auto file = gguf::File::Open(options.model);
   if (!file.ok()) return AsInvalidInput(file.status());
   ASSIGN_OR_RETURN(const auto tokenizer, language::Tokenizer::Create(**file));
   ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, PromptTokens(options, **file, *tokenizer));
-  language::DecoderOptions with;
-  with.context = options.context;
-  with.threads = options.common.threads;
-  with.cancelled = &InterruptScope::Flag();
   ASSIGN_OR_RETURN(auto decoder, language::SequenceDecoder::Create(*file, with));
   if (decoder->context() > decoder->decoder().trained_context)
     warnings.push_back(fmt::format("the context of {} passes the {} that the model was trained for",

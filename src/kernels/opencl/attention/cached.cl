@@ -1,0 +1,268 @@
+// GroupQueryAttention over a cache whose length is read from memory: keys and values [batch, KV_HEADS, KEYS, size] of
+// halves (CACHE_HALF 1) or floats. Queries [batch, LENGTH, KV_HEADS * GROUP * SIZE] and results are floats.
+// The rows of a key head are its LENGTH * GROUP queries. Keys come in tiles; rows that have been summed are rescaled
+// where a tile has a greater score, so that no row of scores is longer than a tile.
+//   ROWS     of a work-group, a power of two; TILE keys and ITEMS work-items, of which each sums the values of
+//            V_SIZE / VECTOR places for some keys
+//   PARTS    work-groups that share the keys of their rows: tiles part, part + PARTS, ...; more than one leave
+//            sums, greatest score and sum of weights for the function `join`
+//   ALL_NEW  1: the LENGTH new keys are all that there are
+#ifndef KEYS
+#define KEYS 4096
+#define LENGTH 1
+#define KV_HEADS 8
+#define GROUP 4
+#define SIZE 64
+#define V_SIZE 64
+#define CACHE_HALF 1
+#define ALL_NEW 0
+#define WINDOW 0
+#define LENGTHS int
+#define VECTOR 8
+#endif
+#ifndef ROWS
+#define ROWS 4
+#endif
+#ifndef TILE
+#define TILE 64
+#endif
+#ifndef ITEMS
+#define ITEMS 128
+#endif
+#ifndef PARTS
+#define PARTS 16
+#endif
+#define COUNT (LENGTH * GROUP)
+#define BLOCKS ((COUNT + ROWS - 1) / ROWS)
+#define LANES (ITEMS / ROWS)
+#define PLACES (V_SIZE / VECTOR)
+#define KEY_PARTS (ITEMS / PLACES)
+#define PART_FLOATS (V_SIZE + 2)
+
+#if CACHE_HALF
+typedef half cache_t;
+#define LOAD_CACHE(p, i) vload_half(i, p)
+#define STORE_CACHE(v, p, i) vstore_half_rte(v, i, p)
+#else
+typedef float cache_t;
+#define LOAD_CACHE(p, i) ((p)[i])
+#define STORE_CACHE(v, p, i) ((p)[i] = (v))
+#endif
+
+#if VECTOR == 8
+typedef float8 vector_t;
+static float8 LoadVector(__global const cache_t* from) {
+#if CACHE_HALF
+  const uint4 bits = *(__global const uint4*)from;
+  return vload_half8(0, (const half*)&bits);
+#else
+  return (float8)(*(__global const float4*)from, *(__global const float4*)(from + 4));
+#endif
+}
+#define SUM_OF(v) (((v).s0 + (v).s1) + ((v).s2 + (v).s3) + ((v).s4 + (v).s5) + ((v).s6 + (v).s7))
+#define STORE_VECTOR(v, p) vstore8(v, 0, p)
+#define LOAD_LOCAL(p) (*(__local const float8*)(p))
+#else
+typedef float vector_t;
+static float LoadVector(__global const cache_t* from) { return LOAD_CACHE(from, 0); }
+#define SUM_OF(v) (v)
+#define STORE_VECTOR(v, p) (*(p) = (v))
+#define LOAD_LOCAL(p) (*(p))
+#endif
+
+// Keys of a batch element, and where the new ones begin; what does not fit cannot be reported here.
+static int2 LengthsOf(__global const LENGTHS* lengths, const int batch) {
+  const int valid = clamp((int)lengths[batch] + 1, 0, KEYS);
+  return (int2)(valid, ALL_NEW ? 0 : clamp(valid - LENGTH, 0, KEYS - LENGTH));
+}
+static int FirstSeen(const int position) { return WINDOW > 0 ? max(position - WINDOW + 1, 0) : 0; }
+
+// New rows of `size` elements into the cache `to`: gws = {size, LENGTH, batch * KV_HEADS}.
+__kernel void append(__global const float* restrict from, const int from_offset, __global cache_t* restrict to,
+                     const int to_offset, __global const LENGTHS* restrict lengths, const int lengths_offset,
+                     const int size) {
+  const int d = get_global_id(0), row = get_global_id(1), head = get_global_id(2);
+  if (d >= size || row >= LENGTH) return;
+  const int2 of = LengthsOf(lengths + lengths_offset, head / KV_HEADS);
+  const int at = ((head / KV_HEADS * LENGTH + row) * KV_HEADS + head % KV_HEADS) * size + d;
+  STORE_CACHE(from[from_offset + at], to + to_offset, (head * KEYS + of.y + row) * size + d);
+}
+
+// The same where the cache is not the memory of the past, which has `past_keys`: gws = {size, KEYS, batch * KV_HEADS}.
+__kernel void rewrite(__global const float* restrict from, const int from_offset,
+                      __global const cache_t* restrict past, const int past_offset, __global cache_t* restrict to,
+                      const int to_offset, __global const LENGTHS* restrict lengths, const int lengths_offset,
+                      const int size, const int past_keys) {
+  const int d = get_global_id(0), key = get_global_id(1), head = get_global_id(2);
+  if (d >= size || key >= KEYS) return;
+  const int2 of = LengthsOf(lengths + lengths_offset, head / KV_HEADS);
+  const int row = key - of.y;
+  float value = 0.0f;
+  if (row >= 0 && row < LENGTH)
+    value = from[from_offset + ((head / KV_HEADS * LENGTH + row) * KV_HEADS + head % KV_HEADS) * size + d];
+  else if (row < 0)
+    value = LOAD_CACHE(past + past_offset, (head * past_keys + min(key, past_keys - 1)) * size + d);
+  STORE_CACHE(value, to + to_offset, (head * KEYS + key) * size + d);
+}
+
+static float Capped(const float score, const float softcap) {
+  return softcap == 0.0f ? score : softcap * tanh(score / softcap);
+}
+static float Greater(const float a, const float b) { return a > b || isnan(a) ? a : b; }
+
+// What an item knows of the row that it helps to weigh: keys that it sees, the greatest score and, of the item's own
+// keys, the sum of weights so far.
+typedef struct {
+  int row, begin, end;
+  float greatest, weight;
+} row_t;
+
+// Scores of a tile. Keys beyond the end are not looked at afterwards.
+static void ScoreTile(__global const cache_t* keys, const int tile, __local const float* queries,
+                      __local float* scores, const float softcap) {
+  for (int i = get_local_id(0); i < TILE * ROWS; i += ITEMS) {
+    const int key = i % TILE, r = i / TILE;
+    __global const cache_t* of_key = keys + min(tile + key, KEYS - 1) * SIZE;
+    vector_t dot = 0.0f;
+#pragma unroll 8
+    for (int d = 0; d < SIZE; d += VECTOR) dot += LoadVector(of_key + d) * LOAD_LOCAL(queries + r * SIZE + d);
+    scores[r * TILE + key] = Capped(SUM_OF(dot), softcap);
+  }
+}
+
+// Scores of a tile to weights, and to `factors` what results so far are worth beside them. Called by all items,
+// between barriers.
+static void WeighTile(row_t* own, const int tile, __local float* scores, __local float* partial,
+                      __local float* factors) {
+  const int item = get_local_id(0), lane = item % LANES;
+  __local float* of_row = scores + own->row * TILE;
+  float now = -INFINITY;
+  for (int key = lane; key < TILE; key += LANES)
+    if (tile + key >= own->begin && tile + key < own->end) now = Greater(of_row[key], now);
+  partial[item] = now;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  now = own->greatest;
+  for (int i = 0; i < LANES; ++i) now = Greater(partial[own->row * LANES + i], now);
+  const float factor = now == -INFINITY ? 1.0f : exp(own->greatest - now);
+  own->weight *= factor;
+  for (int key = lane; key < TILE; key += LANES) {
+    const bool is_seen = tile + key >= own->begin && tile + key < own->end;
+    const float e = is_seen ? exp(of_row[key] - now) : 0.0f;
+    of_row[key] = e;
+    own->weight += e;
+  }
+  own->greatest = now;
+  if (lane == 0) factors[own->row] = factor;
+  barrier(CLK_LOCAL_MEM_FENCE);
+}
+
+static int RowOfResult(const int head, const int row) {
+  return (head / KV_HEADS * LENGTH + row / GROUP) * KV_HEADS * GROUP + head % KV_HEADS * GROUP + row % GROUP;
+}
+
+// A row's sums of values, which lie apart in `sums`, over `total`, or as a part of them.
+static void StoreRow(__global float* y, const int head, const int row, const int part, __local const float* sums,
+                     const float greatest, const float total, const int2 of) {
+  for (int d = get_local_id(0); d < V_SIZE; d += ITEMS) {
+    float sum = 0.0f;
+    for (int i = 0; i < KEY_PARTS; ++i) sum += sums[(i * PLACES + d / VECTOR) * VECTOR + d % VECTOR];
+#if PARTS > 1
+    __global float* to = y + ((head * BLOCKS * ROWS + row) * PARTS + part) * PART_FLOATS;
+    to[d] = sum;
+    if (d == 0) to[V_SIZE] = greatest;
+    if (d == 0) to[V_SIZE + 1] = total;
+#else
+    const bool sees = FirstSeen(of.y + row / GROUP) < of.x;
+    y[RowOfResult(head, row) * V_SIZE + d] = sees ? sum / total : 0.0f;
+#endif
+  }
+}
+
+// The one new row of a head into the cache.
+static void AppendRow(__global const float* from, __global cache_t* to, const int head, const int row,
+                      const int size) {
+  for (int d = get_local_id(0); d < size; d += ITEMS)
+    STORE_CACHE(from[head * size + d], to, (head * KEYS + row) * size + d);
+}
+
+// lws = {ITEMS}, gws = {PARTS * ITEMS, BLOCKS, batch * KV_HEADS}.
+//   appends  1: LENGTH is 1, and the work-groups whose tile has the new key write it, and its value, before
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attend(
+    __global const float* restrict q, const int q_offset, __global cache_t* k, const int k_offset,
+    __global cache_t* v, const int v_offset, __global const float* restrict new_k, const int new_k_offset,
+    __global const float* restrict new_v, const int new_v_offset, __global const LENGTHS* restrict lengths,
+    const int lengths_offset, __global float* restrict y, const int y_offset, const float scale,
+    const float softcap, const int appends) {
+  __local float queries[ROWS * SIZE] __attribute__((aligned(32)));
+  __local float scores[ROWS * TILE], partial[ITEMS], factors[ROWS];
+  __local float sums[ITEMS * VECTOR] __attribute__((aligned(32)));
+  const int item = get_local_id(0), part = (int)get_global_id(0) / ITEMS, head = get_global_id(2);
+  const int first_row = (int)get_global_id(1) * ROWS, last_row = min(first_row + ROWS, COUNT) - 1;
+  const int2 of = LengthsOf(lengths + lengths_offset, head / KV_HEADS);
+  // Rows beyond the last repeat it.
+  for (int i = item; i < ROWS * SIZE; i += ITEMS)
+    queries[i] = scale * q[q_offset + RowOfResult(head, min(first_row + i / SIZE, last_row)) * SIZE + i % SIZE];
+  const int end = min(of.x, of.y + last_row / GROUP + 1);
+  const int begin = FirstSeen(of.y + first_row / GROUP) / TILE * TILE;
+  if (appends && (of.y - begin) / TILE % PARTS == part) {
+    AppendRow(new_k + new_k_offset, k + k_offset, head, of.y, SIZE);
+    AppendRow(new_v + new_v_offset, v + v_offset, head, of.y, V_SIZE);
+  }
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+
+  row_t own = {.row = item / LANES, .greatest = -INFINITY, .weight = 0.0f};
+  const int position = of.y + min(first_row + own.row, last_row) / GROUP;
+  own.begin = FirstSeen(position);
+  own.end = min(position + 1, of.x);
+  const int place = item % PLACES, key_part = item / PLACES;
+  vector_t result[ROWS];
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) result[r] = 0.0f;
+  for (int tile = begin + part * TILE; tile < end; tile += PARTS * TILE) {
+    ScoreTile(k + k_offset + head * KEYS * SIZE, tile, queries, scores, softcap);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    WeighTile(&own, tile, scores, partial, factors);
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) result[r] *= factors[r];
+    const int stop = key_part < KEY_PARTS ? min(TILE, end - tile) : 0;
+#pragma unroll 4
+    for (int key = key_part; key < stop; key += KEY_PARTS) {
+      const vector_t value = LoadVector(v + v_offset + (head * KEYS + tile + key) * V_SIZE + place * VECTOR);
+#pragma unroll
+      for (int r = 0; r < ROWS; ++r) result[r] += scores[r * TILE + key] * value;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+
+  partial[item] = own.weight;
+  if (item % LANES == 0) factors[own.row] = own.greatest;
+  for (int r = 0; r < ROWS; ++r) {
+    STORE_VECTOR(result[r], sums + item * VECTOR);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    float total = 0.0f;
+    for (int i = 0; i < LANES; ++i) total += partial[r * LANES + i];
+    if (first_row + r < COUNT) StoreRow(y + y_offset, head, first_row + r, part, sums, factors[r], total, of);
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+}
+
+// What the parts of each row make together: gws = {V_SIZE, COUNT, batch * KV_HEADS}.
+__kernel void join(__global const float* restrict parts, const int parts_offset,
+                   __global const LENGTHS* restrict lengths, const int lengths_offset, __global float* restrict y,
+                   const int y_offset) {
+  const int d = get_global_id(0), row = get_global_id(1), head = get_global_id(2);
+  if (d >= V_SIZE || row >= COUNT) return;
+  const int2 of = LengthsOf(lengths + lengths_offset, head / KV_HEADS);
+  __global const float* from = parts + parts_offset + ((head * BLOCKS * ROWS) + row) * PARTS * PART_FLOATS;
+  float greatest = -INFINITY;
+  for (int part = 0; part < PARTS; ++part) greatest = Greater(from[part * PART_FLOATS + V_SIZE], greatest);
+  float sum = 0.0f, total = 0.0f;
+  for (int part = 0; part < PARTS; ++part) {
+    const float least = from[part * PART_FLOATS + V_SIZE];
+    const float factor = least == -INFINITY ? 0.0f : exp(least - greatest);
+    sum += factor * from[part * PART_FLOATS + d];
+    total += factor * from[part * PART_FLOATS + V_SIZE + 1];
+  }
+  const bool sees = FirstSeen(of.y + row / GROUP) < of.x;
+  y[y_offset + RowOfResult(head, row) * V_SIZE + d] = sees ? sum / total : 0.0f;
+}

@@ -1,0 +1,102 @@
+// Decoders whose weights and caches lie on an OpenCL device, beside those of the CPU.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/language/open_decoder.h"
+#include "tests/opencl_device.h"
+
+namespace fettle {
+namespace {
+
+class DeviceDecoderTest : public testing::TestWithParam<SmallDecoder> {
+ protected:
+  void SetUp() override {
+    const auto& device = TestOpenClDevice();
+    if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
+    device_ = *device;
+  }
+  std::shared_ptr<const Device> device_;
+};
+
+TEST_P(DeviceDecoderTest, PromptsAndStepsAreThoseOfTheCpu) {
+  const auto here = Open(GetParam(), 128), there = Open(GetParam(), 128, 1, device_);
+  std::vector<int32_t> prompt;
+  for (int32_t i = 0; i < 45; ++i) prompt.push_back(i * 29 % 96);
+  std::vector<float> want = Logits(*here, prompt), got = Logits(*there, prompt);
+  ExpectNear(want, got, 0.03F);
+  for (int step = 0; step < 12; ++step) {
+    const auto likeliest = std::ranges::max_element(want) - want.begin();
+    want = Logits(*here, {static_cast<int32_t>(likeliest)});
+    got = Logits(*there, {static_cast<int32_t>(likeliest)});
+    ExpectNear(want, got, 0.03F);
+  }
+}
+
+TEST_P(DeviceDecoderTest, AllStepsComputeThere) {
+  const auto decoder = Open(GetParam(), 64, 1, device_);
+  for (const size_t length : {1, 8, 32}) {
+    Logits(*decoder, std::vector<int32_t>(length, 5));
+    for (const exec::StepProfile& step : decoder->session().profile())
+      EXPECT_EQ(step.device, "opencl") << length << ": " << step.op << " " << step.kernel;
+  }
+}
+
+/// Weights of 16 bits are kept as they are, like those in blocks.
+TEST_P(DeviceDecoderTest, WeightsAreUploadedInTheirBits) {
+  const auto decoder = Open(GetParam(), 64, 1, device_);
+  Logits(*decoder, std::vector<int32_t>(40, 5));
+  // 2 layers of 64 x 64 and 64 x 96, the embedding, and a pair of floats or halves for 32 weights.
+  const int64_t weights = 2 * (3 * 64 * 96 + 2 * 64 * 64 + 2 * 64 * 32) + 64 * 96;
+  const int64_t bits = GetParam().type == 8                         ? 8
+                       : GetParam().type < 4 && GetParam().type > 1 ? 4
+                                                                    : 16;
+  EXPECT_LT(decoder->session().memory().packed_bytes, weights * bits / 8 * 5 / 4 + 40000);
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, DeviceDecoderTest,
+                         testing::Values(SmallDecoder{},
+                                         SmallDecoder{.architecture = "qwen3", .type = 2},
+                                         SmallDecoder{.architecture = "gemma", .type = 8},
+                                         SmallDecoder{.architecture = "qwen2", .type = 1},
+                                         SmallDecoder{.type = 30}));
+
+class DeviceDecoder : public DeviceDecoderTest {};
+
+TEST_P(DeviceDecoder, StepsPlanAndUploadNothing) {
+  const auto decoder = Open(GetParam(), 128, 1, device_);
+  Logits(*decoder, std::vector<int32_t>(40, 3));
+  for (int32_t token : {1, 2, 3}) Logits(*decoder, {token});
+  const exec::PreparationTimes before = decoder->session().preparation();
+  const Transfers transfers = decoder->session().transfers();
+  for (int32_t token = 0; token < 40; ++token) Logits(*decoder, {token});
+  const exec::PreparationTimes after = decoder->session().preparation();
+  EXPECT_EQ(before.plan_ns, after.plan_ns);
+  EXPECT_EQ(before.kernels_ns, after.kernels_ns);
+  EXPECT_EQ(before.weights_ns, after.weights_ns);
+  // Tokens and logits go by buffers of the decoder's own; the session moves nothing.
+  EXPECT_EQ(decoder->session().transfers().maps, transfers.maps);
+  EXPECT_EQ(decoder->session().transfers().copies, transfers.copies);
+}
+
+TEST_P(DeviceDecoder, ForksAndSavesHoldTheirTokens) {
+  const auto decoder = Open(GetParam(), 64, 1, device_);
+  Logits(*decoder, {5, 17, 90, 3});
+  const auto fork = decoder->Fork();
+  ASSERT_TRUE(fork.ok()) << fork.status().message();
+  std::vector<std::byte> saved(decoder->saved_bytes());
+  ASSERT_TRUE(decoder->Save(saved).ok());
+  Logits(*decoder, {9, 9, 9});  // what the first reads is not the fork's
+  const std::vector<float> want = Logits(**fork, {41, 60});
+  ASSERT_TRUE(decoder->Restore(saved).ok());
+  EXPECT_EQ(Logits(*decoder, {41, 60}), want);
+  // A cache goes on on the other device.
+  const auto here = Open(GetParam(), 64);
+  ASSERT_TRUE(here->Restore(saved).ok());
+  ExpectNear(Logits(*here, {41, 60}), want, 0.03F);
+}
+
+INSTANTIATE_TEST_SUITE_P(One, DeviceDecoder, testing::Values(SmallDecoder{}));
+
+}  // namespace
+}  // namespace fettle

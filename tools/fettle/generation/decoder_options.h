@@ -1,0 +1,23 @@
+// What the options of all commands mean for a language model.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "jobs/options.h"
+#include "language/generator.h"
+
+namespace fettle::tools {
+
+/// Threads, the device that --device names, and that Ctrl-C cancels. Fails as OpenAccelerator and
+/// CheckCpuOptions do.
+Result<language::DecoderOptions> DecoderOptionsFor(const CommonOptions& common, int64_t context,
+                                                   std::vector<std::string>& warnings);
+
+/// The device beside the CPU that computes; null: the CPU alone.
+inline const Device* DeviceOf(const language::SequenceDecoder& decoder) {
+  const DeviceSet devices = decoder.session().devices();
+  return devices.beside_cpu().empty() ? nullptr : devices.beside_cpu()[0];
+}
+
+}  // namespace fettle::tools
