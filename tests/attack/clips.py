@@ -110,7 +110,9 @@ def problems_of_streams(source, result, losses):
         kind, index = stream["codec_type"], stream["index"]
         if index == video or any(loss.startswith(f"stream {index} (") for loss in losses):
             continue
-        found = next((s for s in left if s["codec_type"] == kind), None)
+        alike = [s for s in left if s["codec_type"] == kind]
+        # A track of chapters that a container makes may stand before a timecode.
+        found = next((s for s in alike if s.get("codec_tag_string") == stream.get("codec_tag_string")), alike[0] if alike else None)
         if found is None:
             # What a container makes anew of tags and chapters.
             if kind != "data":
@@ -144,9 +146,10 @@ def one_hides_the_first(before, after, headers):
 def problems_of_packets(stream, before, after, paths, losses):
     """Of sound and subtitles: each packet is there again, at its time."""
     index, name = stream["index"], stream["codec_name"]
-    if name.startswith("pcm"):  # cut into packets as each container likes
-        if sum(p[1] for p in before) != sum(p[1] for p in after):
-            yield f"stream {index}: {sum(p[1] for p in before)} bytes of sound became {sum(p[1] for p in after)}"
+    if name.startswith("pcm"):  # cut into packets as each container likes, those that an edit list hides left out or not
+        sums = [(sum(p[1] for p in packets), sum(p[1] for p in packets if not p[3])) for packets in (before, after)]
+        if sums[0][0] != sums[1][0] and sums[0][1] != sums[1][1]:
+            yield f"stream {index}: {sums[0][0]} bytes of sound became {sums[1][0]}"
         return
     headers = name == "aac" and (paths[0].suffix in ADTS) != (paths[1].suffix in ADTS)
     before, after = one_hides_the_first(before, after, headers)
@@ -210,7 +213,8 @@ def wider(old, new):
     """Whether the new pixels hold all of the old ones: gray in colour, less chroma in more."""
     bits = [10 if "10" in tags["pix_fmt"] else 12 if "12" in tags["pix_fmt"] else 16 if "16" in tags["pix_fmt"] else 8 for tags in (old, new)]
     chroma = [next((n for n, text in ((3, "444"), (2, "422"), (1, "420")) if text in tags["pix_fmt"]), 0) for tags in (old, new)]
-    return bits[1] >= bits[0] and (chroma[1] >= chroma[0] or not chroma[1]) and not old["pix_fmt"].startswith(ALPHA)
+    keeps_alpha = new["pix_fmt"].startswith(ALPHA) or not old["pix_fmt"].startswith(ALPHA)
+    return bits[1] >= bits[0] and (chroma[1] >= chroma[0] or not chroma[1]) and keeps_alpha
 
 
 def problems_of_resume(program, folder, source, words, chance, seconds):

@@ -15,6 +15,8 @@ from onnx import helper, numpy_helper
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "models"))
 import random_graphs  # noqa: E402
 import random_operators  # noqa: E402
+import random_quantised  # noqa: E402
+import rarer_operators  # noqa: E402
 import spellings  # noqa: E402
 from random_operators import n, pick  # noqa: E402
 
@@ -77,8 +79,11 @@ class Built:
             self.graph.output.append(onnx.ValueInfoProto(name=name))
 
 
+OPERATORS = [*random_operators.MAKERS, *random_quantised.makers(random_operators), *rarer_operators.makers(random_operators)]
+
+
 def operator():
-    case = pick(*random_operators.MAKERS)()
+    case = pick(*OPERATORS)()
     if random_operators.R.random() < 0.5:
         case.opset = n(13, 23)
     return Built(case.model(), case.feed())

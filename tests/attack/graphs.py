@@ -113,6 +113,16 @@ def quirk(model, inside):
         third = inside.get(node.input[2]) if len(node.input) > 2 and node.input[2] else None
         if node.op_type == "DynamicQuantizeMatMul" and third is not None and second is not None and third.ndim > second.ndim - 1:
             return "ONNX Runtime does not look at the shape of scales"
+        if node.op_type == "Loop" and any(np.asarray(inside.get(name, 1)).shape == (0,) for name in node.output):
+            return "ONNX Runtime knows no rank of what no iteration made"
+        if node.op_type == "AffineGrid" and second is not None and 1 in second[2:] and any(a.name == "align_corners" and a.i for a in node.attribute):
+            return "no text says where the corners of one element lie"
+        if node.op_type == "MaxUnpool" and third is not None:
+            return "ONNX Runtime counts indices in the shape that is asked for"
+        if node.op_type.endswith("Window") and np.asarray(inside.get(node.output[0], 0.0)).dtype.kind in "iu":
+            return "a rounding of a window's largest value is another integer"
+        if node.op_type == "MoE" and first is not None and first.dtype == np.float16:
+            return "ONNX Runtime makes zeros of experts of halves"
         beta = [a.f for a in node.attribute if a.name == "beta"]
         if node.op_type == "Gemm" and beta and beta[0] != 1 and first is not None and first.size == 0:
             return "ONNX Runtime leaves beta out where products have no terms"
