@@ -2,6 +2,7 @@
 
     python -m fettle.fleet contribute s3://bucket/tuning     # on each device, after it has tuned
     python -m fettle.fleet collect s3://bucket/tuning        # where packages are made, or on a new device
+    python -m fettle.fleet tune HOSTS.txt MODEL...           # tunes on all machines of a list (fleet_tuning.py)
 
 The folder holds a tuning database for each device, NAME.db, which that device alone writes. Rows name the device that they
 were measured on, so a database can hold those of all: a new device of a known kind has nothing left to measure. Needs
@@ -11,13 +12,14 @@ fsspec (the extra `fleet` of the wheel) and, for object stores, the package that
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import sys
 import tempfile
 from typing import Any, NamedTuple
 
-from . import errors
+from . import errors, fleet_tuning
 from .program import run_program
 
 _SUFFIX = ".db"
@@ -117,6 +119,38 @@ class _InputOutput:
             raise errors.InputOutput(f"{self._store}: {error}") from error
 
 
+def _add_tune(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("hosts", metavar="HOSTS", help="a file with a line for each machine: HOST, HOST:PORT, ssh:HOST or adb:SERIAL")
+    sub.add_argument("models", metavar="MODEL", nargs="+", help="an .onnx file")
+    sub.add_argument("--folder", default="fleet", help="what was done, to go on from (default: fleet)")
+    sub.add_argument("--cache", help="folder of tuning.db (default: the user's)")
+    sub.add_argument("--at-once", type=int, default=8, help="machines at a time (default: 8)")
+    sub.add_argument("--hold", type=int, default=60, help="seconds in which a broken link may come back (default: 60)")
+    sub.add_argument("--ray", action="store_true", help="jobs are tasks of Ray")
+    sub.add_argument("--keep-outliers", action="store_true", help="merge also machines that are far from others of their device")
+    sub.add_argument("--json", action="store_true", help="print the report as JSON")
+    for name in ("shape", "level", "budget", "threads", "device", "precision", "runner"):
+        sub.add_argument(f"--{name}", action="append" if name == "shape" else "store", help=f"as of fettle tune --{name}")
+
+
+def _tune(given: argparse.Namespace) -> int:
+    own = ("command", "hosts", "models", "json")
+    options = {name: value for name, value in vars(given).items() if name not in own and value is not None}
+    report = fleet_tuning.tune(given.hosts, given.models, options.pop("folder"), said=lambda line: print(line, file=sys.stderr), **options)
+    if given.json:
+        print(json.dumps(report, indent=1))
+    else:
+        for row in report["hosts"]:
+            print(f"{row['host']}: {row['tuned']} tuned, {row['reused']} known, {row['failed']} failed, {row['left']} left"
+                  + (f"; skipped: {row['error']}" if row["error"] else ""))  # fmt: skip
+        for row in report["outliers"]["hosts"]:
+            print(f"{row['host']}: its times are {row['ratio']:.2f} of other machines' of its device ({row['rows']} rows)")
+        for row in report["outliers"]["rows"][:10]:
+            print(f"{row['host']}: {row['kernel']} {row['params']}: {row['us']:.1f} us, {row['others_us']:.1f} on others: {row['problem'][:60]!r}")
+        print(f"merged: {sum(row['taken'] for row in report['merged'])} rows of {len(report['merged'])} machines")
+    return int(any(row["failed"] or row["left"] for row in report["hosts"]))
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The command `python -m fettle.fleet`; its exit code."""
     parser = argparse.ArgumentParser(prog="python -m fettle.fleet", description="Shares tuning databases among devices.")
@@ -127,8 +161,11 @@ def main(arguments: list[str] | None = None) -> int:
         sub.add_argument("--cache", help="folder of tuning.db (default: the user's)")
         if function is contribute:
             sub.add_argument("--name", help="of this device (default: the host's)")
+    _add_tune(commands.add_parser("tune", help="Tunes models on all machines of a list, and merges what came back."))
     given = parser.parse_args(arguments)
     try:
+        if given.command == "tune":
+            return _tune(given)
         if given.command == "contribute":
             print(contribute(given.store, name=given.name, cache=given.cache))
             return 0

@@ -37,7 +37,12 @@ def _on_path(but: str = "") -> str | None:
 
 
 def main() -> None:
-    """The command `fettle` of an environment: becomes the program that the wheel brought, or another on the PATH."""
+    """The command `fettle` of an environment: becomes the program that the wheel brought, or another on the PATH; `fettle
+    fleet` is `python -m fettle.fleet`."""
+    if sys.argv[1:2] == ["fleet"]:
+        from . import fleet  # which imports this module
+
+        sys.exit(fleet.main(sys.argv[2:]))
     program = _brought() or _on_path(but=os.path.dirname(os.path.abspath(sys.argv[0])))
     if program is None:
         sys.exit("fettle: the program is neither in this Python package nor elsewhere on the PATH; docs/install.md has it")
