@@ -1,5 +1,6 @@
 # Install and export: find_package(fettle) gives fettle::fettle, find_package(fettle COMPONENTS runtime) fettle::runtime;
 # pkg-config knows `fettle` and `fettle-runtime`. `cmake --install BUILD --component runtime` installs the second alone.
+# Where FFmpeg's libraries are, also fettle::enhance (COMPONENTS enhance) and `fettle-enhance`, which take the first.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -12,7 +13,8 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/fettle-config.cmake.in $
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/fettle-config-version.cmake COMPATIBILITY SameMinorVersion)
 file(RELATIVE_PATH FETTLE_PC_TO_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 
-# fettle_install(COMPONENT TARGET NAME DESCRIPTION): a shared library, libNAME.so, and all that building on it takes.
+# fettle_install(COMPONENT TARGET NAME DESCRIPTION [REQUIRES]): a shared library, libNAME.so, and all that building on it
+# takes, besides pkg-config's package REQUIRES.
 function(fettle_install component target name description)
   add_dependencies(fettle_installed ${target})
   install(TARGETS ${target} EXPORT fettle_${component}_targets
@@ -26,6 +28,7 @@ function(fettle_install component target name description)
   string(REPLACE _ - FETTLE_PC_NAME ${name})
   set(FETTLE_PC_LIBRARY ${name})
   set(FETTLE_PC_DESCRIPTION ${description})
+  set(FETTLE_PC_REQUIRES ${ARGN})
   configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/fettle.pc.in ${CMAKE_BINARY_DIR}/${FETTLE_PC_NAME}.pc @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/${FETTLE_PC_NAME}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT ${component})
 endfunction()
@@ -58,6 +61,8 @@ if(FETTLE_TOOLS)
   if(TARGET fettle-enhance)
     add_dependencies(fettle_installed fettle-enhance)
     set_target_properties(fettle-enhance PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+    set_target_properties(fettle_enhance_capi PROPERTIES INSTALL_RPATH "$ORIGIN")
+    fettle_install(enhance fettle_enhance_capi fettle_enhance "Enhances frames of videos and cameras" fettle)
     install(TARGETS fettle-enhance RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library)
   endif()
 endif()
