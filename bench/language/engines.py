@@ -17,7 +17,8 @@ CONTEXT = 1024
 
 
 class Options(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), ("context", ctypes.c_int64), ("threads", ctypes.c_int64), ("sequences", ctypes.c_int64)]
+    _fields_ = [("struct_size", ctypes.c_size_t), ("context", ctypes.c_int64), ("threads", ctypes.c_int64), ("sequences", ctypes.c_int64),
+                ("device", ctypes.c_char_p)]  # fmt: skip
 
 
 class Fettle:
@@ -25,7 +26,7 @@ class Fettle:
         self.calls = ctypes.CDLL(str(LIBRARY))
         self.calls.fettle_last_error.restype = ctypes.c_char_p
         self.handle = ctypes.c_void_p()
-        options = Options(ctypes.sizeof(Options), CONTEXT, threads, 1)
+        options = Options(ctypes.sizeof(Options), CONTEXT, threads, 1, b"cpu")
         self.call("create", model.encode(), ctypes.byref(options), ctypes.byref(self.handle))
 
     def call(self, name, *arguments):
