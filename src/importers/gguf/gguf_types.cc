@@ -18,6 +18,16 @@ void SetAll(const BlockParts& parts, int64_t count, float scale, float minimum) 
   if (parts.scales != nullptr) std::fill_n(parts.scales, count, scale);
   if (parts.minima != nullptr) std::fill_n(parts.minima, count, minimum);
 }
+/// The scale at `block`, where it is asked for, and so many of it as the minimum.
+void SetScaled(const BlockParts& parts, const uint8_t* block, float times) {
+  if (parts.scales != nullptr) *parts.scales = HalfAt(block);
+  if (parts.minima != nullptr) *parts.minima = times * HalfAt(block);
+}
+/// The scale at `block`, and the minimum behind it.
+void SetBoth(const BlockParts& parts, const uint8_t* block) {
+  if (parts.scales != nullptr) *parts.scales = HalfAt(block);
+  if (parts.minima != nullptr) *parts.minima = HalfAt(block + 2);
+}
 
 /// 32 codes of 4 bits, the first 16 in the low halves of the bytes.
 void ReadNibbles(const uint8_t* from, uint8_t* codes) {
@@ -33,25 +43,25 @@ void AddFifth(const uint8_t* from, uint8_t* codes) {
 }
 
 void ReadQ40(const uint8_t* block, const BlockParts& parts) {
-  SetAll(parts, 1, HalfAt(block), -8 * HalfAt(block));
+  SetScaled(parts, block, -8);
   ReadNibbles(block + 2, parts.codes);
 }
 void ReadQ41(const uint8_t* block, const BlockParts& parts) {
-  SetAll(parts, 1, HalfAt(block), HalfAt(block + 2));
+  SetBoth(parts, block);
   ReadNibbles(block + 4, parts.codes);
 }
 void ReadQ50(const uint8_t* block, const BlockParts& parts) {
-  SetAll(parts, 1, HalfAt(block), -16 * HalfAt(block));
+  SetScaled(parts, block, -16);
   ReadNibbles(block + 6, parts.codes);
   AddFifth(block + 2, parts.codes);
 }
 void ReadQ51(const uint8_t* block, const BlockParts& parts) {
-  SetAll(parts, 1, HalfAt(block), HalfAt(block + 2));
+  SetBoth(parts, block);
   ReadNibbles(block + 8, parts.codes);
   AddFifth(block + 4, parts.codes);
 }
 void ReadQ80(const uint8_t* block, const BlockParts& parts) {
-  SetAll(parts, 1, HalfAt(block), -128 * HalfAt(block));
+  SetScaled(parts, block, -128);
   for (int i = 0; parts.codes != nullptr && i < 32; ++i) parts.codes[i] = block[2 + i] ^ 128;
 }
 

@@ -12,29 +12,23 @@
 namespace fettle::kernels {
 namespace {
 
-template <typename F>
-void ForEachFloat(const Constant& constant, F f) {
-  constexpr int64_t kPiece = 4096;
-  std::vector<float> piece(kPiece);
-  for (int64_t begin = 0; begin < constant.elements(); begin += kPiece) {
-    const int64_t count = std::min(kPiece, constant.elements() - begin);
-    ReadFloats(constant, begin, count, piece.data());
-    for (int64_t i = 0; i < count; ++i) f(begin + i, piece[i]);
-  }
-}
-
+/// Scales or minima, halves or floats as they are in a panel.
+template <typename T>
 void PackScales(const BlockLayout& layout, const Constant& scales, int64_t at, std::byte* out) {
-  ForEachFloat(scales, [&](int64_t i, float x) {
-    const int64_t column = i / layout.blocks(), block = i % layout.blocks();
-    std::byte* to =
-        out + column / kBlockColumns * layout.panel_bytes() + block * layout.block_bytes() + at;
-    if (layout.halves) {
-      const Half half(x);
-      std::memcpy(to + column % kBlockColumns * 2, &half, 2);
+  std::vector<T> row(layout.blocks());
+  std::vector<float> floats(layout.blocks());
+  for (int64_t n = 0; n < layout.n; ++n) {
+    std::byte* to = out + n / kBlockColumns * layout.panel_bytes() + at +
+                    n % kBlockColumns * static_cast<int64_t>(sizeof(T));
+    if (sizeof(T) == 2 && scales.dtype() == DType::kF16) {
+      scales.CopyTo(n * layout.blocks(), layout.blocks(), reinterpret_cast<std::byte*>(row.data()));
     } else {
-      std::memcpy(to + column % kBlockColumns * 4, &x, 4);
+      ReadFloats(scales, n * layout.blocks(), layout.blocks(), floats.data());
+      std::transform(floats.begin(), floats.end(), row.begin(), [](float x) { return T(x); });
     }
-  });
+    for (int64_t b = 0; b < layout.blocks(); ++b)
+      std::memcpy(to + b * layout.block_bytes(), &row[b], sizeof(T));
+  }
 }
 
 /// The codes of one column of a block.
@@ -45,9 +39,12 @@ void PackColumn(const BlockLayout& layout, const std::byte* codes, int64_t colum
     return;
   }
   const int64_t half = layout.block / 2;
-  for (int64_t i = 0; i < half; ++i) {
-    out[(i / 4 * kBlockColumns + column) * 4 + i % 4] = (codes[i] & std::byte{15}) | codes[i + half]
-                                                                                         << 4;
+  for (int64_t i = 0; i < half; i += 4) {
+    uint32_t low = 0, high = 0;  // 4 codes each
+    std::memcpy(&low, codes + i, 4);
+    std::memcpy(&high, codes + i + half, 4);
+    const uint32_t both = (low & 0x0f0f0f0f) | (high & 0x0f0f0f0f) << 4;
+    std::memcpy(out + (i / 4 * kBlockColumns + column) * 4, &both, 4);
   }
 }
 
@@ -101,7 +98,8 @@ void PortableTile(const BlockTile& tile) {
 
 void PackBlocks(const BlockLayout& layout, const Constant& codes, const Constant& scales,
                 const Constant& minima, std::byte* out) {
-  std::memset(out, 0, layout.bytes());
+  if (layout.n % kBlockColumns != 0)  // the last panel has columns that are missing
+    std::memset(out + layout.bytes() - layout.panel_bytes(), 0, layout.panel_bytes());
   std::vector<std::byte> column(layout.k);
   for (int64_t n = 0; n < layout.n; ++n) {
     codes.CopyTo(n * layout.k, layout.k, column.data());
@@ -110,8 +108,9 @@ void PackBlocks(const BlockLayout& layout, const Constant& codes, const Constant
       PackColumn(layout, column.data() + b * layout.block, n % kBlockColumns,
                  panel + b * layout.block_bytes());
   }
-  PackScales(layout, scales, layout.code_bytes(), out);
-  PackScales(layout, minima, layout.code_bytes() + layout.scale_bytes(), out);
+  const auto pack = layout.halves ? PackScales<Half> : PackScales<float>;
+  pack(layout, scales, layout.code_bytes(), out);
+  pack(layout, minima, layout.code_bytes() + layout.scale_bytes(), out);
 }
 
 const BlockKernels& GetBlockKernels() {
