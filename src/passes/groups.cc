@@ -8,6 +8,7 @@
 #include "passes/graph_index.h"
 #include "passes/move_groups.h"
 #include "passes/normed_groups.h"
+#include "passes/sibling_groups.h"
 #include "passes/view_groups.h"
 
 namespace fettle::passes {
@@ -237,8 +238,9 @@ void ListPlainGroups(const GraphIndex& index, std::vector<Group>& groups) {
 using GroupLister = void (*)(const GraphIndex& index, std::vector<Group>& groups);
 
 /// In order: bits and normed grow what stands in the list before them.
-constexpr GroupLister kListers[] = {ListPlainGroups,     ListBitGroups,  ListNormedGroups,
-                                    ListAttentionGroups, ListMoveGroups, ListViewGroups};
+constexpr GroupLister kListers[] = {ListPlainGroups,   ListBitGroups,       ListNormedGroups,
+                                    ListSiblingGroups, ListAttentionGroups, ListMoveGroups,
+                                    ListViewGroups};
 
 }  // namespace
 

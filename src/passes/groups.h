@@ -17,7 +17,8 @@ struct Group {
   /// The values that are read from outside, where there are several nodes.
   std::vector<ir::ValueId> outputs;
   /// The row of the pattern table that listed it: "node", "epilogue", "chain", "quantised",
-  /// "residual", "joined", "separable", "bits", "normed", "attention", "moves", "views".
+  /// "residual", "joined", "separable", "bits", "normed", "siblings", "attention", "moves",
+  /// "views".
   std::string_view pattern = "node";
 };
 
@@ -42,7 +43,9 @@ inline constexpr size_t kMaxGroupOperands = 16;
 ///              with shifts by constants before it (binary/bit_groups.h)
 ///   normed     a matrix product with its epilogue, or a chain, then views, then
 ///              LayerNormalization or RMSNormalization (normed_groups.h)
-///   attention  Softmax between two products, alone and with what moves the elements of their
+///   siblings   products in blocks of one value, with the RMSNormalization before
+///   (sibling_groups.h) attention  Softmax between two products, alone and with what moves the
+///   elements of their
 ///              operands and result (attention_groups.h); these may have more than kMaxGroupNodes
 ///   moves      operators that only move elements, from one value to one (move_groups.h)
 ///   views      element-wise operators among operators that move elements, to one value

@@ -251,6 +251,21 @@ TEST(Groups, NormalisedProducts) {
   EXPECT_THAT(Listed(computed), Not(Contains(StartsWith("normed"))));
 }
 
+TEST(Groups, Siblings) {
+  const std::string text =
+      "input %x: f32[1x32]\nconst %g: f32[32]\nconst %w: u4[8x32]\nconst %s: f32[8x1]\n"
+      "%a = RMSNormalization(%x, %g)\n%q = BlockMatMul(%a, %w, %s, %s)\n"
+      "%k = BlockMatMul(%a, %w, %s, %s)\n%y = Add(%q, %k)\noutput %y\n";
+  const ir::Graph graph = ParseGraph(text);
+  EXPECT_THAT(Listed(graph), Contains("siblings: BlockMatMul BlockMatMul"));
+  EXPECT_THAT(Listed(graph), Contains("siblings: RMSNormalization BlockMatMul BlockMatMul"));
+  ExpectSound(graph);
+  // Rows that others read, too, are none.
+  EXPECT_THAT(Listed(ParseGraph(text + "output %a\n")), Not(Contains(StartsWith("siblings"))));
+  EXPECT_THAT(Listed(ParseGraph(text + "%z = Relu(%a)\noutput %z\n")),
+              Not(Contains(StartsWith("siblings"))));
+}
+
 TEST(Groups, Moves) {
   const std::string text =
       "input %z: f32[4x6x8]\nconst %a: i64[1] = 0\nconst %b: i64[1] = 2\nconst %c: i64[1] = 4\n"

@@ -13,6 +13,7 @@ extern const KernelDesc kOpenClBinaryMma;
 extern const KernelDesc kOpenClBinaryPack;
 extern const KernelDesc kOpenClBinaryProduct;
 extern const KernelDesc kOpenClBlockProductRows;
+extern const KernelDesc kOpenClBlockProductSiblings;
 extern const KernelDesc kOpenClBlockProductTiles;
 extern const KernelDesc kOpenClCol2Im;
 extern const KernelDesc kOpenClConvDepthwise;
@@ -101,6 +102,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClBinaryPack,
       &kOpenClBinaryProduct,
       &kOpenClBlockProductRows,
+      &kOpenClBlockProductSiblings,
       &kOpenClBlockProductTiles,
       &kOpenClCol2Im,
       &kOpenClConvDepthwise,

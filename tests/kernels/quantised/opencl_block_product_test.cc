@@ -4,6 +4,7 @@
 namespace fettle::kernels {
 
 extern const KernelDesc kOpenClBlockProductRows;
+extern const KernelDesc kOpenClBlockProductSiblings;
 extern const KernelDesc kOpenClBlockProductTiles;
 
 namespace {
@@ -19,6 +20,26 @@ std::string Group(int64_t rows, int64_t n, int64_t k, int bits, std::string_view
       rows, n, k, bits, scales, bits == 4 ? 15 : 255, k / 32);
 }
 
+/// Products of one row, with a normalisation before.
+std::string Siblings(std::string_view norm, std::initializer_list<int64_t> columns, int bits) {
+  std::string text = "input %x: f32[1x1x160]\nconst %g: f32[160] = noise(0.5, 1.5)\n", outputs;
+  const std::string_view rows = norm.empty() ? "x" : "a";
+  for (const int64_t n : columns) {
+    const std::string i = std::to_string(outputs.size());
+    text += fmt::format(
+        "const %w{0}: u{1}[{2}x160] = noise(0, {3})\nconst %s{0}: f16[{2}x5] = noise(0.01, 0.1)\n"
+        "const %m{0}: f16[{2}x5] = noise(-1, 0.1)\n",
+        i, bits, n, bits == 4 ? 15 : 255);
+    outputs += fmt::format("%y{0} = BlockMatMul(%{1}, %w{0}, %s{0}, %m{0})\n", i, rows);
+  }
+  text += fmt::format("{}{}", norm, outputs);
+  for (size_t at = 0; (at = outputs.find("%y", at)) != std::string::npos; ++at)
+    text += fmt::format("output {}\n", outputs.substr(at, outputs.find(' ', at) - at));
+  return text;
+}
+constexpr std::string_view kNorm = "%a = RMSNormalization(%x, %g) {axis=-1, epsilon=0.01}\n";
+
+using OpenClBlockSiblings = OneOpenClKernel<kOpenClBlockProductSiblings>;
 using OpenClBlockRows = OneOpenClKernel<kOpenClBlockProductRows>;
 using OpenClBlockTiles = OneOpenClKernel<kOpenClBlockProductTiles>;
 
@@ -32,6 +53,14 @@ TEST_F(OpenClBlockRows, OtherTilesDoToo) {
   Check(Group(1, 70, 1120, 4, "f16"), 1, {{"items", 64}, {"lanes", 8}, {"columns", 8}});
   Check(Group(1, 5, 96, 8, "f32"), 1, {{"items", 256}, {"lanes", 64}, {"columns", 2}});
   Check(Group(7, 70, 96, 4, "f16"), 1, {{"items", 32}, {"lanes", 16}, {"columns", 1}});
+}
+
+TEST_F(OpenClBlockSiblings, AgreeWithTheOracle) {
+  Check(Siblings("", {37, 70}, 4), 1);
+  Check(Siblings(kNorm, {64, 9, 10}, 4), 1);
+  Check(Siblings(kNorm, {70, 70}, 8), 1, {{"items", 64}, {"lanes", 16}, {"columns", 2}});
+  Check(Siblings(kNorm, {1, 200, 3}, 4), 1, {{"items", 128}, {"lanes", 8}, {"columns", 8}});
+  EXPECT_EQ(RefusalOf(Group(1, 37, 160, 4, "f16")), "computes BlockMatMul only");
 }
 
 TEST_F(OpenClBlockTiles, FinishesWithAShortcut) {

@@ -79,6 +79,15 @@ TEST_P(DeviceDecoder, StepsPlanAndUploadNothing) {
   EXPECT_EQ(decoder->session().transfers().copies, transfers.copies);
 }
 
+TEST_P(DeviceDecoder, StepsTakeProductsOfOneRowTogether) {
+  const auto decoder = Open(GetParam(), 64, 1, device_);
+  Logits(*decoder, {5});
+  int64_t siblings = 0;
+  for (const exec::StepProfile& step : decoder->session().profile())
+    siblings += step.kernel == "opencl.block_product.siblings" ? 1 : 0;
+  EXPECT_EQ(siblings, 2 * 2);  // of each layer: queries, keys and values; gate and up
+}
+
 TEST_P(DeviceDecoder, ForksAndSavesHoldTheirTokens) {
   const auto decoder = Open(GetParam(), 64, 1, device_);
   Logits(*decoder, {5, 17, 90, 3});

@@ -64,9 +64,13 @@ PackRequest PackPairs(const ir::Node& node, const BlockFacts& facts) {
 }  // namespace
 
 Result<BlockFacts> ReadBlockFacts(const ir::Graph& group) {
-  const ir::Node& node = group.nodes()[0];
-  if (node.op != "BlockMatMul"_op) return Unsupported("computes BlockMatMul only");
+  ASSIGN_OR_RETURN(const BlockFacts facts, ReadBlockNode(group, group.nodes()[0]));
   if (group.outputs.size() != 1) return Unsupported("several results");
+  return facts;
+}
+
+Result<BlockFacts> ReadBlockNode(const ir::Graph& group, const ir::Node& node) {
+  if (node.op != "BlockMatMul"_op) return Unsupported("computes BlockMatMul only");
   if (group.value(node.inputs[0]).is_constant()) return Unsupported("the rows are constant");
   std::vector<Shape> shapes;
   for (size_t i = 0; i < 4; ++i) {
@@ -97,11 +101,20 @@ Result<std::vector<StateAssignment>> BlockStates(const ir::Graph& group, const B
 }
 
 Work BlockWork(const Problem&, const BlockFacts& facts, const Params&, const Device&) {
+  return BlockWork(facts);
+}
+
+Work BlockWork(const BlockFacts& facts) {
   const auto m = static_cast<double>(facts.p.rows), n = static_cast<double>(facts.p.n),
              k = static_cast<double>(facts.p.k);
   const double weight = facts.bits / 8.0 + static_cast<double>(facts.pair_bytes()) /
                                                static_cast<double>(facts.p.block);
   return {.operations = 2 * m * n * k, .bytes = n * k * weight + 4 * m * (n + k)};
+}
+
+void AddBlockPacks(const ir::Node& node, const BlockFacts& facts, std::vector<PackRequest>& packs) {
+  packs.push_back(PackCodes(node, facts));
+  packs.push_back(PackPairs(node, facts));
 }
 
 BuildOptions BlockOptions(const BlockFacts& facts, const Device& device) {
@@ -124,7 +137,7 @@ Result<std::unique_ptr<RecordedKernel>> StartBlockProduct(const Problem& problem
   const ir::Node& node = group.nodes()[0];
   auto made = std::make_unique<RecordedKernel>();
   ASSIGN_OR_RETURN(made->expression, Expression::Compile(group, problem.states, node.output(0)));
-  made->own_packs = {PackCodes(node, facts), PackPairs(node, facts)};
+  AddBlockPacks(node, facts, made->own_packs);
   if (!rounds) return made;
   made->workspace = 2 * PlaneBytes(facts) + facts.p.rows * facts.units() * kStepBytes;
   ASSIGN_OR_RETURN(

@@ -23,14 +23,20 @@ struct BlockFacts {
 
 /// A BlockMatMul of constant weights and what Expression finishes; kUnsupported with the reason.
 Result<BlockFacts> ReadBlockFacts(const ir::Graph& group);
+/// The same of one of several nodes, whose results are the group's.
+Result<BlockFacts> ReadBlockNode(const ir::Graph& group, const ir::Node& node);
 /// Floats, row-major.
 Result<std::vector<StateAssignment>> BlockStates(const ir::Graph& group, const BlockFacts& facts,
                                                  const Device& device);
+Work BlockWork(const BlockFacts& facts);
 Work BlockWork(const Problem& problem, const BlockFacts& facts, const Params& params,
                const Device& device);
 
 /// What units.clh and access.clh ask for.
 BuildOptions BlockOptions(const BlockFacts& facts, const Device& device);
+
+/// Codes, and pairs of scales and minima.
+void AddBlockPacks(const ir::Node& node, const BlockFacts& facts, std::vector<PackRequest>& packs);
 
 /// A kernel with the weights as its packs and the expression of the group, and a launch that rounds
 /// the rows to its workspace where `rounds`.

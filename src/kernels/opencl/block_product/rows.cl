@@ -2,6 +2,9 @@
 // read neighbouring units; sums of lanes are added in local memory.
 //   ROWS     of A
 //   OWN      1: each work-group rounds the one row of A itself, 0: rows come rounded (quantise.cl)
+//   MATRICES those that the row is multiplied by (OWN 1): up to 3, each by groups of its own, one matrix's behind the
+//            other's
+//   NORM     1: the row is normalised before (RMSNormalization, OWN 1)
 //   COLUMNS  rows of weights that a work-item sums at a time
 //   ITEMS    work-items of a group: lws = {ITEMS}, gws = {groups * ITEMS} for groups of ITEMS / LANES * COLUMNS
 #include "kernels/opencl/access.clh"
@@ -21,6 +24,9 @@
 #endif
 #ifndef ITEMS
 #define ITEMS 128
+#endif
+#ifndef MATRICES
+#define MATRICES 1
 #endif
 #define SETS (ITEMS / LANES)
 #define VALUES (ROWS * COLUMNS)
@@ -43,21 +49,81 @@ static float SumOfLanes(__local const float* lanes, const int first) {
   return total;
 }
 
+#define MATRIX_PARAMS(i)                                                                       \
+  __global const codes_t *restrict codes_##i, const int codes_##i##_offset,                    \
+      __global const pair_t *restrict pairs_##i, const int pairs_##i##_offset, __global float *restrict y_##i, \
+      const int y_##i##_offset, const int n_##i
+#if MATRICES > 1
+#define SECOND_PARAMS , MATRIX_PARAMS(2)
+#else
+#define SECOND_PARAMS
+#endif
+#if MATRICES > 2
+#define THIRD_PARAMS , MATRIX_PARAMS(3)
+#else
+#define THIRD_PARAMS
+#endif
+#if NORM
+#define NORM_PARAMS , __global const float *restrict norm, const int norm_offset, const float epsilon
+// What makes the mean of the row's squares 1. Called by all items.
+static float NormOf(__global const float* x, const float epsilon, __local float* scratch) {
+  float squares = 0.0f, total = 0.0f;
+  for (int i = get_local_id(0); i < BLOCKS * BLOCK; i += ITEMS) squares += x[i] * x[i];
+  scratch[get_local_id(0)] = squares;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int i = 0; i < ITEMS; ++i) total += scratch[i];
+  return 1.0f / sqrt(total / (BLOCKS * BLOCK) + epsilon);
+}
+#define FIND_SCALE const float scale = NormOf(x + x_offset, epsilon, scratch);
+#define ROUND_ROW(block) ROUND_NORMED(x + x_offset, norm + norm_offset, scale, block, low, high, steps)
+#else
+#define NORM_PARAMS
+#define FIND_SCALE
+#define ROUND_ROW(block) ROUND_BLOCK(x + x_offset, block, low, high, steps)
+#endif
+// The next matrix, where the work-group lies behind those of the one so far.
+#define PASS_MATRIX(i)                                            \
+  {                                                               \
+    const int groups = (n - 1) / (SETS * COLUMNS) + 1;            \
+    if (group >= groups) {                                        \
+      group -= groups;                                            \
+      codes_at = codes_##i + codes_##i##_offset;                  \
+      pairs_at = pairs_##i + pairs_##i##_offset;                  \
+      y = y_##i + y_##i##_offset;                                 \
+      n = n_##i;                                                  \
+    }                                                             \
+  }
+// `group` among those of its matrix, and that matrix: n, codes_at, pairs_at, y.
+#define FIRST_MATRIX                                               \
+  int group = (int)get_global_id(0) / ITEMS, n = n_1;              \
+  __global const codes_t* codes_at = codes_1 + codes_1_offset;     \
+  __global const pair_t* pairs_at = pairs_1 + pairs_1_offset;      \
+  __global float* y = y_1 + y_1_offset;
+#if MATRICES > 2
+#define FIND_MATRIX \
+  FIRST_MATRIX      \
+  PASS_MATRIX(2)    \
+  if (y != y_1 + y_1_offset) PASS_MATRIX(3)
+#elif MATRICES > 1
+#define FIND_MATRIX FIRST_MATRIX PASS_MATRIX(2)
+#else
+#define FIND_MATRIX FIRST_MATRIX
+#endif
+
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
-    A_PARAMS, __global const codes_t* restrict codes_at, const int codes_offset,
-    __global const pair_t* restrict pairs_at, const int pairs_offset, __global float* restrict y,
-    const int y_offset, const int n EXPRESSION_PARAMS) {
+    A_PARAMS, MATRIX_PARAMS(1) SECOND_PARAMS THIRD_PARAMS NORM_PARAMS EXPRESSION_PARAMS) {
   __local float scratch[SETS * VALUES * LANES];
   const int item = get_local_id(0), lane = item % LANES, set = item / LANES;
-  const int first = (int)get_global_id(0) / ITEMS * SETS * COLUMNS;
+  FIND_MATRIX
+  const int first = group * SETS * COLUMNS;
   __global const codes_t* codes[COLUMNS];
   __global const pair_t* pairs[COLUMNS];
   codes_t next[COLUMNS];
   pair_t next_pair[COLUMNS];
   EACH(c, COLUMNS) {
     const int column = min(first + set * COLUMNS + c, n - 1), unit = min(lane, UNITS - 1);
-    codes[c] = codes_at + codes_offset + column * UNITS;
-    pairs[c] = pairs_at + pairs_offset + column * BLOCKS;
+    codes[c] = codes_at + column * UNITS;
+    pairs[c] = pairs_at + column * BLOCKS;
     next[c] = codes[c][unit];
     next_pair[c] = pairs[c][unit / UNITS_OF_BLOCK];
   }
@@ -65,8 +131,8 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
   // Weights are on their way meanwhile.
   __local int4 low[UNITS], high[HAS_HIGH ? UNITS : 1];
   __local float2 steps[UNITS];
-  for (int block = item; block < BLOCKS; block += ITEMS)
-    ROUND_BLOCK(x + x_offset, block, low, high, steps)
+  FIND_SCALE
+  for (int block = item; block < BLOCKS; block += ITEMS) ROUND_ROW(block)
   barrier(CLK_LOCAL_MEM_FENCE);
 #else
   __global const int4 *low = low_at + low_offset, *high = high_at + high_offset;
@@ -100,8 +166,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
   barrier(CLK_LOCAL_MEM_FENCE);
   for (int out = item; out < SETS * VALUES; out += ITEMS) {
     const float total = SumOfLanes(scratch + out * LANES, out);
-    const int row = out / COLUMNS % ROWS;
-    const int column = first + out / VALUES * COLUMNS + out % COLUMNS;
-    if (column < n) y[y_offset + row * n + column] = FINISH_ROWS((float4)(total), row, column).x;
+    const int row = out / COLUMNS % ROWS, column = first + out / VALUES * COLUMNS + out % COLUMNS;
+    if (column < n) y[row * n + column] = FINISH_ROWS((float4)(total), row, column).x;
   }
 }

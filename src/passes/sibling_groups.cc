@@ -1,0 +1,47 @@
+#include "passes/sibling_groups.h"
+
+#include <algorithm>
+
+#include "ops/op.h"
+
+namespace fettle::passes {
+namespace {
+
+constexpr size_t kMostSiblings = 3;
+
+/// By a constant, of rows that are used for nothing else.
+bool Normalises(const GraphIndex& index, ir::NodeId id) {
+  if (id < 0) return false;
+  const ir::Graph& graph = index.graph();
+  const ir::Node& node = graph.node(id);
+  return node.op == "RMSNormalization"_op && node.outputs.size() == 1 && node.inputs.size() == 2 &&
+         graph.value(node.inputs[1]).is_constant();
+}
+
+}  // namespace
+
+void ListSiblingGroups(const GraphIndex& index, std::vector<Group>& groups) {
+  const ir::Graph& graph = index.graph();
+  for (ir::NodeId id : graph.nodes().ids()) {
+    const ir::Node& node = graph.node(id);
+    if (node.op != "BlockMatMul"_op) continue;
+    const std::vector<ir::NodeId>& readers = index.Readers(node.inputs[0]);
+    const bool are_siblings = readers.size() >= 2 && readers.size() <= kMostSiblings &&
+                              !index.IsOutput(node.inputs[0]) && std::ranges::min(readers) == id &&
+                              std::ranges::all_of(readers, [&](ir::NodeId reader) {
+                                return graph.node(reader).op == "BlockMatMul"_op &&
+                                       graph.node(reader).inputs[0] == node.inputs[0];
+                              });
+    if (!are_siblings) continue;
+    Group group{.nodes = readers, .pattern = "siblings"};
+    std::ranges::sort(group.nodes);
+    for (ir::NodeId reader : group.nodes) group.outputs.push_back(graph.node(reader).outputs[0]);
+    groups.push_back(group);
+    const ir::NodeId norm = index.Maker(node.inputs[0]);
+    if (!Normalises(index, norm)) continue;
+    group.nodes.insert(group.nodes.begin(), norm);
+    groups.push_back(std::move(group));
+  }
+}
+
+}  // namespace fettle::passes

@@ -1,0 +1,15 @@
+// Groups of products that share their rows.
+#pragma once
+
+#include <vector>
+
+#include "passes/graph_index.h"
+#include "passes/groups.h"
+
+namespace fettle::passes {
+
+/// Adds two or three BlockMatMul that read one value and are all that reads it: queries, keys and
+/// values, gate and up; alone, and with the RMSNormalization that makes it.
+void ListSiblingGroups(const GraphIndex& index, std::vector<Group>& groups);
+
+}  // namespace fettle::passes
