@@ -1,10 +1,12 @@
 // Backends: what the layers above know of a kind of device. A row each in backends.cc.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "kernels/ceiling.h"
@@ -21,6 +23,10 @@ namespace fettle::kernels {
 struct ListedDevice {
   std::string which, name, fingerprint;
 };
+
+/// All that kernels ask of a device, by name.
+using Fact = std::variant<bool, int64_t, std::string>;
+using Facts = std::map<std::string, Fact, std::less<>>;
 
 /// A kind of device with its kernels. Functions may be called by any thread; those of devices take
 /// devices of this backend.
@@ -58,6 +64,11 @@ struct Backend {
   /// What such a process does: compiles what standard input asks for until that is closed. Returns
   /// the exit code.
   int (*serve_compiles)(const Device& device) = nullptr;
+  /// The facts of a device, and a device of such facts that is not here: kernels match on it and
+  /// are priced as there, but nothing can be allocated, built or run. Of facts that no device has
+  /// this fails with kInvalidArgument, naming the fact. Null for the CPU.
+  Facts (*facts)(const Device& device) = nullptr;
+  Result<std::shared_ptr<const Device>> (*on_paper)(const Facts& facts) = nullptr;
 
   DeviceKind kind() const { return DeviceKindOf(name); }
 };

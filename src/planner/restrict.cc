@@ -1,6 +1,7 @@
 #include "planner/restrict.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/nearest.h"
 #include "planner/same_bytes.h"
@@ -75,24 +76,33 @@ std::vector<bool> NodesThatCannotKeep(const solver::Problem& problem,
   return cannot;
 }
 
-/// Leaves group `g` the choices that keep to the layout.
-void DropOthers(const std::vector<int>& wanted, Extracted& extracted, size_t g) {
+/// Leaves group `g` the choices that `keeps`; all where it has none and is needed.
+template <typename Keeps>
+void DropOthers(Extracted& extracted, size_t g, bool is_needed, const Keeps& keeps) {
   solver::Group& group = extracted.problem.groups[g];
   size_t kept = 0;
   for (size_t c = 0; c < group.choices.size(); ++c) {
-    if (!Keeps(group, group.choices[c], wanted)) continue;
+    if (!keeps(c)) continue;
     std::swap(group.choices[kept], group.choices[c]);
-    extracted.entries[g][kept] = extracted.entries[g][c];
+    std::swap(extracted.entries[g][kept], extracted.entries[g][c]);
+    const bool measured = extracted.measured[g][kept];
     extracted.measured[g][kept] = extracted.measured[g][c];
+    extracted.measured[g][c] = measured;
     std::swap(extracted.proposals[g][kept], extracted.proposals[g][c]);
     ++kept;
   }
-  // Without its nodes alone, what overlapping groups leave over could not be computed.
-  if (kept == 0 && group.nodes.size() == 1) return;
+  if (kept == 0 && is_needed) return;
   group.choices.resize(kept);
   extracted.entries[g].resize(kept);
   extracted.measured[g].resize(kept);
   extracted.proposals[g].resize(kept);
+}
+
+/// How far an entry is what `group` says of a session of `threads`; 0: another kernel.
+int Likeness(const Entry& entry, const GroupDecision& group, int threads) {
+  if (entry.kernel->name != group.kernel) return 0;
+  const bool same_threads = entry.threads == (group.threads == 0 ? threads : group.threads);
+  return 1 + (entry.states == group.states ? 2 : 0) + (same_threads ? 1 : 0);
 }
 
 }  // namespace
@@ -110,9 +120,31 @@ Status RestrictToLayout(std::string_view name, const ir::Graph& graph, Extracted
     const std::vector<int>& nodes = extracted.problem.groups[g].nodes;
     const bool keeps_all =
         std::any_of(nodes.begin(), nodes.end(), [&](int node) { return free[node]; });
-    if (!keeps_all) DropOthers(wanted, extracted, g);
+    if (keeps_all) continue;
+    const solver::Group& group = extracted.problem.groups[g];
+    // Without its nodes alone, what overlapping groups leave over could not be computed.
+    DropOthers(extracted, g, nodes.size() == 1,
+               [&](size_t c) { return Keeps(group, group.choices[c], wanted); });
   }
   return OkStatus();
+}
+
+void RestrictToDecision(const Decision& decision, const Catalogue& catalogue, int threads,
+                        Extracted& extracted) {
+  std::map<std::vector<ir::NodeId>, const GroupDecision*> decided;
+  for (const GroupDecision& group : decision.groups) decided.emplace(group.nodes, &group);
+  for (size_t g = 0; g < extracted.problem.groups.size(); ++g) {
+    const Instance& instance = catalogue.instances[g];
+    const auto found = decided.find(instance.nodes);
+    const auto likeness = [&](size_t c) {
+      if (found == decided.end()) return 0;
+      const Kind& kind = catalogue.kinds[instance.kind];
+      return Likeness(kind.entries[extracted.entries[g][c]], *found->second, threads);
+    };
+    int most = 1;
+    for (size_t c = 0; c < extracted.entries[g].size(); ++c) most = std::max(most, likeness(c));
+    DropOthers(extracted, g, found != decided.end(), [&](size_t c) { return likeness(c) == most; });
+  }
 }
 
 }  // namespace fettle::planner

@@ -1,4 +1,4 @@
-// Plans that keep to one layout, for comparison.
+// Plans that keep to one layout, for comparison, or to a decision.
 #pragma once
 
 #include <string_view>
@@ -11,5 +11,10 @@ namespace fettle::planner {
 /// "NCHW", "NHWC", "NCHW8c" ...) in that layout; groups of a node that no such choice computes keep
 /// all. Fails with kInvalidArgument where no tensor can have the layout.
 Status RestrictToLayout(std::string_view name, const ir::Graph& graph, Extracted& extracted);
+
+/// Leaves the choices of `decision` alone, which is of the catalogue's graph for a session of
+/// `threads`; of a group whose kernel is banned, all that it has.
+void RestrictToDecision(const Decision& decision, const Catalogue& catalogue, int threads,
+                        Extracted& extracted);
 
 }  // namespace fettle::planner

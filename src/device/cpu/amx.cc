@@ -49,13 +49,21 @@ AmxSets RequestAmx() { return {}; }
 
 namespace fettle {
 
-const AmxSets& GetAmxSets() {
-  static const AmxSets sets = [] {
+namespace {
+
+AmxSets& TheAmxSets() {
+  static AmxSets sets = [] {
     const char* level = std::getenv("FETTLE_CPU_ISA");
     const bool capped = level != nullptr && std::string_view(level) == "avx512";
     return !capped && GetCpuInfo().avx512_vnni ? RequestAmx() : AmxSets();
   }();
   return sets;
 }
+
+}  // namespace
+
+const AmxSets& GetAmxSets() { return TheAmxSets(); }
+
+void AssumeAmx(const AmxSets& sets) { TheAmxSets() = sets; }
 
 }  // namespace fettle

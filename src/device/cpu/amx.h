@@ -13,4 +13,7 @@ struct AmxSets {
 /// FETTLE_CPU_ISA=baseline|avx2|avx512. Thread-safe; kernels/cpu/simd/amx_tiles.h configures tiles.
 const AmxSets& GetAmxSets();
 
+/// As AssumeCpu (cpu_device.h).
+void AssumeAmx(const AmxSets& sets);
+
 }  // namespace fettle

@@ -82,6 +82,13 @@ bool HasAvxVnni() {
 #endif
 }
 
+void ReadLaterSets([[maybe_unused]] CpuInfo& info) {
+#if defined(__x86_64__)
+  info.avx512_vpopcntdq = info.avx512 && __builtin_cpu_supports("avx512vpopcntdq") != 0;
+  info.avx512_vbmi = info.avx512 && __builtin_cpu_supports("avx512vbmi") != 0;
+#endif
+}
+
 void ReadInstructionSets(CpuInfo& info) {
   info.avx2 = cpuinfo_has_x86_avx2();
   info.fma = cpuinfo_has_x86_fma3();
@@ -91,6 +98,7 @@ void ReadInstructionSets(CpuInfo& info) {
   info.avx512_vnni = info.avx512 && cpuinfo_has_x86_avx512vnni();
   info.avx512_bf16 = info.avx512 && cpuinfo_has_x86_avx512bf16();
   info.avx_vnni = info.avx2 && HasAvxVnni();
+  ReadLaterSets(info);
   info.neon = cpuinfo_has_arm_neon();
   info.dotprod = cpuinfo_has_arm_neon_dot();
   info.fp16 = cpuinfo_has_arm_neon_fp16_arith();
@@ -111,6 +119,7 @@ void ApplyIsaLevel(CpuInfo& info) {
     return;
   }
   info.avx512 = info.avx512_vnni = info.avx512_bf16 = false;
+  info.avx512_vpopcntdq = info.avx512_vbmi = false;
   if (level != "avxvnni") info.avx_vnni = false;
   if (level == "baseline") {
     info.avx2 = info.fma = false;
@@ -164,10 +173,18 @@ std::string Fingerprint(const CpuInfo& info) {
 
 }  // namespace
 
-const CpuInfo& GetCpuInfo() {
-  static const CpuInfo info = ReadCpuInfo();
+namespace {
+
+CpuInfo& TheCpuInfo() {
+  static CpuInfo info = ReadCpuInfo();
   return info;
 }
+
+}  // namespace
+
+const CpuInfo& GetCpuInfo() { return TheCpuInfo(); }
+
+void AssumeCpu(const CpuInfo& info) { TheCpuInfo() = info; }
 
 CpuDevice::CpuDevice(std::shared_ptr<ThreadPool> pool)
     : info_(GetCpuInfo()), fingerprint_(Fingerprint(info_)), pool_(std::move(pool)) {}

@@ -18,12 +18,19 @@ struct CpuInfo {
   int64_t l1d_bytes = 0, l2_bytes = 0, l3_bytes = 0;
   bool avx2 = false, fma = false, avx512 = false, avx512_vnni = false, avx_vnni = false,
        avx512_bf16 = false;
+  /// Not in fingerprints, which key what was measured before these were asked for.
+  bool avx512_vpopcntdq = false, avx512_vbmi = false;
   bool neon = false, dotprod = false, i8mm = false, fp16 = false;
 };
 
 /// Reads the machine once; with FETTLE_CPU_ISA=baseline|avx2|avx512 the features above that level
 /// are hidden.
 const CpuInfo& GetCpuInfo();
+
+/// Takes the processor for another one from now on: what was returned above changes, and so does
+/// what kernels match. None may run any more (kernels/cpu/simd/targets.h, AssumeSimdTargets); where
+/// one thread plans and then ends.
+void AssumeCpu(const CpuInfo& info);
 
 class CpuDevice final : public Device {
  public:

@@ -8,6 +8,7 @@
 #include "kernels/opencl/convert/convert.h"
 #include "kernels/opencl/matmul/ladder.h"
 #include "kernels/opencl/operators.h"
+#include "kernels/opencl/paper.h"
 #include "kernels/opencl/probe/mma.h"
 #include "kernels/opencl/probe/probe.h"
 
@@ -72,6 +73,8 @@ const Backend kOpenClBackend = {.name = "opencl",
                                 .operators = OpenClOperators,
                                 .product_ladder = OpenClProductLadder,
                                 .compile_elsewhere = CompileOpenClElsewhere,
-                                .serve_compiles = ServeOpenClCompiles};
+                                .serve_compiles = ServeOpenClCompiles,
+                                .facts = FactsOfOpenCl,
+                                .on_paper = OpenClOnPaper};
 
 }  // namespace fettle::kernels

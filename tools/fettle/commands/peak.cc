@@ -8,6 +8,7 @@
 #include "kernels/backend.h"
 #include "remote/remote.h"
 #include "report/ceiling_report.h"
+#include "report/cpu_facts.h"
 #include "report/report.h"
 #include "report/terminal.h"
 #include "runtime/device_choice.h"
@@ -49,6 +50,21 @@ Result<PeakDevice> OpenPeakDevice(const PeakOptions& options) {
   return measured;
 }
 
+/// What `plan --for` needs beside the ceilings.
+Json FactsJson(const PeakDevice& measured) {
+  const CpuDevice cpu(std::make_shared<ThreadPool>(1));
+  Json facts = {{"cpu", CpuJson(cpu)}, {"accelerator", nullptr}};
+  const Device* accelerator = measured.accelerator();
+  const kernels::Backend* backend =
+      accelerator == nullptr ? nullptr : kernels::FindBackend(accelerator->kind());
+  if (backend == nullptr || backend->facts == nullptr) return facts;
+  Json named = {{"backend", backend->name}};
+  for (const auto& [name, fact] : backend->facts(*accelerator))
+    std::visit([&, name = name](const auto& value) { named[name] = value; }, fact);
+  facts["accelerator"] = std::move(named);
+  return facts;
+}
+
 void PrintPeak(const PeakOptions& options, const PeakDevice& measured,
                std::span<const kernels::Ceiling> ceilings, const BaseCeilings* base) {
   const std::string_view name = measured.device->name();
@@ -58,6 +74,7 @@ void PrintPeak(const PeakOptions& options, const PeakDevice& measured,
     Json document = {{"ceilings", std::move(rows)},
                      {"clock_change", ClockChange(ceilings)},
                      {"device", DeviceJson(measured.threads, accelerator)},
+                     {"facts", FactsJson(measured)},
                      {"precision", PrecisionJson(options.common, accelerator)},
                      {"warnings", measured.warnings}};
     if (base != nullptr) document["comparison"] = base->path;

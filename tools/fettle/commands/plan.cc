@@ -18,6 +18,11 @@ std::vector<tuner::Limit> GroupLimits(const PlanOptions& options, const Job& job
                                       const Solved& solved) {
   std::vector<tuner::Limit> limits;
   if (!options.explain) return limits;
+  if (solved.foreign != nullptr) {
+    for (const planner::Explained& group : solved.groups)
+      limits.push_back(solved.foreign->LimitOf(group.work, !group.kernel.starts_with("cpu.")));
+    return limits;
+  }
   Roofline roofline(job.threads, job.session.accelerator(), options.job.common);
   for (const planner::Explained& group : solved.groups)
     limits.push_back(roofline.LimitOf(group.work, !group.kernel.starts_with("cpu.")));
@@ -66,6 +71,7 @@ void PrintSolved(const PlanOptions& options, const Solved& solved,
                                        : fmt::format("certified gap {:.2f} %", 100 * solved.gap()),
                       HeldText(solved.held_bytes), solved.after, Count(solved.before, "choice"),
                       solved.report.method, solved.solve_seconds * 1e3)));
+  if (solved.foreign != nullptr) fmt::print("{}\n", Fit(solved.ForeignText()));
   if (solved.unmeasured > 0)
     fmt::print("{}\n", Fit(fmt::format("{} not measured: ~ marks roofline bounds; `fettle tune` "
                                        "measures",
@@ -81,6 +87,53 @@ std::string CheckSolver(const std::string& text) {
   return "expected auto|ve|sweep|capped|pbqp|single:LAYOUT|brute, got '" + text + "'";
 }
 
+/// The model on this machine, and what is planned: for it, or for the device of --for.
+struct PlannedJob {
+  Job job;
+  Solved solved;
+};
+
+Result<PlannedJob> SolveJob(const PlanOptions& options) {
+  std::optional<DeviceFacts> facts;
+  JobOptions here = options.job;
+  if (!options.facts.empty()) {
+    auto read = ReadDeviceFacts(options.facts);
+    if (!read.ok()) return AsInvalidInput(read.status());
+    facts = std::move(*read);
+    here.common = OptionsHere(here.common);
+  }
+  ASSIGN_OR_RETURN(Job job, MakeJob(here));
+  PrintWarnings(job.warnings);
+  ASSIGN_OR_RETURN(Solved solved, SolveModel(options, job, facts ? &*facts : nullptr));
+  PrintWarnings(solved.warnings);
+  std::ranges::copy(solved.warnings, std::back_inserter(job.warnings));
+  if (solved.foreign != nullptr) {
+    job.threads = solved.foreign->limits.threads;
+    job.session.accelerators = {solved.foreign->accelerator};
+    std::erase(job.session.accelerators, nullptr);
+  }
+  return PlannedJob{std::move(job), std::move(solved)};
+}
+
+void PrintPlan(const PlanOptions& options, const Job& job, const Solved& solved) {
+  const std::vector<tuner::Limit> limits = GroupLimits(options, job, solved);
+  const Device* accelerator = job.session.accelerator();
+  if (!options.job.common.json) {
+    PrintSolved(options, solved, limits);
+    PrintParts({DeviceLine(job.threads, accelerator),
+                PrecisionLine(options.job.common, accelerator, solved.steps)});
+    return;
+  }
+  Json document = SolvedJson(solved, limits);
+  if (solved.regime) document["regime"] = solved.regime->ToJson();
+  if (solved.foreign != nullptr) document["for"] = solved.ForeignJson();
+  document["model"] = options.job.model;
+  document["device"] = DeviceJson(job.threads, accelerator);
+  document["precision"] = PrecisionJson(options.job.common, accelerator, solved.steps);
+  document["warnings"] = job.warnings;
+  PrintJson(document);
+}
+
 int Plan(const PlanOptions& options) {
   InstallLog(options.job.common.log);
   StartInterruptThread();
@@ -90,31 +143,10 @@ int Plan(const PlanOptions& options) {
                              .seconds = options.seconds,
                              .seed = options.job.common.seed,
                              .json = options.job.common.json});
-  if (options.job.model.empty()) {
-    return FailUsage("plan: expected MODEL or --problem FILE");
-  }
-  auto job = MakeJob(options.job);
-  if (!job.ok()) return Fail(job.status());
-  PrintWarnings(job->warnings);
-  const Result<Solved> solved = SolveModel(options, *job);
-  if (!solved.ok()) return Fail(solved.status());
-  PrintWarnings(solved->warnings);
-  std::ranges::copy(solved->warnings, std::back_inserter(job->warnings));
-  const std::vector<tuner::Limit> limits = GroupLimits(options, *job, *solved);
-  if (options.job.common.json) {
-    Json document = SolvedJson(*solved, limits);
-    if (solved->regime) document["regime"] = solved->regime->ToJson();
-    document["model"] = options.job.model;
-    document["device"] = DeviceJson(job->threads, job->session.accelerator());
-    document["precision"] =
-        PrecisionJson(options.job.common, job->session.accelerator(), solved->steps);
-    document["warnings"] = job->warnings;
-    PrintJson(document);
-  } else {
-    PrintSolved(options, *solved, limits);
-    PrintParts({DeviceLine(job->threads, job->session.accelerator()),
-                PrecisionLine(options.job.common, job->session.accelerator(), solved->steps)});
-  }
+  if (options.job.model.empty()) return FailUsage("plan: expected MODEL or --problem FILE");
+  const Result<PlannedJob> planned = SolveJob(options);
+  if (!planned.ok()) return Fail(planned.status());
+  PrintPlan(options, planned->job, planned->solved);
   return kExitOk;
 }
 
@@ -147,6 +179,11 @@ void RegisterPlan(CLI::App& app, Action& action) {
   sub->add_option("--problem", options->problem,
                   "solve a file of --dump-problem or an instance of the IOPDDL contest")
       ->excludes(sub->get_option("MODEL"));
+  sub->add_option("--for", options->facts,
+                  "plan for the device of this file, which `fettle peak --json` printed there")
+      ->excludes(sub->get_option("--package"))
+      ->excludes(sub->get_option("--memory-limit"))
+      ->excludes(sub->get_option("--problem"));
   sub->callback([&action, options] { action = [options] { return Plan(*options); }; });
 }
 

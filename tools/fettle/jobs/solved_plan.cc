@@ -12,12 +12,14 @@
 #include "passes/quantise/byte_moves.h"
 #include "planner/planner.h"
 #include "planner/restrict.h"
+#include "report/terminal.h"
 #include "runtime/tuning/kept_plans.h"
 #include "solver/problem/live_bytes.h"
 #include "tuner/cost/calibrated_costs.h"
 #include "tuner/cost/residency.h"
 #include "tuner/network/slot_costs.h"
 #include "tuner/store/database.h"
+#include "tuner/store/database_file.h"
 
 namespace fettle::tools {
 namespace {
@@ -53,10 +55,18 @@ void ListInFloats(const ir::Graph& graph, Solved& solved) {
   }
 }
 
+/// Where segments are planned for: here, or on a device that is not here.
+struct Place {
+  DeviceSet devices;
+  const planner::Limits& limits;
+  tuner::Store& store;
+  const ForeignPlace* foreign = nullptr;
+};
+
 /// One segment, from what is known of it to what was decided.
 struct Segment {
   const ir::Graph& graph;
-  const runtime::Session& session;
+  const Place& place;
   planner::Catalogue catalogue;
   planner::Extracted extracted;
   solver::Solution solution;
@@ -65,9 +75,9 @@ struct Segment {
 
 /// The problem of the segment; of one layout, where --solver asks for that.
 Status Extract(const PlanOptions& options, tuner::Level level, planner::CostSource& costs,
-               Segment& segment) {
-  const planner::Limits& limits = segment.session.limits();
-  const DeviceSet& devices = segment.session.devices();
+               const tuner::LearnedCosts& learned, Segment& segment) {
+  const planner::Limits& limits = segment.place.limits;
+  const DeviceSet& devices = segment.place.devices;
   ASSIGN_OR_RETURN(segment.catalogue, planner::ListCatalogue(segment.graph, devices, limits));
   ASSIGN_OR_RETURN(const planner::Decision preferred,
                    planner::PreferredDecision(segment.graph, devices, limits));
@@ -78,7 +88,12 @@ Status Extract(const PlanOptions& options, tuner::Level level, planner::CostSour
   // What is known of some entries bounds others, so all are asked for first.
   RETURN_IF_ERROR(extract().status());
   ASSIGN_OR_RETURN(segment.extracted, extract());
-  if (!options.IsOfOneLayout()) return OkStatus();
+  if (!options.IsOfOneLayout()) {
+    // Bounds alone choose what nobody has tried.
+    if (segment.place.foreign != nullptr && learned.known() == 0)
+      planner::RestrictToDecision(preferred, segment.catalogue, limits.threads, segment.extracted);
+    return OkStatus();
+  }
   return planner::RestrictToLayout(options.solver.substr(7), segment.graph, segment.extracted);
 }
 
@@ -98,7 +113,7 @@ Status Solve(const PlanOptions& options, Segment& segment, Solved& solved) {
         std::ssize(segment.catalogue.kinds[static_cast<size_t>(instance.kind)].entries);
   solved.after += solved.report.choices_after;
   segment.decision = planner::ToDecision(segment.graph, segment.catalogue, segment.extracted,
-                                         segment.solution, segment.session.limits().threads);
+                                         segment.solution, segment.place.limits.threads);
   return OkStatus();
 }
 
@@ -115,7 +130,7 @@ void ListChoices(Segment& segment, planner::CostSource& costs, Solved& solved) {
     const ir::Value& value = graph.value(conversion.value);
     const double alone = costs
                              .Conversion(*value.shape, value.dtype, conversion.from, conversion.to,
-                                         segment.session.limits().threads)
+                                         segment.place.limits.threads)
                              .alone_us;
     solved.alone_us += alone;
     solved.conversions.push_back(ConversionJson(graph, conversion));
@@ -128,8 +143,8 @@ void ListChoices(Segment& segment, planner::CostSource& costs, Solved& solved) {
 
 /// How far the plan in use is another one.
 Status CompareWithUse(const Segment& segment, planner::PlanSource& in_use, Solved& solved) {
-  const DeviceSet& devices = segment.session.devices();
-  const planner::Limits& limits = segment.session.limits();
+  const DeviceSet& devices = segment.place.devices;
+  const planner::Limits& limits = segment.place.limits;
   ASSIGN_OR_RETURN(const exec::Plan shown,
                    planner::Apply(segment.graph, segment.decision, devices, limits.threads));
   ASSIGN_OR_RETURN(const exec::Plan used, in_use.PlanFor(segment.graph, devices, limits));
@@ -142,22 +157,34 @@ Status CompareWithUse(const Segment& segment, planner::PlanSource& in_use, Solve
   return OkStatus();
 }
 
-Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
-                    const runtime::Session& session, tuner::Store& store,
+/// What tuner::ConstantsAreCold finds out on a machine that is there.
+bool OutgrowsCaches(const ir::Graph& graph, const CpuInfo& info) {
+  int64_t bytes = 0;
+  for (const ir::Value& value : graph.values())
+    if (value.constant) bytes += StorageBytes(value.dtype, value.constant->elements());
+  return info.l3_bytes > 0 && bytes > info.l3_bytes;
+}
+
+Status SolveSegment(const PlanOptions& options, const ir::Graph& graph, const Place& place,
                     planner::PlanSource& in_use, Solved& solved) {
-  const planner::Limits& limits = session.limits();
-  const DeviceSet& devices = session.devices();
+  const planner::Limits& limits = place.limits;
+  const DeviceSet& devices = place.devices;
+  tuner::Store& store = place.store;
   ASSIGN_OR_RETURN(const exec::Plan first, planner::MakePlan(graph, devices, limits));
   ASSIGN_OR_RETURN(const tuner::Level level, tuner::LevelFromName(options.level));
   tuner::SlotCosts alone(devices, store,
                          tuner::SlotOptionsOf(level, limits.precision != planner::Precision::kHigh),
-                         tuner::ConstantsAreCold(first, GetCpuInfo()));
+                         place.foreign != nullptr ? OutgrowsCaches(graph, GetCpuInfo())
+                                                  : tuner::ConstantsAreCold(first, GetCpuInfo()));
   alone.learned().AssumeEfficiency(tuner::EfficiencyOf(level));
-  // Kernels of an accelerator are built to say what they work in.
-  const bool counts_bytes = devices.beside_cpu().empty() || options.bounds.memory_limit_mb > 0;
+  // Kernels of an accelerator are built to say what they work in; of a device elsewhere they
+  // cannot.
+  const bool counts_bytes = (devices.beside_cpu().empty() && place.foreign == nullptr) ||
+                            options.bounds.memory_limit_mb > 0;
   tuner::CalibratedCosts costs(alone, devices, store, counts_bytes);
-  Segment segment{.graph = graph, .session = session};
-  RETURN_IF_ERROR(Extract(options, level, costs, segment));
+  Segment segment{.graph = graph, .place = place};
+  RETURN_IF_ERROR(Extract(options, level, costs, alone.learned(), segment));
+  solved.rows += alone.learned().known();
   RETURN_IF_ERROR(Solve(options, segment, solved));
   ListChoices(segment, costs, solved);
   RETURN_IF_ERROR(CompareWithUse(segment, in_use, solved));
@@ -180,13 +207,19 @@ Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
 }
 
 /// A database that was asked for by name must be one.
-Result<std::shared_ptr<tuner::Store>> OpenCosts(const PlanOptions& options) {
-  if (options.costs.empty()) return StoreFor(options.job.common);
+Status CheckCosts(const PlanOptions& options) {
+  if (options.costs.empty()) return OkStatus();
   if (!FileExists(options.costs))
     return Error(StatusCode::kNotFound, "--costs {}: no such file", options.costs);
   const auto readable = tuner::Database::Open(options.costs, tuner::Database::Access::kRead);
-  if (!readable.ok()) return AsInvalidInput(readable.status());
-  return std::shared_ptr<tuner::Store>(tuner::OpenStore("", options.costs));
+  return AsInvalidInput(readable.status());
+}
+
+/// The file that a plan for another device takes costs from; "" for none.
+std::string DatabaseFor(const PlanOptions& options) {
+  if (!options.costs.empty()) return options.costs;
+  const std::string path = tuner::DatabasePath(options.job.common.cache);
+  return options.job.common.no_cache || !FileExists(path) ? "" : path;
 }
 
 /// The plans that run and bench take, of the package that --package names.
@@ -206,27 +239,70 @@ Result<ChosenPlans> PlansInUse(const PlanOptions& options, const Job& job, Solve
   return chosen;
 }
 
+Status SolveHere(const PlanOptions& options, const Job& job, const std::vector<ir::Graph>& segments,
+                 const runtime::Session& session, Solved& solved) {
+  const std::shared_ptr<tuner::Store> store =
+      options.costs.empty() ? StoreFor(options.job.common)
+                            : std::shared_ptr<tuner::Store>(tuner::OpenStore("", options.costs));
+  ASSIGN_OR_RETURN(const ChosenPlans chosen, PlansInUse(options, job, solved));
+  const std::shared_ptr<planner::PlanSource> in_use =
+      chosen.source == nullptr ? planner::PreferredPlans() : chosen.source;
+  const Place place{session.devices(), session.limits(), *store};
+  for (const ir::Graph& segment : segments)
+    RETURN_IF_ERROR(SolveSegment(options, segment, place, *in_use, solved));
+  solved.in_use.origin = OriginOf(chosen);
+  solved.regime = FindRegime(chosen, segments, session);
+  if (!options.package.empty() && solved.in_use.origin == "preferences")
+    solved.warnings.push_back(
+        fmt::format("--package {}: has no plan for this model as it is run here", options.package));
+  return OkStatus();
+}
+
+Status SolveThere(const PlanOptions& options, const DeviceFacts& facts,
+                  const std::vector<ir::Graph>& segments, Solved& solved) {
+  ASSIGN_OR_RETURN(ForeignPlace made, AssumePlace(facts, options.job.common, DatabaseFor(options)));
+  const auto foreign = std::make_shared<const ForeignPlace>(std::move(made));
+  solved.foreign = foreign;
+  std::ranges::copy(foreign->warnings, std::back_inserter(solved.warnings));
+  ChosenPlans chosen{.store = foreign->store};
+  const auto learned = std::make_shared<runtime::LearnedPlans>(foreign->store);
+  chosen.learned = learned;
+  const Place place{foreign->devices(), foreign->limits, *foreign->store, foreign.get()};
+  for (const ir::Graph& segment : segments)
+    RETURN_IF_ERROR(SolveSegment(options, segment, place, *learned, solved));
+  solved.in_use.origin = OriginOf(chosen);
+  return OkStatus();
+}
+
 }  // namespace
 
-Result<Solved> SolveModel(const PlanOptions& options, const Job& job) {
+std::string Solved::ForeignText() const {
+  if (foreign == nullptr) return "";
+  const std::string begin =
+      fmt::format("for the device of {}, where nothing runs now: ", foreign->file);
+  if (rows == 0)
+    return begin +
+           "the default plan there, predicted from rules and ceilings; nothing was measured";
+  return begin +
+         fmt::format("costs from {} measured there, bounds for the rest", Count(rows, "row"));
+}
+
+Json Solved::ForeignJson() const {
+  return {{"facts", foreign->file}, {"rows", rows}, {"by", rows == 0 ? "rules" : "rows"}};
+}
+
+Result<Solved> SolveModel(const PlanOptions& options, const Job& job, const DeviceFacts* facts) {
   const auto collector = std::make_shared<SegmentCollector>();
   runtime::SessionOptions wanted = job.session;
   wanted.plans = collector;
   ASSIGN_OR_RETURN(const auto session, runtime::Session::Create(job.model, wanted));
   runtime::TensorMap outputs;
   RETURN_IF_ERROR(session->Run(job.bound.tensors(), &outputs));
-  ASSIGN_OR_RETURN(const std::shared_ptr<tuner::Store> store, OpenCosts(options));
+  RETURN_IF_ERROR(CheckCosts(options));
+  const std::vector<ir::Graph>& segments = collector->segments;
   Solved solved;
-  ASSIGN_OR_RETURN(const ChosenPlans chosen, PlansInUse(options, job, solved));
-  const std::shared_ptr<planner::PlanSource> in_use =
-      chosen.source == nullptr ? planner::PreferredPlans() : chosen.source;
-  for (const ir::Graph& segment : collector->segments)
-    RETURN_IF_ERROR(SolveSegment(options, segment, *session, *store, *in_use, solved));
-  solved.in_use.origin = OriginOf(chosen);
-  solved.regime = FindRegime(chosen, collector->segments, *session);
-  if (!options.package.empty() && solved.in_use.origin == "preferences")
-    solved.warnings.push_back(
-        fmt::format("--package {}: has no plan for this model as it is run here", options.package));
+  RETURN_IF_ERROR(facts != nullptr ? SolveThere(options, *facts, segments, solved)
+                                   : SolveHere(options, job, segments, *session, solved));
   if (!options.dump_problem.empty()) {
     const Status written = WriteTextFile(options.dump_problem, solver::Print(solved.problem));
     if (!written.ok()) return AsWriteFailure(written);

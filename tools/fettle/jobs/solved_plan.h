@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "foreign/foreign_place.h"
 #include "io/plan_problem.h"
 #include "jobs/plan_in_use.h"
 #include "jobs/tuning.h"
@@ -17,7 +18,7 @@ namespace fettle::tools {
 
 struct PlanOptions {
   JobOptions job;
-  std::string problem, dump_problem, costs, package, solver = "auto", level = "normal";
+  std::string problem, dump_problem, costs, package, facts, solver = "auto", level = "normal";
   double seconds = 60;
   PlanBounds bounds;
   bool explain = false;
@@ -43,12 +44,22 @@ struct Solved {
   // Of networks with products on bits: each product, how or why not; what moves floats for bytes.
   std::vector<std::string> notes;
 
+  /// Where it is for a device that is not here: that, and how much was measured there.
+  std::shared_ptr<const ForeignPlace> foreign;
+  int64_t rows = 0;
+
+  /// "", or how a plan for another device came about.
+  std::string ForeignText() const;
+  Json ForeignJson() const;
+
   double gap() const { return cost_us > 0 ? std::max(0.0, 1 - bound_us / cost_us) : 0; }
   bool optimal() const { return gap() < 1e-9; }
 };
 
 /// Prepares a session for the segments of the model and solves them; writes the problem where
-/// --dump-problem asks for it.
-Result<Solved> SolveModel(const PlanOptions& options, const Job& job);
+/// --dump-problem asks for it. `facts` (may be null): for that device, on which nothing runs; the
+/// process takes its processor for it from then on.
+Result<Solved> SolveModel(const PlanOptions& options, const Job& job,
+                          const DeviceFacts* facts = nullptr);
 
 }  // namespace fettle::tools

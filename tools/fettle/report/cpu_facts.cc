@@ -1,6 +1,5 @@
 #include "report/cpu_facts.h"
 
-#include "device/cpu/amx.h"
 #include "kernels/cpu/probe/probe.h"
 
 namespace fettle::tools {
@@ -20,25 +19,43 @@ Json CpuCeilingsJson(const CpuDevice& device) {
 
 }  // namespace
 
+namespace {
+
+constexpr std::pair<std::string_view, bool CpuInfo::*> kIsaSets[] = {
+    {"avx2", &CpuInfo::avx2},
+    {"fma", &CpuInfo::fma},
+    {"avx512", &CpuInfo::avx512},
+    {"avx512_vnni", &CpuInfo::avx512_vnni},
+    {"avx_vnni", &CpuInfo::avx_vnni},
+    {"avx512_bf16", &CpuInfo::avx512_bf16},
+    {"avx512_vpopcntdq", &CpuInfo::avx512_vpopcntdq},
+    {"avx512_vbmi", &CpuInfo::avx512_vbmi},
+    {"neon", &CpuInfo::neon},
+    {"dotprod", &CpuInfo::dotprod},
+    {"i8mm", &CpuInfo::i8mm},
+    {"fp16", &CpuInfo::fp16}};
+constexpr std::pair<std::string_view, bool AmxSets::*> kTileSets[] = {{"amx_int8", &AmxSets::int8},
+                                                                      {"amx_bf16", &AmxSets::bf16}};
+
+}  // namespace
+
 std::vector<std::string> IsaNames(const CpuInfo& info) {
-  const std::pair<bool, const char*> features[] = {
-      {info.avx2, "avx2"},
-      {info.fma, "fma"},
-      {info.avx512, "avx512"},
-      {info.avx512_vnni, "avx512_vnni"},
-      {info.avx_vnni, "avx_vnni"},
-      {info.avx512_bf16, "avx512_bf16"},
-      {info.neon, "neon"},
-      {info.dotprod, "dotprod"},
-      {info.i8mm, "i8mm"},
-      {info.fp16, "fp16"},
-      {GetAmxSets().int8, "amx_int8"},
-      {GetAmxSets().bf16, "amx_bf16"},
-  };
   std::vector<std::string> names;
-  for (const auto& [present, name] : features)
-    if (present) names.push_back(name);
+  for (const auto& [name, member] : kIsaSets)
+    if (info.*member) names.emplace_back(name);
+  for (const auto& [name, member] : kTileSets)
+    if (GetAmxSets().*member) names.emplace_back(name);
   return names;
+}
+
+bool AddIsa(std::string_view name, CpuInfo& info, AmxSets& tiles) {
+  bool* present = nullptr;
+  for (const auto& [known, member] : kIsaSets)
+    if (known == name) present = &(info.*member);
+  for (const auto& [known, member] : kTileSets)
+    if (known == name) present = &(tiles.*member);
+  if (present != nullptr) *present = true;
+  return present != nullptr;
 }
 
 Json CpuJson(const CpuDevice& device) {

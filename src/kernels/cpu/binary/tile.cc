@@ -112,14 +112,7 @@ namespace fettle::kernels {
 HWY_EXPORT(CountBits);
 HWY_EXPORT(CountBitsOfOne);
 
-// Asked here, not by CpuInfo: the fingerprint that keys measurements would change with it.
-bool HasVpopcntdq() {
-#if defined(__x86_64__)
-  return GetCpuInfo().avx512 && __builtin_cpu_supports("avx512vpopcntdq") != 0;
-#else
-  return false;
-#endif
-}
+bool HasVpopcntdq() { return GetCpuInfo().avx512_vpopcntdq; }
 
 namespace {
 

@@ -95,7 +95,7 @@ void RunTile(const BlockTile& tile) {
 }
 
 template <size_t... kRow>
-BlockKernels MakeTable(std::index_sequence<kRow...>) {
+constexpr BlockKernels MakeTable(std::index_sequence<kRow...>) {
   BlockKernels table;
   table.rows = sizeof...(kRow);
   ((table.nibbles[kRow + 1] = RunTile<kRow + 1, 4>), ...);
@@ -107,7 +107,7 @@ BlockKernels MakeTable(std::index_sequence<kRow...>) {
 }  // namespace
 
 const BlockKernels* BlockKernelsAvx2() {
-  static const BlockKernels table = MakeTable(std::make_index_sequence<4>());
+  static constexpr BlockKernels table = MakeTable(std::make_index_sequence<4>());
   return &table;
 }
 

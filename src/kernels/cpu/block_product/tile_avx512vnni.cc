@@ -83,7 +83,7 @@ void RunTile(const BlockTile& tile) {
 }
 
 template <size_t... kRow>
-BlockKernels MakeTable(std::index_sequence<kRow...>) {
+constexpr BlockKernels MakeTable(std::index_sequence<kRow...>) {
   BlockKernels table;
   table.rows = sizeof...(kRow);
   ((table.nibbles[kRow + 1] = RunTile<kRow + 1, 4>), ...);
@@ -95,7 +95,7 @@ BlockKernels MakeTable(std::index_sequence<kRow...>) {
 }  // namespace
 
 const BlockKernels* BlockKernelsAvx512Vnni() {
-  static const BlockKernels table = MakeTable(std::make_index_sequence<kMaxBlockRows>());
+  static constexpr BlockKernels table = MakeTable(std::make_index_sequence<kMaxBlockRows>());
   return &table;
 }
 

@@ -214,7 +214,7 @@ struct PlaneStrip<kStride, kVectors, std::index_sequence<kOut...>> {
 };
 
 template <StripForm kForm, int kStride, size_t... kOut>
-void FillStrips(StripKernels& kernels, std::index_sequence<kOut...>) {
+constexpr void FillStrips(StripKernels& kernels, std::index_sequence<kOut...>) {
   ((kernels.strip[static_cast<size_t>(kForm)][kStride - 1][kOut + 1] =
         Strip<kForm, kStride, std::make_index_sequence<kOut + 1>,
               std::make_index_sequence<static_cast<size_t>(kStripTaps)>,
@@ -223,14 +223,14 @@ void FillStrips(StripKernels& kernels, std::index_sequence<kOut...>) {
 }
 
 template <StripForm kForm>
-void Fill(StripKernels& kernels) {
+constexpr void Fill(StripKernels& kernels) {
   using Outputs = std::make_index_sequence<static_cast<size_t>(kMostOutputs)>;
   FillStrips<kForm, 1>(kernels, Outputs());
   FillStrips<kForm, 2>(kernels, Outputs());
 }
 
 template <int kVectors, int kStride, size_t... kIndex>
-void FillPlanes(StripKernels& kernels, std::index_sequence<kIndex...>) {
+constexpr void FillPlanes(StripKernels& kernels, std::index_sequence<kIndex...>) {
   const auto fill = [&](auto index) {
     constexpr int kOutputs = kPlaneStrips[index()];
     if constexpr ((kOutputs + 1) * kVectors + 1 < kRegisters) {
@@ -242,7 +242,7 @@ void FillPlanes(StripKernels& kernels, std::index_sequence<kIndex...>) {
 }
 
 const StripKernels* StripKernelsOf() {
-  static const StripKernels kernels = [] {
+  static constexpr StripKernels kernels = [] {
     StripKernels made;
     made.lanes = kLanes;
     made.most_outputs = kMostOutputs;

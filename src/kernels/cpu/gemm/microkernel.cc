@@ -317,7 +317,7 @@ void RunNarrowPair(const TileArgs& args) {
 }
 
 template <size_t... kRow>
-MicroKernels MakeTable(std::index_sequence<kRow...>) {
+constexpr MicroKernels MakeTable(std::index_sequence<kRow...>) {
   MicroKernels table;
   table.mr = kMr;
   table.nr = 2 * static_cast<int>(kLanes);
@@ -328,7 +328,7 @@ MicroKernels MakeTable(std::index_sequence<kRow...>) {
 }
 
 const MicroKernels* Table() {
-  static const MicroKernels table = MakeTable(std::make_index_sequence<kMr>());
+  static constexpr MicroKernels table = MakeTable(std::make_index_sequence<kMr>());
   return &table;
 }
 

@@ -17,7 +17,7 @@ struct WideProducts {
 }  // namespace
 
 const QuantKernels* QuantKernelsAvx2() {
-  static const QuantKernels table =
+  static constexpr QuantKernels table =
       MakeColumns16<WideProducts>("i16x16", std::make_index_sequence<5>());
   return &table;
 }

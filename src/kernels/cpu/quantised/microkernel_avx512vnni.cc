@@ -234,7 +234,7 @@ void RunTile(const QuantTileArgs& args) {
 }
 
 template <typename Columns, size_t... kRow>
-QuantKernels MakeTable(const char* name, std::index_sequence<kRow...>) {
+constexpr QuantKernels MakeTable(const char* name, std::index_sequence<kRow...>) {
   QuantKernels table;
   table.name = name;
   table.mr = sizeof...(kRow);
@@ -248,15 +248,15 @@ QuantKernels MakeTable(const char* name, std::index_sequence<kRow...>) {
 }  // namespace
 
 const QuantKernels* QuantKernelsAvx512Vnni(int64_t columns) {
-  static const auto broad = MakeTable<ByteColumns<2>>("u8x32", std::make_index_sequence<14>());
-  static const auto narrow = MakeTable<ByteColumns<1>>("u8x16", std::make_index_sequence<28>());
+  static constexpr auto broad = MakeTable<ByteColumns<2>>("u8x32", std::make_index_sequence<14>());
+  static constexpr auto narrow = MakeTable<ByteColumns<1>>("u8x16", std::make_index_sequence<28>());
   const int64_t vectors = (columns + 15) / 16;
   return vectors == 1 || vectors == 3 ? &narrow : &broad;
 }
 
 const QuantKernels* BitKernelsAvx512Vnni() {
   // The bytes of columns take the registers of two rows of sums.
-  static const QuantKernels kernels = [] {
+  static constexpr QuantKernels kernels = [] {
     auto table = MakeTable<BitColumns<2>>("bits.u8x32", std::make_index_sequence<12>());
     table.bits = true;
     return table;

@@ -17,7 +17,7 @@ struct DotProducts {
 }  // namespace
 
 const QuantKernels* QuantKernelsAvxVnni() {
-  static const QuantKernels table = [] {
+  static constexpr QuantKernels table = [] {
     // Twelve sums hide the latency of six cycles.
     auto table = MakeColumns16<DotProducts>("u8x16", std::make_index_sequence<6>());
     table.wide = false;

@@ -164,7 +164,7 @@ struct Columns16<Products, kRows, std::index_sequence<kRow...>> {
 };
 
 template <typename Products, size_t... kRow>
-QuantKernels MakeColumns16(const char* name, std::index_sequence<kRow...>) {
+constexpr QuantKernels MakeColumns16(const char* name, std::index_sequence<kRow...>) {
   QuantKernels table;
   table.name = name;
   table.mr = sizeof...(kRow);

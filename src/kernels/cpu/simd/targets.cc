@@ -91,4 +91,30 @@ void ForceSimdTarget(std::string_view target) {
   hwy::GetChosenTarget().DeInit();
 }
 
+Status AssumeSimdTargets() {
+  ApplyIsaCap();
+  const CpuInfo& info = GetCpuInfo();
+  // Better targets than AVX2 have lower bits, x86's others higher ones.
+  int64_t targets = HWY_TARGETS & ~((int64_t{HWY_AVX2} << 1) - 1);
+  const struct {
+    bool present;
+    int64_t target;
+    std::string_view name;
+  } sets[] = {{info.avx512, HWY_AVX3, "AVX-512"},
+              {info.avx2 && info.fma, HWY_AVX2, "AVX2"},
+              {info.neon, HWY_NEON, "NEON"}};
+  for (const auto& set : sets) {
+    if (!set.present) continue;
+    if ((HWY_TARGETS & set.target) == 0)
+      return Unsupported("this build has no kernels of {}; plan with one for that processor",
+                         set.name);
+    targets |= set.target;
+  }
+  hwy::DisableTargets(0);
+  hwy::SetSupportedTargetsForTest(targets);
+  supported_targets.store(0, std::memory_order_relaxed);
+  hwy::GetChosenTarget().DeInit();
+  return OkStatus();
+}
+
 }  // namespace fettle::kernels

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
+
 namespace fettle::kernels {
 
 /// Applies FETTLE_CPU_ISA to the run-time dispatch of every kernel. Idempotent, thread-safe.
@@ -22,5 +24,10 @@ bool RunsSimdTarget(std::string_view target);
 /// Makes every kernel use `target`, one of SimdTargets(); "" goes back to the best. Process-wide:
 /// only for tests and experiments, with no kernel running.
 void ForceSimdTarget(std::string_view target);
+
+/// Takes the instruction sets of the processor that AssumeCpu named for those of this machine, so
+/// that kernels match and choose as they would there. kUnsupported where this build has none of
+/// them. No kernel may run any more.
+Status AssumeSimdTargets();
 
 }  // namespace fettle::kernels

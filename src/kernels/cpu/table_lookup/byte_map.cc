@@ -94,14 +94,7 @@ namespace fettle::kernels {
 
 HWY_EXPORT(MapRows);
 
-bool RunsAvx512Vbmi() {
-#if defined(__x86_64__)
-  // Asked here, not by CpuInfo: the fingerprint that keys measurements would change with it.
-  return GetCpuInfo().avx512 && __builtin_cpu_supports("avx512vbmi") != 0 && RunsSimdTarget("AVX3");
-#else
-  return false;
-#endif
-}
+bool RunsAvx512Vbmi() { return GetCpuInfo().avx512_vbmi && RunsSimdTarget("AVX3"); }
 
 ByteMapFunction ChooseByteMap() {
   if (RunsAvx512Vbmi()) {

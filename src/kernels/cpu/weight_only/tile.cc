@@ -246,7 +246,7 @@ void DecodeRows(const Panel& panel, int64_t begin, int64_t end, float* out) {
 }
 
 template <typename Codes, size_t... kRow>
-PanelKernels MakeTable(std::index_sequence<kRow...>) {
+constexpr PanelKernels MakeTable(std::index_sequence<kRow...>) {
   PanelKernels table;
   table.nr = kNr;
   table.rows = kRows;
@@ -256,8 +256,8 @@ PanelKernels MakeTable(std::index_sequence<kRow...>) {
 }
 
 const PanelKernels* TableOf(int bits) {
-  static const PanelKernels nibbles = MakeTable<Nibbles>(std::make_index_sequence<kRows>());
-  static const PanelKernels bytes = MakeTable<Bytes>(std::make_index_sequence<kRows>());
+  static constexpr PanelKernels nibbles = MakeTable<Nibbles>(std::make_index_sequence<kRows>());
+  static constexpr PanelKernels bytes = MakeTable<Bytes>(std::make_index_sequence<kRows>());
   return bits == 4 ? &nibbles : &bytes;
 }
 
