@@ -76,7 +76,7 @@ Status Program::Prepare(const DeviceSet& devices, PackedStore& packed,
   build_times_ = {.kernels_ns = prepared - begin, .weights_ns = NowNs() - prepared};
   KeepProfiles(profiles);
   KeepSteps();
-  FindGraph();
+  FindGraphs();
   return OkStatus();
 }
 
@@ -266,7 +266,7 @@ Status Program::RunSteps(const RunArgs& args) const {
     if (IsSet(&args.cancelled) || IsSet(args.cancelled_by_caller)) return Cancelled();
     marks.Begin(i);
     RETURN_IF_ERROR(device_marks.Begin(i));
-    if (args.chains != nullptr && (graph_ || !plan_.chains.empty())) {
+    if (args.chains != nullptr && (!graphs_.empty() || !plan_.chains.empty())) {
       ASSIGN_OR_RETURN(size_t end, RunChain(i, args));
       if (end == i) {
         ASSIGN_OR_RETURN(end, RunGraph(i, args));

@@ -147,14 +147,15 @@ class Program {
   Status CopyOutputs(const RunArgs& args) const;
 
   // graphed_steps.cc
-  /// All that a run does, where one device does it and nobody waits: what its driver may replay.
+  /// Steps that one device does without the host: what its driver may replay.
   struct Graph {
     StepChain steps;
     std::vector<int> tensors;  // that they read or write outside of the work memory
     std::shared_ptr<const StepProfile> profile;
   };
-  void FindGraph();
-  /// RunChain's like for the graph.
+  void FindGraphs();
+  Graph GraphOf(int begin, int end) const;
+  /// RunChain's like for graphs.
   Result<size_t> RunGraph(size_t index, const RunArgs& args) const;
 
   Plan plan_;
@@ -163,7 +164,7 @@ class Program {
   std::vector<Step> steps_;
   /// As plan_.chains.
   std::vector<std::shared_ptr<const StepProfile>> chain_profiles_;
-  std::optional<Graph> graph_;
+  std::vector<Graph> graphs_;     // in order
   const uint64_t id_ = NextId();  // of no other program of the process
 };
 

@@ -36,6 +36,7 @@ LaunchChain* StepChains::Find(const Key& key, std::string_view name, std::vector
   if (made.ok()) {
     known->launch = std::move(*made);
   } else {
+    failed_.insert(key.first);
     Log(policy.level, "{}: launched one by one: {}", name, made.status().message());
   }
   return known->launch.get();

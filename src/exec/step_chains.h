@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,9 @@ class StepChains {
                     const std::function<Result<std::unique_ptr<LaunchChain>>()>& make,
                     const Policy& policy);
 
+  /// Whether any launch of a program could not be built.
+  bool HasFailed(uint64_t program) const { return failed_.contains(program); }
+
   /// The work-groups of a chain were not there at once: says so, and has no more chains.
   void GiveUp();
 
@@ -44,6 +48,7 @@ class StepChains {
   };
   bool given_up_ = false;
   std::map<Key, std::vector<Built>> built_;
+  std::set<uint64_t> failed_;
 };
 
 }  // namespace fettle::exec

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "device/cuda/copies.h"
-#include "device/cuda/graphs.h"
 #include "device/cuda/memory.h"
+#include "device/cuda/queue_copies.h"
 
 namespace fettle::cuda {
 namespace {
@@ -46,6 +46,19 @@ void AddLaunches(Api& api) {
                     address, value));
     return value == driver.failing_launch ? 701 : 0;
   };
+  api.CopyToDeviceAsync = [](Address to, const void* from, size_t bytes, Stream) {
+    return Say(fmt::format("write {:#x}: {}", to,
+                           std::string(static_cast<const char*>(from), bytes))),
+           0;
+  };
+  api.CopyToHostAsync = [](void* to, Address from, size_t bytes, Stream) {
+    std::memset(to, 'r', bytes);
+    return Say(fmt::format("read {:#x}", from)), 0;
+  };
+  api.EventCreate = [](Event* event, unsigned) { return *event = Handle<Event>(6), 0; };
+  api.EventRecord = [](Event, Stream) { return Say("mark"), 0; };
+  api.EventSynchronize = [](Event) { return Say("wait for a mark"), 0; };
+  api.EventDestroy = [](Event) { return 0; };
   api.GraphInstantiate = [](GraphExec* ready, Graph, unsigned long long) {
     return *ready = Handle<GraphExec>(4), 0;
   };
@@ -138,8 +151,8 @@ class CudaGraphs : public testing::Test {
     Uuid uuid{};
     std::memset(&uuid, 2, sizeof(uuid));
     context_ = *PrimaryContext::Open(uuid, api_);
-    graphs_ = std::make_shared<Graphs>(context_);
-    auto queue = Graphs::Queue::Create(graphs_);
+    modules_ = std::make_shared<Modules>(context_);
+    auto queue = Queue::Create(modules_);
     queue_ = std::move(*queue);
   }
   /// A launch of a program of that text, with an address and a number.
@@ -160,14 +173,14 @@ class CudaGraphs : public testing::Test {
 
   const Api api_ = FakeApi();
   std::shared_ptr<PrimaryContext> context_;
-  std::shared_ptr<Graphs> graphs_;
-  std::unique_ptr<Graphs::Queue> queue_;
+  std::shared_ptr<Modules> modules_;
+  std::unique_ptr<Queue> queue_;
 };
 
 TEST_F(CudaGraphs, RecordsLaunchesInOrderAndReplaysThem) {
   const Launch launches[] = {Of("one", "", 1), Of("two", "\t.shared .align 4 .b8 f_x[65536];\n", 2),
                              Of("one", "", 3)};
-  const auto graph = graphs_->Record(launches, *queue_);
+  const auto graph = queue_->Record(launches);
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   EXPECT_EQ(driver.modules, 2);
   const std::vector<std::string> recorded = {"begin",
@@ -176,7 +189,6 @@ TEST_F(CudaGraphs, RecordsLaunchesInOrderAndReplaysThem) {
                                              "function f",
                                              "attribute 8 65536",
                                              "launch 5x1x2 of 64x2x1, 65536 bytes: 0xabc0 2",
-                                             "function f",
                                              "launch 5x1x2 of 64x2x1, 0 bytes: 0xabc0 3",
                                              "end"};
   EXPECT_EQ(driver.said, recorded);
@@ -189,10 +201,48 @@ TEST_F(CudaGraphs, RecordsLaunchesInOrderAndReplaysThem) {
   EXPECT_EQ(driver.said, (std::vector<std::string>{"replay", "replay", "wait"}));
 }
 
+TEST_F(CudaGraphs, LaunchesAndCopiesGoBehindWhatIsReplayed) {
+  const Launch launches[] = {Of("one", "", 1)};
+  const auto graph = queue_->Record(launches);
+  driver.said.clear();
+  EXPECT_TRUE(queue_->Write(0x10, "abc", 3).ok());
+  EXPECT_TRUE((*graph)->Launch().ok());
+  EXPECT_TRUE(queue_->Launch(Of("one", "", 5)).ok());
+  std::string text(2, ' ');
+  EXPECT_TRUE(queue_->Read(text.data(), 0x20, 2).ok());
+  EXPECT_EQ(text, "rr");
+  EXPECT_TRUE(queue_->Wait().ok());  // nothing is left
+  EXPECT_EQ(driver.said, (std::vector<std::string>{"write 0x10: abc", "replay",
+                                                   "launch 5x1x2 of 64x2x1, 0 bytes: 0xabc0 5",
+                                                   "read 0x20", "wait"}));
+  EXPECT_EQ(driver.modules, 1);
+}
+
+TEST_F(CudaGraphs, LargeTransfersGoByPinnedMemory) {
+  Staging staging(std::make_unique<QueueCopies>(*queue_), nullptr);
+  ASSERT_TRUE(staging.Reserve(3));
+  const std::string_view text = "xyz";
+  ASSERT_TRUE(staging.Write(QueueCopies::At(0x30), std::as_bytes(std::span(text)).data(), 3).ok());
+  std::array<char, 3> back{};
+  ASSERT_TRUE(
+      staging.Read(reinterpret_cast<std::byte*>(back.data()), QueueCopies::At(0x40), 3).ok());
+  EXPECT_EQ(std::string_view(back.data(), 3), "rrr");
+  EXPECT_EQ(driver.said, (std::vector<std::string>{"write 0x30: xyz", "mark", "wait for a mark",
+                                                   "read 0x40", "mark", "wait for a mark"}));
+}
+
+TEST_F(CudaGraphs, AProgramThatIsNoPtxIsRefusedBeforeItsLaunch) {
+  Launch launch = Of("other", "", 1);
+  launch.ptx = [] { return std::vector<std::byte>(4); };
+  const Status status = queue_->Launch(launch);
+  EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+  EXPECT_EQ(driver.said, std::vector<std::string>());
+}
+
 TEST_F(CudaGraphs, ARefusedLaunchEndsTheRecording) {
   driver.failing_launch = 1;
   const Launch launches[] = {Of("one", "", 1), Of("one", "", 2)};
-  const auto graph = graphs_->Record(launches, *queue_);
+  const auto graph = queue_->Record(launches);
   ASSERT_FALSE(graph.ok());
   EXPECT_EQ(graph.status().message(), "CUDA: f: ERROR (701)");
   EXPECT_EQ(driver.said.back(), "end");
@@ -200,7 +250,7 @@ TEST_F(CudaGraphs, ARefusedLaunchEndsTheRecording) {
 
 TEST_F(CudaGraphs, ABrokenProgramIsSaidBeforeAnythingIsRecorded) {
   const Launch launches[] = {Of("one", "", 1), Of("two", "broken", 2)};
-  EXPECT_FALSE(graphs_->Record(launches, *queue_).ok());
+  EXPECT_FALSE(queue_->Record(launches).ok());
   EXPECT_EQ(driver.said, std::vector<std::string>());
 }
 
@@ -234,10 +284,10 @@ TEST_F(CudaGraphs, MemoryThatIsNotThereIsSaid) {
 TEST_F(CudaGraphs, ProgramsAndContextsAreGivenBack) {
   {
     const Launch launches[] = {Of("one", "", 1)};
-    ASSERT_TRUE(graphs_->Record(launches, *queue_).ok());
+    ASSERT_TRUE(queue_->Record(launches).ok());
   }
   queue_.reset();
-  graphs_.reset();
+  modules_.reset();
   EXPECT_EQ(driver.modules, 0);
   context_.reset();
   EXPECT_EQ(driver.contexts, 0);

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "device/cpu/cpu_device.h"
-#include "device/opencl/staging.h"
+#include "device/staging.h"
 #include "tensor/tensor.h"
 #include "tests/device/fake_opencl.h"
 #include "tests/device/opencl_fixture.h"
@@ -15,8 +15,8 @@
 namespace fettle {
 namespace {
 
-constexpr int64_t kPiece = OpenClStaging::kPiece;
-constexpr int64_t kSlots = OpenClStaging::kSlots;
+constexpr int64_t kPiece = Staging::kPiece;
+constexpr int64_t kSlots = Staging::kSlots;
 /// Around one and all pieces of the ring, and what does not go through it.
 constexpr int64_t kSizes[] = {1,          100'000,        kPiece - 1,         kPiece,
                               kPiece + 1, kSlots* kPiece, kSlots* kPiece + 1, 9 * kPiece + 5};
@@ -27,7 +27,7 @@ std::vector<std::byte> Bytes(int64_t count, unsigned seed) {
   return bytes;
 }
 
-class Staging : public OpenClTest {
+class StagingTest : public OpenClTest {
  protected:
   void SetUp() override {
     OpenClTest::SetUp();
@@ -49,7 +49,7 @@ class Staging : public OpenClTest {
   ThreadPool pool_{3};
 };
 
-TEST_F(Staging, BringsAnyNumberOfBytesThereAndBack) {
+TEST_F(StagingTest, BringsAnyNumberOfBytesThereAndBack) {
   const auto memory = NewBuffer(9 * kPiece + 100);
   const auto alone = NewStream({});
   const std::vector<std::byte> around = Bytes(9 * kPiece + 100, 1);
@@ -66,7 +66,7 @@ TEST_F(Staging, BringsAnyNumberOfBytesThereAndBack) {
   }
 }
 
-TEST_F(Staging, KeepsTheOrderOfWritesAndLaunches) {
+TEST_F(StagingTest, KeepsTheOrderOfWritesAndLaunches) {
   const auto kernel = device_
                           ->BuildKernel({"add",
                                          "__kernel void add(__global int* out) {\n"
@@ -89,7 +89,7 @@ TEST_F(Staging, KeepsTheOrderOfWritesAndLaunches) {
   }
 }
 
-TEST_F(Staging, IsOneForEachOfSeveralStreamsAtOnce) {
+TEST_F(StagingTest, IsOneForEachOfSeveralStreamsAtOnce) {
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < 3; ++t) {
     threads.emplace_back([this, t] {
@@ -102,7 +102,7 @@ TEST_F(Staging, IsOneForEachOfSeveralStreamsAtOnce) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST_F(Staging, PinnedMemoryIsKnownByAllItsBytes) {
+TEST_F(StagingTest, PinnedMemoryIsKnownByAllItsBytes) {
   const std::shared_ptr<std::byte> pinned = device_->AllocateForTransfers(1000);
   ASSERT_NE(pinned, nullptr);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(pinned.get()) % kTensorAlignment, 0u);
@@ -114,7 +114,7 @@ TEST_F(Staging, PinnedMemoryIsKnownByAllItsBytes) {
   EXPECT_FALSE(device_->IsPinned(other.data(), 10));
 }
 
-TEST_F(Staging, NoMoreIsPinnedThanTheSystemCanSpare) {
+TEST_F(StagingTest, NoMoreIsPinnedThanTheSystemCanSpare) {
   constexpr int64_t kMost = PinnedPool::kMost;
   std::shared_ptr<std::byte> half = device_->AllocateForTransfers(kMost / 2);
   ASSERT_NE(half, nullptr);
@@ -123,7 +123,7 @@ TEST_F(Staging, NoMoreIsPinnedThanTheSystemCanSpare) {
   EXPECT_NE(device_->AllocateForTransfers(kMost / 2 + 1), nullptr);
 }
 
-TEST_F(Staging, PinnedMemoryOutlivesItsDevice) {
+TEST_F(StagingTest, PinnedMemoryOutlivesItsDevice) {
   const int64_t size = 2 * kPiece;
   const std::vector<std::byte> bytes = Bytes(size, 5);
   std::shared_ptr<std::byte> pinned = device_->AllocateForTransfers(size);
@@ -137,7 +137,7 @@ TEST_F(Staging, PinnedMemoryOutlivesItsDevice) {
   std::memset(pinned.get(), 1, bytes.size());
 }
 
-TEST_F(Staging, IsNotWhereTheHostMaps) {
+TEST_F(StagingTest, IsNotWhereTheHostMaps) {
   const auto shared = OpenAgain({}).value();
   if (!shared->facts().unified_memory) GTEST_SKIP() << "the device has memory of its own";
   EXPECT_EQ(shared->AllocateForTransfers(1000), nullptr);

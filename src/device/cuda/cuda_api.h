@@ -14,6 +14,7 @@ using Context = struct ContextRow*;
 using Module = struct ModuleRow*;
 using Function = struct FunctionRow*;
 using Stream = struct StreamRow*;
+using Event = struct EventRow*;
 using Graph = struct GraphRow*;
 using GraphExec = struct GraphExecRow*;
 using Address = unsigned long long;  // of the device
@@ -61,6 +62,12 @@ struct Uuid {
   X(StreamEndCapture, "cuStreamEndCapture", Stream, Graph*)                                           \
   X(LaunchKernel, "cuLaunchKernel", Function, unsigned, unsigned, unsigned, unsigned, unsigned,       \
     unsigned, unsigned, Stream, void**, void**)                                                       \
+  X(CopyToDeviceAsync, "cuMemcpyHtoDAsync_v2", Address, const void*, size_t, Stream)                  \
+  X(CopyToHostAsync, "cuMemcpyDtoHAsync_v2", void*, Address, size_t, Stream)                          \
+  X(EventCreate, "cuEventCreate", Event*, unsigned)                                                   \
+  X(EventRecord, "cuEventRecord", Event, Stream)                                                      \
+  X(EventSynchronize, "cuEventSynchronize", Event)                                                    \
+  X(EventDestroy, "cuEventDestroy_v2", Event)                                                         \
   X(GraphInstantiate, "cuGraphInstantiateWithFlags", GraphExec*, Graph, unsigned long long)           \
   X(GraphLaunch, "cuGraphLaunch", GraphExec, Stream)                                                  \
   X(GraphExecDestroy, "cuGraphExecDestroy", GraphExec)                                                \

@@ -126,7 +126,7 @@ Status LaunchGraphs::Try(const OpenClDevice& device) const {
   const ChainCall calls[] = {{kernel.get(), sizes, args(10)}, {kernel.get(), sizes, args(1000)}};
   ASSIGN_OR_RETURN(const auto queue, NewQueue());
   ASSIGN_OR_RETURN(const std::vector<cuda::Launch> launches, LaunchesOf(calls));
-  ASSIGN_OR_RETURN(const auto graph, Record(launches, *queue));
+  ASSIGN_OR_RETURN(const auto graph, queue->Record(launches));
   ProbeQueue opencl(device);
   RETURN_IF_ERROR(OpenClStatus(opencl.Write(buffer.memory, values), kWhat));
   RETURN_IF_ERROR(OpenClStatus(opencl.Launch(*kernel, args(1)), kWhat));

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "device/cuda/copies.h"
-#include "device/cuda/graphs.h"
+#include "device/cuda/queue.h"
 #include "device/opencl/shared_blocks.h"
 
 namespace fettle {
@@ -31,29 +31,22 @@ class LaunchGraphs {
   void set_last(bool graph) {
     if (was_last() != graph) was_last_.store(graph, std::memory_order_relaxed);
   }
-  Result<std::unique_ptr<cuda::Graphs::Queue>> NewQueue() const {
-    return cuda::Graphs::Queue::Create(graphs_);
-  }
+  Result<std::unique_ptr<cuda::Queue>> NewQueue() const { return cuda::Queue::Create(modules_); }
   /// `calls` as CUDA launches them. They refer to the kernels. kUnsupported for launches that read
   /// memory of others than memory(), images among it.
   Result<std::vector<cuda::Launch>> LaunchesOf(std::span<const ChainCall> calls) const;
-  /// `launches`, in order, as one graph; their programs are compiled first.
-  Result<std::unique_ptr<cuda::Graphs::Recorded>> Record(std::span<const cuda::Launch> launches,
-                                                         cuda::Graphs::Queue& queue) const {
-    return graphs_->Record(launches, queue);
-  }
+  Result<cuda::Launch> LaunchOf(const ChainCall& call) const;
 
  private:
   LaunchGraphs(const std::shared_ptr<cuda::PrimaryContext>& context,
                std::shared_ptr<SharedBlocks> memory)
-      : graphs_(std::make_shared<cuda::Graphs>(context)),
+      : modules_(std::make_shared<cuda::Modules>(context)),
         copies_(std::make_shared<cuda::Copies>(context)),
         memory_(std::move(memory)) {}
-  Result<cuda::Launch> LaunchOf(const ChainCall& call) const;
   /// Whether both queues see the same values.
   Status Try(const OpenClDevice& device) const;
 
-  std::shared_ptr<cuda::Graphs> graphs_;
+  std::shared_ptr<cuda::Modules> modules_;
   std::shared_ptr<cuda::Copies> copies_;
   std::shared_ptr<SharedBlocks> memory_;
   std::atomic<bool> was_last_ = false;

@@ -54,6 +54,7 @@ Status OpenClStream::MakeTickets() {
 }
 
 OpenClStream::~OpenClStream() {
+  graph_staging_.reset();
   graph_queue_.reset();
   device_->api().Finish(queue_);
   window_.clear();
@@ -83,6 +84,12 @@ Status OpenClStream::Launch(const OpenClKernel& kernel, const WorkSizes& sizes,
   if (recorded_ != nullptr) {
     recorded_->push_back({&kernel, rounded, std::vector<KernelArg>(args.begin(), args.end())});
     return OkStatus();
+  }
+  if (has_graphs_turn_) {
+    ASSIGN_OR_RETURN(
+        const bool done,
+        LaunchBesideGraphs({&kernel, rounded, std::vector<KernelArg>(args.begin(), args.end())}));
+    if (done) return OkStatus();
   }
   RETURN_IF_ERROR(TakeTurn());
   if (options_.timed) NoteForm(kernel, rounded);

@@ -17,7 +17,7 @@
 #include "device/opencl/launch_graphs.h"
 #include "device/opencl/opencl_device.h"
 #include "device/opencl/spin_gate.h"
-#include "device/opencl/staging.h"
+#include "device/staging.h"
 
 namespace fettle {
 
@@ -141,6 +141,14 @@ class OpenClStream final : public HoldingStream, public MarksMemory {
   /// Where CUDA finds a buffer whose bytes CUDA is to copy, as it used the device last; nothing of
   /// either is pending then.
   Result<std::optional<cuda::Address>> CopiedByCuda(cl_mem memory);
+  /// By the queue of graphs while it has the turn: a change of queues takes the device 0.2 ms.
+  /// False: nothing is done, and OpenCL is to do it.
+  Result<bool> LaunchBesideGraphs(const ChainCall& call);
+  Result<bool> WriteBesideGraphs(const Location& to, const void* from, int64_t bytes);
+  Result<bool> ReadBesideGraphs(void* to, const Location& from, int64_t bytes);
+  /// A transfer of `bytes` beside graphs, by pinned memory where there is some.
+  Status TransferBesideGraphs(int64_t bytes, const std::function<Status(Staging*)>& transfer);
+  std::optional<cuda::Address> AddressBesideGraphs(const Location& at) const;
   void NoteForm(const OpenClKernel& kernel, const WorkSizes& sizes);
   Status SetArguments(const OpenClKernel& kernel, std::span<const KernelArg> args);
   /// One command over `gws`, a multiple of the group of `sizes`, which becomes smaller where it is
@@ -166,7 +174,7 @@ class OpenClStream final : public HoldingStream, public MarksMemory {
   Status ThroughMap(const Location& at, int64_t bytes, cl_map_flags flags, std::string_view what,
                     const std::function<void(std::byte* there)>& transfer);
   /// By which a transfer of so many bytes goes; null: as the driver does it.
-  OpenClStaging* StagingFor(int64_t bytes);
+  Staging* StagingFor(int64_t bytes);
   /// A transfer of `bytes` at `host` between two memories: by enqueue(waits, event) where the
   /// driver does it well, otherwise by stage(staging). transfers.cc alone calls it.
   template <typename ByDriver, typename ByPieces>
@@ -192,8 +200,8 @@ class OpenClStream final : public HoldingStream, public MarksMemory {
     std::shared_ptr<LaunchPace> pace;
   };
   std::deque<Piece> pieces_;
-  std::vector<OpenClEvent> timed_;          // of commands that TakeBusyNs has not told of
-  std::unique_ptr<OpenClStaging> staging_;  // since it was first wanted
+  std::vector<OpenClEvent> timed_;    // of commands that TakeBusyNs has not told of
+  std::unique_ptr<Staging> staging_;  // since it was first wanted
   int64_t waited_ns_ = 0;
   Transfers transfers_;
   // chains.cc
@@ -202,7 +210,9 @@ class OpenClStream final : public HoldingStream, public MarksMemory {
   int64_t chained_ns_ = 0;                      // when the first one since ChainsMet was enqueued
   LaunchForm form_;
   // replays.cc
-  std::unique_ptr<cuda::Graphs::Queue> graph_queue_;  // since the first graph
+  std::unique_ptr<cuda::Queue> graph_queue_;  // since the first graph
+  std::unique_ptr<Staging> graph_staging_;    // of that queue
+  bool has_graphs_turn_ = false;              // the last command was that queue's
   bool is_dirty_ = true;  // OpenCL's queue has commands that nobody has waited for
   bool held_ = false;     // by Hold, since Synchronise
 };

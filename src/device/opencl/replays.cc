@@ -3,10 +3,17 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "device/cuda/queue_copies.h"
 #include "device/opencl/launch_graphs.h"
 #include "device/opencl/opencl_stream.h"
 
 namespace fettle {
+namespace {
+
+/// Smaller transfers go as the driver does them, which copies few bytes with the command.
+constexpr int64_t kLeastStaged = 16 << 10;
+
+}  // namespace
 
 /// Waits for what OpenCL's queue has before each replay.
 class OpenClGraph final : public LaunchChain {
@@ -25,7 +32,7 @@ class OpenClGraph final : public LaunchChain {
     if (recorded_ != nullptr && SameParameters(launches, launches_)) return OkStatus();
     recorded_.reset();
     launches_ = std::move(launches);
-    ASSIGN_OR_RETURN(recorded_, graphs.Record(launches_, *stream_.graph_queue_));
+    ASSIGN_OR_RETURN(recorded_, stream_.graph_queue_->Record(launches_));
     return OkStatus();
   }
 
@@ -35,6 +42,7 @@ class OpenClGraph final : public LaunchChain {
     RETURN_IF_ERROR(Record());
     RETURN_IF_ERROR(stream_.FinishQueue());
     stream_.device_->graphs()->set_last(true);
+    stream_.has_graphs_turn_ = true;
     return recorded_->Launch();
   }
 
@@ -46,7 +54,7 @@ class OpenClGraph final : public LaunchChain {
   OpenClStream& stream_;
   std::vector<ChainCall> calls_;
   std::vector<cuda::Launch> launches_;  // with the addresses that are recorded
-  std::unique_ptr<cuda::Graphs::Recorded> recorded_;
+  std::unique_ptr<cuda::Recorded> recorded_;
   uint64_t released_ = 0;
 };
 
@@ -60,6 +68,7 @@ Status OpenClStream::FinishQueue() {
 
 Status OpenClStream::TakeTurn() {
   is_dirty_ = true;
+  has_graphs_turn_ = false;
   if (const std::shared_ptr<LaunchGraphs> graphs = device_->graphs()) graphs->set_last(false);
   return graph_queue_ == nullptr ? OkStatus() : WaitForGraph();
 }
@@ -79,6 +88,59 @@ Status OpenClStream::WaitForGraph() {
   const Status status = graph_queue_->Wait();
   waited_ns_ += NowNs() - begin;
   return status;
+}
+
+std::optional<cuda::Address> OpenClStream::AddressBesideGraphs(const Location& at) const {
+  if (!has_graphs_turn_ || !replays() || device_->facts().unified_memory) return std::nullopt;
+  std::optional<cuda::Address> address =
+      device_->graphs()->memory().AddressOf(static_cast<cl_mem>(at.base));
+  if (address) *address += at.offset;
+  return address;
+}
+
+Result<bool> OpenClStream::LaunchBesideGraphs(const ChainCall& call) {
+  if (!has_graphs_turn_ || !replays() || call.kernel->program().watched()) return false;
+  Result<cuda::Launch> launch = device_->graphs()->LaunchOf(call);
+  if (launch.ok()) {
+    const Status status = graph_queue_->Launch(*launch);
+    if (status.ok()) return true;
+    if (status.code() != StatusCode::kUnsupported) return status;
+  }
+  return false;
+}
+
+Status OpenClStream::TransferBesideGraphs(int64_t bytes,
+                                          const std::function<Status(Staging*)>& transfer) {
+  CountCopy(bytes);
+  const int64_t begin = NowNs();
+  if (graph_staging_ == nullptr)
+    graph_staging_ = std::make_unique<Staging>(std::make_unique<cuda::QueueCopies>(*graph_queue_),
+                                               options_.share_out);
+  const bool is_staged = bytes >= kLeastStaged && graph_staging_->Reserve(bytes);
+  const Status status = transfer(is_staged ? graph_staging_.get() : nullptr);
+  waited_ns_ += NowNs() - begin;
+  return status;
+}
+
+Result<bool> OpenClStream::WriteBesideGraphs(const Location& to, const void* from, int64_t bytes) {
+  const std::optional<cuda::Address> address = AddressBesideGraphs(to);
+  if (!address) return false;
+  RETURN_IF_ERROR(TransferBesideGraphs(bytes, [&](Staging* staging) {
+    if (staging == nullptr) return graph_queue_->Write(*address, from, bytes);
+    return staging->Write(cuda::QueueCopies::At(*address), static_cast<const std::byte*>(from),
+                          bytes);
+  }));
+  return true;
+}
+
+Result<bool> OpenClStream::ReadBesideGraphs(void* to, const Location& from, int64_t bytes) {
+  const std::optional<cuda::Address> address = AddressBesideGraphs(from);
+  if (!address) return false;
+  RETURN_IF_ERROR(TransferBesideGraphs(bytes, [&](Staging* staging) {
+    if (staging == nullptr) return graph_queue_->Read(to, *address, bytes);
+    return staging->Read(static_cast<std::byte*>(to), cuda::QueueCopies::At(*address), bytes);
+  }));
+  return true;
 }
 
 Result<std::unique_ptr<LaunchChain>> OpenClStream::MakeGraph(

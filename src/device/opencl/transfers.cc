@@ -4,6 +4,7 @@
 
 #include "base/memory_marks.h"
 #include "device/opencl/opencl_stream.h"
+#include "device/opencl/pinned_copies.h"
 
 namespace fettle {
 namespace {
@@ -55,10 +56,11 @@ Status OpenClStream::FinishTransfer(cl_int code, cl_event event, std::string_vie
 }
 
 /// Pieces are commands that nobody waits for, which a window would have to count.
-OpenClStaging* OpenClStream::StagingFor(int64_t bytes) {
+Staging* OpenClStream::StagingFor(int64_t bytes) {
   if (options_.queue_window > 0) return nullptr;
   if (staging_ == nullptr)
-    staging_ = std::make_unique<OpenClStaging>(*device_, queue_, options_.share_out);
+    staging_ = std::make_unique<Staging>(std::make_unique<OpenClPinnedCopies>(*device_, queue_),
+                                         options_.share_out);
   return staging_->Reserve(bytes) ? staging_.get() : nullptr;
 }
 
@@ -81,10 +83,13 @@ Status OpenClStream::CrossMemories(const void* host, int64_t bytes, std::string_
     const cl_int code = enqueue(CL_FALSE, &event);
     return FinishPinned(code, event, what);
   }
-  OpenClStaging* const staging = StagingFor(bytes);
-  const cl_int code = Waited([&] {
-    return staging == nullptr ? enqueue(CL_TRUE, EventOfTransfer(event)) : stage(*staging);
-  });
+  if (Staging* const staging = StagingFor(bytes)) {
+    const int64_t begin = NowNs();
+    const Status status = stage(*staging);
+    waited_ns_ += NowNs() - begin;
+    return status;
+  }
+  const cl_int code = Waited([&] { return enqueue(CL_TRUE, EventOfTransfer(event)); });
   return FinishTransfer(code, event, what);
 }
 
@@ -92,6 +97,8 @@ Status OpenClStream::WriteBuffer(const Location& to, const void* from, int64_t b
   constexpr std::string_view kWhat = "OpenCL: writing a buffer";
   RETURN_IF_ERROR(CheckMayTransfer());
   if (bytes == 0) return OkStatus();
+  ASSIGN_OR_RETURN(const bool written, WriteBesideGraphs(to, from, bytes));
+  if (written) return OkStatus();
   RETURN_IF_ERROR(TakeTurn());
   if (device_->facts().unified_memory)
     return ThroughMap(to, bytes, CL_MAP_WRITE_INVALIDATE_REGION, kWhat,
@@ -103,8 +110,8 @@ Status OpenClStream::WriteBuffer(const Location& to, const void* from, int64_t b
         return device_->api().EnqueueWriteBuffer(queue_, memory, waits, to.offset, bytes, from, 0,
                                                  nullptr, made);
       },
-      [&](OpenClStaging& staging) {
-        return staging.Write(memory, to.offset, static_cast<const std::byte*>(from), bytes);
+      [&](Staging& staging) {
+        return staging.Write(to, static_cast<const std::byte*>(from), bytes);
       });
 }
 
@@ -112,6 +119,8 @@ Status OpenClStream::ReadBuffer(void* to, const Location& from, int64_t bytes) {
   constexpr std::string_view kWhat = "OpenCL: reading a buffer";
   RETURN_IF_ERROR(CheckMayTransfer());
   if (bytes == 0) return OkStatus();
+  ASSIGN_OR_RETURN(const bool is_read, ReadBesideGraphs(to, from, bytes));
+  if (is_read) return OkStatus();
   RETURN_IF_ERROR(TakeTurn());
   if (device_->facts().unified_memory)
     return ThroughMap(from, bytes, CL_MAP_READ, kWhat,
@@ -123,9 +132,7 @@ Status OpenClStream::ReadBuffer(void* to, const Location& from, int64_t bytes) {
         return device_->api().EnqueueReadBuffer(queue_, memory, waits, from.offset, bytes, to, 0,
                                                 nullptr, made);
       },
-      [&](OpenClStaging& staging) {
-        return staging.Read(static_cast<std::byte*>(to), memory, from.offset, bytes);
-      });
+      [&](Staging& staging) { return staging.Read(static_cast<std::byte*>(to), from, bytes); });
 }
 
 Status OpenClStream::Write(const DeviceMemory& to, int64_t offset, const void* from,
