@@ -1,6 +1,7 @@
 // opencl.recurrent.steps: RNN, GRU and LSTM with their usual activations. The products of all
 // steps' inputs are one matrix product; the steps are one launch, a work-group per sequence and
-// direction. Always in f32: what a step rounds away comes back in all that follow.
+// direction, or a launch each, where weights are more than one work-group reads while another
+// launch begins. Always in f32: what a step rounds away comes back in all that follow.
 #include <algorithm>
 #include <limits>
 
@@ -9,6 +10,7 @@
 #include "kernels/match/usual_cell.h"
 #include "kernels/opencl/gemm/tiles.h"
 #include "kernels/opencl/norm/operands.h"
+#include "kernels/opencl/recurrent/recurrent_cell.h"
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"
 #include "kernels/opencl/work_sizes.h"
@@ -17,29 +19,13 @@ namespace fettle::kernels {
 namespace {
 
 using ops::RecurrentAttributes;
-using ops::RecurrentKind;
 
 constexpr size_t kOutputs = 3;  // all states, last state, last cell state
 constexpr cl_int kReverse = 32;
 
-struct Cell {
-  RecurrentAttributes attributes;
-  int64_t units() const { return (attributes.hidden + 3) / 4 * 4; }
-  int64_t rows() const { return attributes.steps * attributes.batch; }
-  /// Sums of one row.
-  int64_t columns() const { return attributes.directions * attributes.gates * units(); }
-  int64_t sequences() const { return attributes.directions * attributes.batch; }
-  bool is_gru() const { return attributes.kind == RecurrentKind::kGru; }
-  /// CELL of steps.cl.
-  int64_t number() const {
-    if (is_gru()) return attributes.linear_before_reset ? 3 : 1;
-    return attributes.kind == RecurrentKind::kRnn ? 0 : 2;
-  }
-};
-
-Result<Cell> Read(const ir::Graph& group, const Device&) {
+Result<RecurrentCell> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(RecurrentAttributes attributes, ReadUsualCell(group));
-  const Cell cell{std::move(attributes)};
+  const RecurrentCell cell{std::move(attributes)};
   const ir::Node& node = group.nodes()[0];
   const ir::Value& x = group.value(node.input(kRecurrentX));
   if (x.is_constant() || !IsFloatValue(x.dtype)) return Unsupported("expected a float tensor");
@@ -50,50 +36,13 @@ Result<Cell> Read(const ir::Graph& group, const Device&) {
   return cell;
 }
 
-GemmShape InputProduct(const Cell& cell) {
+GemmShape InputProduct(const RecurrentCell& cell) {
   return {.m = std::max<int64_t>(cell.rows(), 1), .n = cell.columns(), .k = cell.attributes.input};
 }
 
-Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Cell&, const Device&) {
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const RecurrentCell&,
+                                            const Device&) {
   return std::vector<StateAssignment>{StatesBeside(group, RowStates()[0])};
-}
-
-/// Where the parts of the weights' one blob begin, in floats.
-struct WeightParts {
-  explicit WeightParts(const Cell& cell)
-      : input_bias(cell.attributes.input * cell.columns()),
-        carried(input_bias + cell.columns()),
-        state(carried + cell.attributes.directions * cell.units()),
-        end(state + cell.attributes.hidden * cell.columns()) {}
-  int64_t input_bias, carried, state, end;
-};
-
-/// Writes [input][columns] of W, the biases, and [direction][hidden][gates][units] of R.
-void PackWeights(const Cell& cell, std::span<const Constant* const> constants, float* out) {
-  const RecurrentAttributes& a = cell.attributes;
-  const WeightParts parts(cell);
-  const int64_t gates = a.gates, units = cell.units();
-  std::fill_n(out, parts.end, 0.0f);
-  const auto at = [](const Constant& constant, int64_t i) {
-    return static_cast<float>(constant.GetDouble(i));
-  };
-  for (int64_t d = 0; d < a.directions; ++d)
-    for (int64_t g = 0; g < gates; ++g)
-      for (int64_t u = 0; u < a.hidden; ++u) {
-        const int64_t row = (d * gates + g) * a.hidden + u;
-        const int64_t column = (d * gates + g) * units + u;
-        for (int64_t k = 0; k < a.input; ++k)
-          out[k * cell.columns() + column] = at(*constants[0], row * a.input + k);
-        float* state = out + parts.state + d * a.hidden * gates * units + g * units + u;
-        for (int64_t k = 0; k < a.hidden; ++k)
-          state[k * gates * units] = at(*constants[1], row * a.hidden + k);
-        if (constants.size() < 3) continue;
-        const int64_t bias = (d * 2 * gates + g) * a.hidden + u;
-        const float of_state = at(*constants[2], bias + gates * a.hidden);
-        const bool is_carried = cell.is_gru() && g == 2;
-        out[parts.input_bias + column] = at(*constants[2], bias) + (is_carried ? 0.0f : of_state);
-        if (is_carried) out[parts.carried + d * units + u] = of_state;
-      }
 }
 
 /// A location `floats` further on.
@@ -104,14 +53,22 @@ Location Behind(Location location, int64_t floats) {
 
 struct StepItems {
   int64_t items = 64;
+  int64_t spread = 0;  // a launch for each step
 };
 constexpr Fields kFields("recurrent/steps.cl",
-                         Field{"items", &StepItems::items, {64, 16, 128, 256}, "ITEMS"});
+                         Field{"items", &StepItems::items, {64, 16, 128, 256}, "ITEMS"},
+                         Field{"spread", &StepItems::spread, {0, 1}, "SPREAD"});
+constexpr int64_t kQuads = 2;  // QUADS of steps.cl
+
+/// Whether a launch may be one step. A GRU whose candidate is a product of r * h has two.
+bool MaySpread(const RecurrentCell& cell) {
+  return cell.number() != 1 && cell.attributes.steps > 0;
+}
 
 class Steps final : public PreparedKernel {
  public:
-  Steps(const Problem& problem, Cell cell, int64_t items)
-      : group_(problem.group), cell_(std::move(cell)), items_(items) {
+  Steps(const Problem& problem, RecurrentCell cell, const StepItems& form)
+      : group_(problem.group), cell_(std::move(cell)), form_(form) {
     const ir::Node& node = group_->nodes()[0];
     for (size_t i = 0; i < kOutputs; ++i) outputs_[i] = IndexOf(group_->outputs, node.output(i));
     MakePacks(node);
@@ -120,9 +77,9 @@ class Steps final : public PreparedKernel {
   Status Build(const OpenClDevice& device) {
     BuildOptions options;
     options.Define("CELL", cell_.number());
-    kFields.Define({items_}, options);
-    ASSIGN_OR_RETURN(steps_,
-                     device.BuildKernel(MakeProgram("recurrent/steps.cl", options), "steps"));
+    kFields.Define(form_, options);
+    ASSIGN_OR_RETURN(steps_, device.BuildKernel(MakeProgram("recurrent/steps.cl", options),
+                                                form_.spread > 0 ? "one_step" : "steps"));
     const GemmShape shape = InputProduct(cell_);
     setup_ = SetUpRegisters(shape, {}, UsualRegisters(shape, device.facts()), device.facts());
     BuildOptions product;
@@ -214,9 +171,22 @@ class Steps final : public PreparedKernel {
       list.Tensor(outputs_[i] >= 0 ? args.outputs[outputs_[i]] : state, kFloat);
     }
     list.Value(cl_int4{{Int(a.steps), Int(a.batch), Int(a.directions), Int(a.hidden)}});
-    const int64_t slices = std::max<int64_t>(1, items_ / (cell_.units() / 4));
-    list.Value(flags).Value(Int(std::min(slices, a.hidden)));
-    return stream.Launch(*steps_, GroupSizes(items_, 1, cell_.sequences()), list.args());
+    list.Value(flags);
+    const int64_t quads = cell_.units() / 4;
+    if (form_.spread > 0) return LaunchEach(DivideUp(quads, kQuads), list, stream);
+    const int64_t slices = std::max<int64_t>(1, form_.items / quads);
+    list.Value(Int(std::min(slices, a.hidden)));
+    return stream.Launch(*steps_, GroupSizes(form_.items, 1, cell_.sequences()), list.args());
+  }
+
+  Status LaunchEach(int64_t groups, const ArgList& list, OpenClStream& stream) const {
+    for (int64_t step = 0; step < cell_.attributes.steps; ++step) {
+      ArgList args = list;
+      args.Value(Int(step));
+      RETURN_IF_ERROR(
+          stream.Launch(*steps_, GroupSizes(form_.items, groups, cell_.sequences()), args.args()));
+    }
+    return OkStatus();
   }
 
   struct Initial {
@@ -224,8 +194,8 @@ class Steps final : public PreparedKernel {
   };
 
   std::shared_ptr<const ir::Graph> group_;
-  Cell cell_;
-  int64_t items_;
+  RecurrentCell cell_;
+  StepItems form_;
   std::array<int, kOutputs> outputs_{};
   std::array<Initial, 2> initial_;  // h, c
   std::vector<PackRequest> packs_;
@@ -233,32 +203,54 @@ class Steps final : public PreparedKernel {
   std::shared_ptr<OpenClKernel> product_, steps_;
 };
 
-ParamSpace Space(const Problem&, const Cell&, const Device& device) {
+/// What one work-group reads in the time of a launch; measured on an H100 (LSTM of 128 units: 8.9
+/// us a step by one, 256 KB).
+constexpr int64_t kSpreadBytes = 96 << 10;
+
+StepItems UsualItems(const RecurrentCell& cell, const OpenClFacts& facts) {
+  const RecurrentAttributes& a = cell.attributes;
+  const int64_t bytes = a.gates * a.hidden * cell.units() * static_cast<int64_t>(sizeof(float));
+  StepItems usual{.items = facts.is_cpu ? 64 : 256, .spread = 0};
+  if (!facts.is_cpu && MaySpread(cell) && bytes > kSpreadBytes) usual = {.items = 128, .spread = 1};
+  usual.items = std::min<int64_t>(usual.items, facts.max_work_group_size);
+  return usual;
+}
+
+Status CheckItems(const RecurrentCell& cell, const StepItems& form, const OpenClFacts& facts) {
+  if (form.spread > 0 && !MaySpread(cell))
+    return Unsupported("a launch for each step: of RNN, LSTM and GRU with linear_before_reset");
+  // Each sums one of the first slice's floats.
+  const int64_t least = form.spread > 0 ? kQuads * 4 * cell.attributes.gates : 1;
+  if (form.items < least)
+    return Unsupported("a launch for each step: of {} items or more, got {}", least, form.items);
+  if (form.items > facts.max_work_group_size || form.items > facts.max_work_item_sizes[0])
+    return Unsupported("a work-group of {} items: the device takes {}", form.items,
+                       facts.max_work_group_size);
+  return OkStatus();
+}
+
+ParamSpace Space(const Problem&, const RecurrentCell& cell, const Device& device) {
   const OpenClFacts& facts = AsOpenCl(device).facts();
-  const int64_t wanted = facts.is_cpu ? 64 : 256;
-  return {kFields.Tunables(), kFields.Write({std::min<int64_t>(wanted, facts.max_work_group_size)}),
-          [&facts](const Params& params) {
-            const int64_t items = kFields.Read(params).items;
-            if (items <= facts.max_work_group_size && items <= facts.max_work_item_sizes[0])
-              return OkStatus();
-            return Unsupported("a work-group of {} items: the device takes {}", items,
-                               facts.max_work_group_size);
+  StepItems usual = UsualItems(cell, facts);
+  if (!CheckItems(cell, usual, facts).ok()) usual.spread = 0;
+  return {kFields.Tunables(), kFields.Write(usual), [&facts, cell](const Params& params) {
+            return CheckItems(cell, kFields.Read(params), facts);
           }};
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Cell& cell,
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const RecurrentCell& cell,
                                                 const Params& params, const Device& device) {
-  auto made = std::make_unique<Steps>(problem, cell, kFields.Read(params).items);
+  auto made = std::make_unique<Steps>(problem, cell, kFields.Read(params));
   RETURN_IF_ERROR(made->Build(AsOpenCl(device)));
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
-constexpr Family<Cell> kFamily{.read = Read,
-                               .states = States,
-                               .prepare = Prepare,
-                               .params = Space,
-                               .taste = Always<10>,
-                               .takes_no_first_output = true};
+constexpr Family<RecurrentCell> kFamily{.read = Read,
+                                        .states = States,
+                                        .prepare = Prepare,
+                                        .params = Space,
+                                        .taste = Always<10>,
+                                        .takes_no_first_output = true};
 
 }  // namespace
 

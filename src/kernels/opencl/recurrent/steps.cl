@@ -1,8 +1,10 @@
-// The steps of RNN, GRU and LSTM with sigmoid gates and tanh, after the products of all inputs: one
-// work-group walks the steps of one sequence in one direction, with its state in global memory,
-// which a barrier makes known to the group. All buffers are f32. `units` is the hidden size rounded
+// The steps of RNN, GRU and LSTM with sigmoid gates and tanh, after the products of all inputs. With
+// SPREAD 0 (`steps`) one work-group walks the steps of one sequence in one direction, with its
+// state in global memory, which a barrier makes known to the group; with SPREAD 1 (`one_step`) a launch
+// is one step, whose units many work-groups share. All buffers are f32. `units` is the hidden size rounded
 // up to four; values behind the last unit stay zero.
-//   gws = {ITEMS, directions * batch}; a work-group is ITEMS items
+//   gws = {ITEMS, directions * batch}; `one_step`: {ITEMS * (quads of units / QUADS), the same}; a
+//         work-group is ITEMS items
 //   sums     [steps * batch][directions][GATES][units], biases included
 //   weights  [directions][hidden][GATES][units]
 //   carried  [directions][units]: the bias of a GRU's candidate that its reset gate may scale
@@ -15,6 +17,9 @@
 #endif
 #ifndef ITEMS
 #define ITEMS 64
+#endif
+#ifndef SPREAD
+#define SPREAD 0
 #endif
 // SUMMED gates add the products of the state to those of the input as they are.
 #if CELL == 0
@@ -69,14 +74,14 @@ __attribute__((always_inline)) static void Products(__global const float* from,
   for (int g = first; g < last; ++g) out[g] = sum[g];
 }
 
-// The next h of a quad from its gates' sums, with c brought up to date. A GRU whose candidate is a
+// The next h of a quad from its gates' sums and its h, with c brought up to date. A GRU whose candidate is a
 // product of its own (CELL 1) leaves r * h in c and gives z.
 static float4 NextState(const float4* s, const float4 candidate, const int quad,
-                        __global const float* h, __global float* c) {
+                        const float4 h, __global float* c) {
 #if CELL == 0
   return tanh(s[0]);
 #elif CELL == 1
-  vstore4(Sigmoid(s[1]) * vload4(quad, h), quad, c);
+  vstore4(Sigmoid(s[1]) * h, quad, c);
   return Sigmoid(s[0]);
 #elif CELL == 2
   const float4 cell = Sigmoid(s[2]) * vload4(quad, c) + Sigmoid(s[0]) * tanh(s[3]);
@@ -84,10 +89,97 @@ static float4 NextState(const float4* s, const float4 candidate, const int quad,
   return Sigmoid(s[1]) * tanh(cell);
 #else
   const float4 fresh = tanh(s[2] + Sigmoid(s[1]) * candidate);
-  return fresh + Sigmoid(s[0]) * (vload4(quad, h) - fresh);
+  return fresh + Sigmoid(s[0]) * (h - fresh);
 #endif
 }
 
+#if SPREAD
+// Neighbours that read weights of one cache line.
+#define QUADS 2
+#define SLICES (ITEMS / QUADS)
+
+#define FLOATS (QUADS * GATES * 4)
+#define SHARES (ITEMS / FLOATS)
+
+// Sums the parts of SLICES slices, [SLICES][QUADS][GATES] quads of units, into those of slice 0: by
+// each item one float of every SHARES-th slice, then the shares.
+__attribute__((always_inline)) static void SumSlices(__local float* parts, const int lane) {
+  barrier(CLK_LOCAL_MEM_FENCE);
+  const int at = lane % FLOATS, share = lane / FLOATS;
+  float sum = 0.0f;
+  if (share < SHARES)
+    for (int slice = share; slice < SLICES; slice += SHARES) sum += parts[slice * FLOATS + at];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (share < SHARES) parts[lane] = sum;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (lane < FLOATS) {
+    for (int i = 1; i < SHARES; ++i) sum += parts[i * FLOATS + lane];
+    parts[lane] = sum;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+}
+
+// Step `step` of all; h is in the first third of `state` before steps of even numbers, in the last
+// before the others.
+__kernel void one_step(__global const float* sums, const int sums_offset, __global const float* weights,
+                   const int weights_offset, __global const float* carried,
+                   const int carried_offset, __global float* state, const int state_offset,
+                   __global const float* h0, const int h0_offset, __global const float* c0,
+                   const int c0_offset, __global float* y, const int y_offset,
+                   __global float* last_h, const int last_h_offset, __global float* last_c,
+                   const int last_c_offset, const int4 extents, const int flags, const int step) {
+  __local float4 parts[ITEMS * GATES];
+  const int lane = get_local_id(0);
+  const int sequence = get_global_id(1);
+  const int step_count = extents.x, batch = extents.y, directions = extents.z, hidden = extents.w;
+  const int direction = sequence / batch, quads = (hidden + 3) / 4, units = quads * 4;
+  const bool backwards = direction == 1 || (flags & REVERSE) != 0;
+  const int q = (int)get_global_id(0) / ITEMS * QUADS + lane % QUADS, slice = lane / QUADS;
+  const int at = sequence * hidden;
+  weights += weights_offset + direction * hidden * GATES * units;
+  __global float* thirds = state + state_offset + sequence * 3 * units;
+  __global const float* h = thirds + step % 2 * 2 * units;
+  __global float* c = thirds + units;
+  __global float* next = thirds + (step + 1) % 2 * 2 * units;
+
+  const int t = backwards ? step_count - 1 - step : step;
+  // What does not wait for the products is read before them.
+  const bool finishes = slice == 0 && q < quads;
+  float4 s[GATES], before = (float4)(0.0f), candidate = (float4)(0.0f);
+  if (finishes) {
+    const int row = (t * batch + sequence % batch) * directions + direction;
+    __global const float* x = sums + sums_offset + row * GATES * units;
+    for (int g = 0; g < GATES; ++g) s[g] = vload4(q, x + g * units);
+    if (CELL == 3) candidate = vload4(q, carried + carried_offset + direction * units);
+    if (step > 0) {
+      before = vload4(q, h);
+    } else {
+      if (flags & HAS_H0) before = LoadUnits(h0 + h0_offset + at, q, hidden);
+      vstore4((flags & HAS_C0) ? LoadUnits(c0 + c0_offset + at, q, hidden) : (float4)(0.0f), q, c);
+    }
+  }
+
+  const bool is_zero = step == 0 && !(flags & HAS_H0);
+#pragma unroll
+  for (int g = 0; g < GATES; ++g) parts[lane * GATES + g] = (float4)(0.0f);
+  if (q < quads && !is_zero)
+    Products(step == 0 ? h0 + h0_offset + at : h, weights, q, units, hidden, slice, SLICES, 0,
+             GATES, parts + lane * GATES);
+  SumSlices((__local float*)parts, lane);
+  if (!finishes) return;
+
+  for (int g = 0; g < SUMMED; ++g) s[g] += parts[lane * GATES + g];
+  if (CELL == 3) candidate += parts[lane * GATES + GATES - 1];
+  const float4 made = NextState(s, candidate, q, before, c);
+  vstore4(made, q, next);
+  if (flags & HAS_Y)
+    StoreUnits(made, y + y_offset + (t * directions * batch + sequence) * hidden, q, hidden);
+  if (step + 1 < step_count) return;
+  if (flags & HAS_LAST_H) StoreUnits(made, last_h + last_h_offset + at, q, hidden);
+  if (flags & HAS_LAST_C) StoreUnits(vload4(q, c), last_c + last_c_offset + at, q, hidden);
+}
+
+#else
 __kernel void steps(__global const float* sums, const int sums_offset,
                     __global const float* weights, const int weights_offset,
                     __global const float* carried, const int carried_offset, __global float* state,
@@ -138,7 +230,7 @@ __kernel void steps(__global const float* sums, const int sums_offset,
           for (int g = 0; g < SUMMED; ++g) s[g] += part[g];
           if (CELL == 3) candidate += part[GATES - 1];
         }
-        const float4 made = NextState(s, candidate, q, h, c);
+        const float4 made = NextState(s, candidate, q, vload4(q, h), c);
         vstore4(made, q, next);
         if (CELL != 1 && (flags & HAS_Y)) StoreUnits(made, out, q, hidden);
       }
@@ -176,3 +268,4 @@ __kernel void steps(__global const float* sums, const int sums_offset,
     if (flags & HAS_LAST_C) StoreUnits(vload4(q, c), last_c + last_c_offset + at, q, hidden);
   }
 }
+#endif
