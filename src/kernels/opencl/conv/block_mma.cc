@@ -192,10 +192,13 @@ Work BlockWork(const Problem&, const BlockConv& conv, const Params&, const Devic
 }
 
 /// Layers of less are as fast by opencl.conv.mma, whose tiles are smaller, and those that step over
-/// pixels faster: the window under their tiles is four times as large.
+/// pixels, or whose taps lie far apart, faster: the window under their tiles is several times as
+/// large (3x3 of 2048 channels with dilation 12 on an H100: 0.89 ms).
 template <int kUsual>
-int BlockTaste(const BlockConv& conv, const Device&) {
-  constexpr int64_t kMuch = 300'000'000;
+int BlockTaste(const BlockConv& conv, const Device& device) {
+  constexpr int64_t kMuch = 300'000'000, kLargeWindow = 5;
+  const BlockTile tile = UsualBlocks(conv, AsOpenCl(device).facts());
+  if (conv.WindowOf(tile) > kLargeWindow * tile.rows * tile.columns) return 2;
   const int64_t macs = conv.pixels() * conv.oc * conv.taps() * conv.ic;
   const bool steps_over = conv.stride[1] * conv.stride[2] > 1;
   return conv.ic >= 32 && conv.oc >= 32 && macs >= kMuch && !steps_over ? kUsual : 2;

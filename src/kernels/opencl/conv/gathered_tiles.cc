@@ -35,14 +35,28 @@ Result<ChannelBlocks> BlocksOf(const PixelConv& conv, int64_t chunk) {
     if (conv.groups % joined == 0 && joined * outputs % kNarrowestTile == 0 &&
         joined * inputs % chunk == 0)
       return ChannelBlocks{joined * inputs, joined * outputs};
-  return Unsupported("groups of {} channels to {}: up to {} make no block of whole tiles", inputs,
-                     outputs, kMostZeros);
+  ChannelBlocks narrow{0, kNarrowestTile};
+  for (int64_t first = 0; first < conv.oc; first += kNarrowestTile) {
+    const int64_t last = std::min(first + kNarrowestTile, conv.oc) - 1;
+    const int64_t end = (last / outputs + 1) * inputs;
+    narrow.inputs = std::max(narrow.inputs, end - ChannelBlocks::FirstInput(conv, first));
+  }
+  narrow.inputs = DivideUp(narrow.inputs, chunk) * chunk;
+  if (narrow.inputs <= kMostZeros * inputs) return narrow;
+  return Unsupported("groups of {} channels to {}: blocks of {} outputs are mostly zero", inputs,
+                     outputs, kNarrowestTile);
 }
 
-int64_t BlockInputs(const PixelConv& conv, int64_t chunk) {
+bool ChannelBlocks::AreWhole(const PixelConv& conv) const {
+  for (int64_t first = 0; first < conv.oc; first += outputs)
+    if (FirstInput(conv, first) + inputs > conv.ic) return false;
+  return true;
+}
+
+ChannelBlocks KnownBlocksOf(const PixelConv& conv, int64_t chunk) {
   const auto blocks = BlocksOf(conv, chunk);
   FETTLE_CHECK(blocks.ok(), "read as one that has blocks");
-  return blocks->inputs;
+  return *blocks;
 }
 
 Result<std::vector<StateAssignment>> BuffersOf(DType storage, const ir::Graph& group,
@@ -62,27 +76,31 @@ Result<std::vector<StateAssignment>> BuffersOf(DType storage, const ir::Graph& g
 Work MmaConvWork(MmaFactors factors, const PixelConv& conv) {
   const auto y = static_cast<double>(conv.pixels() * conv.oc);
   const double products = factors == MmaFactors::kFloats ? 3 : 1;
-  return {.operations = 2 * products * y *
-                        static_cast<double>(conv.taps() * BlockInputs(conv, ChunkOf(factors))),
-          .ceiling = factors == MmaFactors::kHalves ? "f16 mma" : "tf32 mma",
-          .bytes = y * static_cast<double>(StorageBytes(StorageOf(factors), 1))};
+  return {
+      .operations = 2 * products * y *
+                    static_cast<double>(conv.taps() * KnownBlocksOf(conv, ChunkOf(factors)).inputs),
+      .ceiling = factors == MmaFactors::kHalves ? "f16 mma" : "tf32 mma",
+      .bytes = y * static_cast<double>(StorageBytes(StorageOf(factors), 1))};
 }
 
 namespace {
 
-/// In groups, whose outputs are whole tiles.
-FilterForm BlockedForm(const PixelConv& conv, int64_t channels) {
+FilterForm BlockedForm(const PixelConv& conv, const ChannelBlocks& blocks) {
   const int64_t of_group = conv.ic / conv.groups, taps = conv.taps();
-  const int64_t rows_of_group = conv.oc / conv.groups, joined = channels / of_group;
-  const auto source = [=](int64_t i) {
-    const int64_t channel = i % channels, tap = i / channels % taps, row = i / (channels * taps);
-    const int64_t first = row / rows_of_group % joined * of_group;
-    const bool is_of_group = channel >= first && channel < first + of_group;
-    return is_of_group ? (row * of_group + channel - first) * taps + tap : -1;
+  const int64_t rows_of_group = conv.oc / conv.groups, rows = DivideUp(conv.oc, 4) * 4;
+  const auto source = [=](int64_t i) -> int64_t {
+    const int64_t row = i / (blocks.inputs * taps), tap = i / blocks.inputs % taps;
+    if (row >= conv.oc) return -1;
+    const int64_t block = row / blocks.outputs * blocks.outputs;
+    const int64_t channel =
+        ChannelBlocks::FirstInput(conv, block) + i % blocks.inputs - row / rows_of_group * of_group;
+    const bool is_of_group = channel >= 0 && channel < of_group;
+    return is_of_group ? (row * of_group + channel) * taps + tap : -1;
   };
-  return {.recipe = fmt::format("opencl.conv.mma.{}x{}.{} groups", conv.oc, channels, conv.groups),
-          .bias = conv.oc,
-          .elements = conv.oc * taps * channels,
+  return {.recipe = fmt::format("opencl.conv.mma.{}x{}.{} groups by {}", rows, blocks.inputs,
+                                conv.groups, blocks.outputs),
+          .bias = rows,
+          .elements = rows * taps * blocks.inputs,
           .source = source};
 }
 
@@ -90,7 +108,7 @@ FilterForm BlockedForm(const PixelConv& conv, int64_t channels) {
 
 FilterForm GatheredForm(const PixelConv& conv, int64_t chunk) {
   const int64_t rows = DivideUp(conv.oc, 4) * 4;
-  if (conv.groups > 1) return BlockedForm(conv, BlockInputs(conv, chunk));
+  if (conv.groups > 1) return BlockedForm(conv, KnownBlocksOf(conv, chunk));
   const int64_t channels = DivideUp(conv.ic, chunk) * chunk;
   return {.recipe = fmt::format("opencl.conv.mma.{}x{}", rows, channels),
           .bias = rows,
@@ -102,7 +120,7 @@ FilterForm GatheredForm(const PixelConv& conv, int64_t chunk) {
 WarpProduct GatheredProduct(const PixelConv& conv, int64_t chunk, int64_t parts) {
   return {.m = conv.image_pixels(),
           .n = conv.oc,
-          .k = conv.taps() * DivideUp(BlockInputs(conv, chunk), chunk) * kChunkPairs,
+          .k = conv.taps() * DivideUp(KnownBlocksOf(conv, chunk).inputs, chunk) * kChunkPairs,
           .batch = conv.batch,
           .parts = parts};
 }
@@ -131,9 +149,11 @@ void DefineGathered(const PixelConv& conv, const WarpTile& tile, int64_t chunk,
                     BuildOptions& options) {
   DefineGeometry(conv, options);
   if (conv.groups > 1) {
-    const int64_t inputs = BlockInputs(conv, chunk);
-    options.Define("TAP_QUADS", inputs / 4);
-    options.Define("BLOCK_CHANNELS", inputs * conv.oc / conv.ic);
+    const ChannelBlocks blocks = KnownBlocksOf(conv, chunk);
+    options.Define("TAP_QUADS", blocks.inputs / 4).Define("BLOCK_CHANNELS", blocks.outputs);
+    options.Define("GROUP_INPUTS", conv.ic / conv.groups);
+    options.Define("GROUP_OUTPUTS", conv.oc / conv.groups);
+    options.Define("EVEN_BLOCKS", blocks.AreWhole(conv) ? 1 : 0);
   }
   options.Define("EVEN_CHANNELS", DivideUp(conv.oc, 4) * 4 % tile.bn == 0 ? 1 : 0);
 }

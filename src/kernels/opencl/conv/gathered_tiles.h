@@ -11,16 +11,22 @@ Result<PixelConv> ReadForMma(const ir::Graph& group, const Device& device);
 /// The same over up to three axes, and in any groups whose channels make blocks (BlocksOf).
 Result<PixelConv> ReadGroupedForMma(const ir::Graph& group, const Device& device);
 
-/// Groups as few as fill tiles are a block: its outputs are made of all of its inputs, by weights
-/// that are zero between groups. In one group all channels are a block.
+/// Outputs that tiles cut evenly are a block: they are made of the inputs of all of their groups,
+/// by weights that are zero between groups. In one group all channels are a block.
 struct ChannelBlocks {
   int64_t inputs = 0, outputs = 0;  // channels of each
+  /// Of the block that begins with output channel `output`: a multiple of four.
+  static int64_t FirstInput(const PixelConv& conv, int64_t output) {
+    return output / (conv.oc / conv.groups) * (conv.ic / conv.groups) / 4 * 4;
+  }
+  /// Whether all blocks read inputs that are there.
+  bool AreWhole(const PixelConv& conv) const;
 };
-/// Of whole chunks of inputs and outputs for the narrowest tile; kUnsupported where neighbouring
-/// groups make no such blocks, or ones that are mostly zero.
+/// Of whole chunks of inputs: as few groups as fill tiles or, where groups do not, 32 outputs.
+/// kUnsupported where blocks are mostly zero.
 Result<ChannelBlocks> BlocksOf(const PixelConv& conv, int64_t chunk);
-/// The inputs of a block; BlocksOf has been asked.
-int64_t BlockInputs(const PixelConv& conv, int64_t chunk);
+/// Those of a convolution that BlocksOf takes.
+ChannelBlocks KnownBlocksOf(const PixelConv& conv, int64_t chunk);
 /// States in which input and output are buffers of `storage`.
 Result<std::vector<StateAssignment>> BuffersOf(DType storage, const ir::Graph& group,
                                                const PixelConv& conv, const Device& device);
