@@ -227,8 +227,9 @@ TEST_F(CudaGraphs, LargeTransfersGoByPinnedMemory) {
   ASSERT_TRUE(
       staging.Read(reinterpret_cast<std::byte*>(back.data()), QueueCopies::At(0x40), 3).ok());
   EXPECT_EQ(std::string_view(back.data(), 3), "rrr");
-  EXPECT_EQ(driver.said, (std::vector<std::string>{"write 0x30: xyz", "mark", "wait for a mark",
-                                                   "read 0x40", "mark", "wait for a mark"}));
+  EXPECT_EQ(driver.said,
+            (std::vector<std::string>{"host memory of 3", "write 0x30: xyz", "mark",
+                                      "wait for a mark", "read 0x40", "mark", "wait for a mark"}));
 }
 
 TEST_F(CudaGraphs, AProgramThatIsNoPtxIsRefusedBeforeItsLaunch) {
