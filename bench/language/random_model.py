@@ -2,7 +2,8 @@
 """A llama of random weights in a GGUF file, to measure speed with: random_model.py FILE [--type f16|q4_0|q4_1|q8_0]
 
 By default it has the shape of Llama 3.2 1B: 1.24 billion weights, of which 0.26 billion are the embedding that answers
-share. Weights repeat a pattern of 1 MiB. Needs Python alone.
+share. Weights repeat a pattern of 1 MiB, from another block on in each matrix, as equal matrices would be packed once. Needs
+Python alone.
 """
 
 import argparse
@@ -74,11 +75,13 @@ def main():
     weights = pattern(o.type, random.Random(0))
     with open(o.file, "wb") as file:
         file.write(front + bytes(-len(front) % 32))
-        for is_vector, size in parts:
+        for index, (is_vector, size) in enumerate(parts):
             if is_vector:
                 file.write(struct.pack("<f", 1.0) * (size // 4))
-            for begin in range(0, 0 if is_vector else size, len(weights)):
-                file.write(weights[: size - begin])
+            first = index * block % len(weights)
+            turned = weights[first:] + weights[:first]
+            for begin in range(0, 0 if is_vector else size, len(turned)):
+                file.write(turned[: size - begin])
             file.write(bytes(-size % 32))
 
 
