@@ -10,7 +10,7 @@
 namespace fettle {
 namespace {
 
-/// Smaller transfers go as the driver does them, which copies few bytes with the command.
+/// Smaller reads go as the driver does them, which copies few bytes with the command.
 constexpr int64_t kLeastStaged = 16 << 10;
 
 }  // namespace
@@ -126,7 +126,12 @@ Result<bool> OpenClStream::WriteBesideGraphs(const Location& to, const void* fro
   const std::optional<cuda::Address> address = AddressBesideGraphs(to);
   if (!address) return false;
   RETURN_IF_ERROR(TransferBesideGraphs(bytes, [&](Staging* staging) {
-    if (staging == nullptr) return graph_queue_->Write(*address, from, bytes);
+    // The driver reads what the caller has pinned by CUDA's own means after it returns.
+    if (staging == nullptr && graph_staging_->Reserve(bytes)) staging = graph_staging_.get();
+    if (staging == nullptr) {
+      RETURN_IF_ERROR(graph_queue_->Write(*address, from, bytes));
+      return graph_queue_->Wait();
+    }
     return staging->Write(cuda::QueueCopies::At(*address), static_cast<const std::byte*>(from),
                           bytes);
   }));
