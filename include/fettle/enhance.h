@@ -19,14 +19,15 @@ extern "C" {
 
 /* Planes, each of rows from above; samples of 10 bits are native 16-bit words. */
 typedef enum fettle_pixels {
-  FETTLE_I420 = 0,    /* Y, U and V, these at half the width and height */
-  FETTLE_NV12 = 1,    /* Y, then U and V in turn, at half of both */
-  FETTLE_I422 = 2,    /* Y, U and V, these at half the width */
-  FETTLE_I444 = 3,    /* Y, U and V */
-  FETTLE_I420P10 = 4, /* as I420, of 10 bits */
-  FETTLE_GRAY8 = 5,   /* Y */
-  FETTLE_RGB24 = 6,   /* red, green and blue in turn */
-  FETTLE_BGR24 = 7    /* blue, green and red in turn, as OpenCV has them */
+  FETTLE_I420 = 0,                 /* Y, U and V, these at half the width and height */
+  FETTLE_NV12 = 1,                 /* Y, then U and V in turn, at half of both */
+  FETTLE_I422 = 2,                 /* Y, U and V, these at half the width */
+  FETTLE_I444 = 3,                 /* Y, U and V */
+  FETTLE_I420P10 = 4,              /* as I420, of 10 bits */
+  FETTLE_GRAY8 = 5,                /* Y */
+  FETTLE_RGB24 = 6,                /* red, green and blue in turn */
+  FETTLE_BGR24 = 7,                /* blue, green and red in turn, as OpenCV has them */
+  FETTLE_PIXELS_LIMIT = 0x7fffffff /* none: room for any number that a caller gives */
 } fettle_pixels;
 
 #define FETTLE_MAX_PLANES 4
