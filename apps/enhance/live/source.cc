@@ -51,7 +51,7 @@ void LiveSource::OpenStandardInput() {
                   "ffmpeg -i INPUT -f nut - | fettle enhance - -o OUTPUT");
   auto* buffer = static_cast<uint8_t*>(av_malloc(kBuffer));
   if (buffer == nullptr) throw std::bad_alloc();
-  io_ = avio_alloc_context(buffer, kBuffer, 0, this, ReadStandardInput, nullptr, nullptr);
+  io_.reset(avio_alloc_context(buffer, kBuffer, 0, this, ReadStandardInput, nullptr, nullptr));
   if (io_ == nullptr) throw std::bad_alloc();
 }
 
@@ -63,7 +63,7 @@ LiveSource::LiveSource(const std::string& name, const std::string& kind, std::st
   format->interrupt_callback = {IsInterrupted, this};
   format->max_analyze_duration = AV_TIME_BASE;
   if (IsStandard(name)) OpenStandardInput();
-  if (io_ != nullptr) format->pb = io_;
+  if (io_ != nullptr) format->pb = io_.get();
   const std::string address = IsStandard(name) ? "" : IsStream(name) ? name : "file:" + name;
   Options options(reader.options);
   // A failed call frees `format`.
@@ -82,13 +82,6 @@ LiveSource::LiveSource(const std::string& name, const std::string& kind, std::st
   codec_ = codec.codec_id;
   rate_ = RateOf(*format, video());
   step_ = av_rescale_q(1, av_inv_q(rate_), AV_TIME_BASE_Q);
-}
-
-LiveSource::~LiveSource() {
-  format_.reset();
-  if (io_ == nullptr) return;
-  av_freep(&io_->buffer);
-  avio_context_free(&io_);
 }
 
 PacketPtr LiveSource::ReadRaw() {

@@ -28,7 +28,6 @@ class LiveSource {
  public:
   /// Throws Failure: kExitInvalidInput where there is no stream with video.
   LiveSource(const std::string& name, const std::string& kind, std::stop_token stop);
-  ~LiveSource();
   LiveSource(const LiveSource&) = delete;
   LiveSource& operator=(const LiveSource&) = delete;
 
@@ -57,8 +56,14 @@ class LiveSource {
 
   const std::string name_;
   std::stop_token stop_;
+  struct FreeIo {
+    void operator()(AVIOContext* io) const {
+      av_freep(&io->buffer);
+      avio_context_free(&io);
+    }
+  };
+  std::unique_ptr<AVIOContext, FreeIo> io_;  // of standard input; outlives format_
   InputPtr format_;
-  AVIOContext* io_ = nullptr;  // of standard input
   int video_ = -1;
   unsigned streams_ = 0;  // at the start
   AVRational rate_ = {0, 1};
