@@ -89,6 +89,7 @@ extern const KernelDesc kOpenClReduceScan;
 extern const KernelDesc kOpenClResizeTaps;
 extern const KernelDesc kOpenClSoftmaxRows;
 extern const KernelDesc kOpenClTableLookupBytes;
+extern const KernelDesc kOpenClWeightOnlyMatMul;
 
 std::span<const KernelDesc* const> OpenClKernels() {
   static const std::vector<const KernelDesc*> kKernels = {
@@ -172,6 +173,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClResizeTaps,
       &kOpenClSoftmaxRows,
       &kOpenClTableLookupBytes,
+      &kOpenClWeightOnlyMatMul,
       // keep-sorted end
       // In f16 (Arithmetic::kF16).
       // keep-sorted start

@@ -103,11 +103,13 @@ Result<NBitsOperand> EmitOperand(ImportContext& context, const NBits& nbits, Con
     ASSIGN_OR_RETURN(zeros, RowsOf(zeros, groups.of));
     block = 1;
   }
+  ir::Attributes attributes = {{"axis", int64_t{0}}, {"block_size", block}};
+  if (nbits.bits == 2) attributes.Set("bits", nbits.bits);
   operand.dequantised =
       context.Emit1("DequantizeLinear",
                     {context.Const(std::move(weights)), context.Const(std::move(by_blocks)),
                      context.Const(std::move(zeros))},
-                    {{"axis", int64_t{0}}, {"block_size", block}});
+                    std::move(attributes));
   return operand;
 }
 

@@ -64,6 +64,7 @@ Result<WeightOnly> ReadWeightOnly(const ir::Graph& graph, const ir::Node& dequan
   read.by_columns = product.op == "Gemm"_op && product.attributes.Int("transB") != 0;
   const Shape& w = graph.value(read.weights).constant->shape();
   const Shape& scales = graph.value(read.scales).constant->shape();
+  read.bits = dequantiser.attributes.Int("bits") == 2 ? 2 : 0;
   read.k = w[read.by_columns ? 1 : 0];
   read.n = w[read.by_columns ? 0 : 1];
   if (read.k == 0 || read.n == 0) return Unsupported("an empty operand");

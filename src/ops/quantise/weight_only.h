@@ -18,6 +18,8 @@ struct WeightOnly {
   int64_t n = 0, k = 0;
   int64_t block = 0;  // rows of the operand that share a scale; at most k
   bool by_columns = false;
+  /// Of a code, where it is less than the weights' type has: attribute 'bits'. 0: it is not.
+  int bits = 0;
 
   int64_t blocks() const { return (k + block - 1) / block; }
   /// Where the scale (and the zero point) of a column's block lies among `count` of them.

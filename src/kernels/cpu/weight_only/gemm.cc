@@ -6,6 +6,7 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
+#include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/weight_only/tile.h"
 #include "kernels/family.h"
 #include "kernels/match/product.h"
@@ -13,27 +14,9 @@
 namespace fettle::kernels {
 namespace {
 
-struct Facts {
-  ops::WeightOnly weights;
-  Product product;
-  ir::ValueId anchor = ir::kAbsent;
-};
+Result<CodeProduct> Read(const ir::Graph& group, const Device&) { return ReadCodeProduct(group); }
 
-Result<Facts> Read(const ir::Graph& group, const Device&) {
-  if (group.nodes().size() < 2) return Unsupported("computes products of dequantised weights only");
-  const ir::Node &dequantiser = group.nodes()[0], &product = group.nodes()[1];
-  for (size_t i = 2; i < group.nodes().size(); ++i) {
-    if (group.nodes()[i].op == "DequantizeLinear"_op)
-      return Unsupported("more than one operand is dequantised");
-  }
-  Facts facts;
-  ASSIGN_OR_RETURN(facts.weights, ops::ReadWeightOnly(group, dequantiser, product));
-  ASSIGN_OR_RETURN(facts.product, ReadProduct(group, product, true));
-  facts.anchor = product.output(0);
-  return facts;
-}
-
-Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts& facts,
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const CodeProduct& facts,
                                             const Device&) {
   ASSIGN_OR_RETURN(StateAssignment states, FloatRowMajorStates(group));
   RETURN_IF_ERROR(Epilogue::Compile(group, states, facts.anchor).status());
@@ -44,10 +27,11 @@ const Constant* ConstantOf(const Problem& problem, ir::ValueId id) {
   return id == ir::kAbsent ? nullptr : problem.group->value(id).constant.get();
 }
 
-PanelLayout ReadLayout(const Problem& problem, const Facts& facts) {
+PanelLayout ReadLayout(const Problem& problem, const CodeProduct& facts) {
   const Constant& weights = *ConstantOf(problem, facts.weights.weights);
   PanelLayout layout = LayoutOf(facts.weights, weights.dtype(), GetMicroKernels().nr);
-  layout.has_zeros = HasZeroPoints(weights, ConstantOf(problem, facts.weights.zeros));
+  layout.has_zeros =
+      HasZeroPoints(facts.weights, weights, ConstantOf(problem, facts.weights.zeros));
   layout.has_bias = facts.product.constant_row;
   return layout;
 }
@@ -64,7 +48,7 @@ constexpr int64_t kDirectTiles = 2;
 
 class WeightOnlyGemm final : public PreparedKernel {
  public:
-  WeightOnlyGemm(const Problem& problem, const Facts& facts, Epilogue epilogue, int lanes)
+  WeightOnlyGemm(const Problem& problem, const CodeProduct& facts, Epilogue epilogue, int lanes)
       : facts_(facts),
         layout_(ReadLayout(problem, facts)),
         a_(IndexOf(problem.group->inputs, facts.product.a)),
@@ -83,26 +67,8 @@ class WeightOnlyGemm final : public PreparedKernel {
   }
 
   std::vector<PackRequest> packs() const override {
-    PackRequest request;
-    const ops::WeightOnly& w = facts_.weights;
-    request.constants = {w.weights, w.scales};
-    if (w.zeros != ir::kAbsent) request.constants.push_back(w.zeros);
-    if (layout_.has_bias) request.constants.push_back(facts_.product.addend);
-    request.recipe =
-        fmt::format("weight_only.{}.block{}.t{}.nr{}.zeros{}{}.bias{}", DTypeName(dtype_),
-                    layout_.block, w.by_columns, layout_.nr, w.zeros != ir::kAbsent,
-                    layout_.has_zeros, layout_.has_bias ? facts_.product.beta : 0);
-    request.bytes = layout_.bytes();
-    request.pack = [w, layout = layout_, beta = facts_.product.beta](
-                       std::span<const Constant* const> constants, std::byte* out) {
-      const Constant* zeros = w.zeros == ir::kAbsent ? nullptr : constants[2];
-      PackPanels(w, layout, *constants[0], *constants[1], zeros, out);
-      if (layout.has_bias) {
-        PackBias(constants.back(), 0, layout.n, layout.panels() * layout.nr, beta,
-                 reinterpret_cast<float*>(out + layout.bias_at()));
-      }
-      return OkStatus();
-    };
+    PackRequest request =
+        RequestPanels(facts_.weights, layout_, dtype_, facts_.product.addend, facts_.product.beta);
     std::vector<PackRequest> all{std::move(request)};
     epilogue_.AppendPacks(all);
     return all;
@@ -179,7 +145,8 @@ class WeightOnlyGemm final : public PreparedKernel {
         const int64_t row = tiles_.Begin(tile);
         work.a = RowsOfA(args, row);
         work.c = c + (row - block.row) * layout_.n + column;
-        panel_kernels_.tile[tiles_.Begin(tile + 1) - row](work);
+        work.rows = tiles_.Begin(tile + 1) - row;
+        panel_kernels_.tile[work.rows](work);
       }
     }
   }
@@ -230,7 +197,7 @@ class WeightOnlyGemm final : public PreparedKernel {
     }
   }
 
-  Facts facts_;
+  CodeProduct facts_;
   PanelLayout layout_;
   size_t a_;
   DType dtype_;
@@ -243,7 +210,7 @@ class WeightOnlyGemm final : public PreparedKernel {
   int64_t task_panels_ = 1;
 };
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const CodeProduct& facts,
                                                 const Params&, const Device& device) {
   ASSIGN_OR_RETURN(Epilogue epilogue,
                    Epilogue::Compile(*problem.group, problem.states, facts.anchor));
@@ -251,7 +218,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fa
       problem, facts, std::move(epilogue), static_cast<const CpuDevice&>(device).pool().threads()));
 }
 
-Work WorkOf(const Problem& problem, const Facts& facts, const Params&, const Device&) {
+Work WorkOf(const Problem& problem, const CodeProduct& facts, const Params&, const Device&) {
   const Product& p = facts.product;
   const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n),
              k = static_cast<double>(p.k);
@@ -259,7 +226,7 @@ Work WorkOf(const Problem& problem, const Facts& facts, const Params&, const Dev
           .bytes = static_cast<double>(ReadLayout(problem, facts).bytes()) + 4 * m * (n + k)};
 }
 
-constexpr Family<Facts> kFamily{
+constexpr Family<CodeProduct> kFamily{
     .read = Read, .states = States, .prepare = Prepare, .taste = Always<12>, .work = WorkOf};
 
 }  // namespace

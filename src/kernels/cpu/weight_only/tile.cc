@@ -24,33 +24,47 @@ constexpr int64_t kNr = 2 * kLanes;
 /// Rows whose sums fit into the register file.
 constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 8 : HWY_TARGET == HWY_SCALAR ? 1 : 4;
 
-/// A step of 4-bit codes.
-struct Nibbles {
-  static constexpr int kBits = 4;
+/// Of codes of 2 bits.
+constexpr int kPairRows = kRows < 2 ? kRows : 2;
+
+/// A step of 2-bit or 4-bit codes.
+template <int kBitsOfCode>
+struct Words {
+  static constexpr int kBits = kBitsOfCode;
   hn::Vec<DI> words[2];
 #if HWY_TARGET == HWY_AVX3
   // A permutation of 16 floats reads the low 4 bits of each index: it is a table of all codes.
   V table;
-  HWY_INLINE Nibbles() {
-    alignas(64) static constexpr float kCodes[16] = {0,  1,  2,  3,  4,  5,  6,  7,
-                                                     -8, -7, -6, -5, -4, -3, -2, -1};
-    table = hn::Load(D(), kCodes);
+  HWY_INLINE Words() {
+    alignas(64) static constexpr float kNibbles[16] = {0,  1,  2,  3,  4,  5,  6,  7,
+                                                       -8, -7, -6, -5, -4, -3, -2, -1};
+    alignas(64) static constexpr float kPairs[16] = {0, 1, -2, -1, 0, 1, -2, -1,
+                                                     0, 1, -2, -1, 0, 1, -2, -1};
+    table = hn::Load(D(), kBits == 4 ? kNibbles : kPairs);
   }
   template <int kRow>
   HWY_INLINE V Get(int v) const {
-    return V{_mm512_permutexvar_ps(hn::ShiftRight<4 * kRow>(words[v]).raw, table.raw)};
+    return V{_mm512_permutexvar_ps(hn::ShiftRight<kBits * kRow>(words[v]).raw, table.raw)};
   }
 #else
-  HWY_INLINE Nibbles() {}
+  HWY_INLINE Words() {}
   template <int kRow>
   HWY_INLINE V Get(int v) const {
-    return hn::ConvertTo(D(), hn::ShiftRight<28>(hn::ShiftLeft<28 - 4 * kRow>(words[v])));
+    constexpr int kAbove = 32 - kBits;
+    return hn::ConvertTo(D(),
+                         hn::ShiftRight<kAbove>(hn::ShiftLeft<kAbove - kBits * kRow>(words[v])));
   }
 #endif
   HWY_INLINE void Load(const std::byte* step) {
-    const auto* from = reinterpret_cast<const int32_t*>(step);
-    words[0] = hn::Load(DI(), from);
-    words[1] = hn::Load(DI(), from + kLanes);
+    for (int v = 0; v < 2; ++v) {
+      if constexpr (kBits == 4) {
+        words[v] = hn::Load(DI(), reinterpret_cast<const int32_t*>(step) + v * kLanes);
+      } else {
+        const hn::Rebind<int16_t, DI> narrow;
+        words[v] = hn::PromoteTo(
+            DI(), hn::Load(narrow, reinterpret_cast<const int16_t*>(step) + v * kLanes));
+      }
+    }
   }
 };
 
@@ -158,6 +172,11 @@ HWY_INLINE void TakeRest(const float* (&rows)[kHeight], int64_t count,
   }
 }
 
+/// Height of the code that takes a tile of `rows`. Five and seven rows have none of their own, for
+/// the size of the code: their last row is computed twice.
+constexpr int HeightOf(int rows) { return rows == 5 || rows == 7 ? rows + 1 : rows; }
+HWY_INLINE int64_t RowOf(int64_t r, const PanelTile& tile) { return std::min(r, tile.rows - 1); }
+
 template <int kHeight, typename Codes, bool kZeros>
 void RunTile(const PanelTile& tile) {
   const Panel& panel = tile.panel;
@@ -177,7 +196,7 @@ void RunTile(const PanelTile& tile) {
     const std::byte* step = block;
     sums.Clear();
     sums.zeros.Load(zeros);
-    for (int r = 0; r < kHeight; ++r) rows[r] = tile.a + r * tile.a_stride + begin;
+    for (int r = 0; r < kHeight; ++r) rows[r] = tile.a + RowOf(r, tile) * tile.a_stride + begin;
     // One step for whole and partial ones: code for each would be twice as long.
     for (int64_t k = begin; k < end; k += kPanelStep, step += kNr * Codes::kBits) {
       float rest[kHeight][kPanelStep];
@@ -191,7 +210,7 @@ void RunTile(const PanelTile& tile) {
     if (kZeros) zeros += kNr;
   }
   for (int r = 0; r < kHeight; ++r) {
-    float* c = tile.c + r * tile.c_stride;
+    float* c = tile.c + RowOf(r, tile) * tile.c_stride;
     StoreColumns(totals[r][0], tile, c, tile.columns);
     StoreColumns(totals[r][1], tile, c + kLanes, tile.columns - kLanes);
   }
@@ -249,16 +268,18 @@ template <typename Codes, size_t... kRow>
 constexpr PanelKernels MakeTable(std::index_sequence<kRow...>) {
   PanelKernels table;
   table.nr = kNr;
-  table.rows = kRows;
-  ((table.tile[kRow + 1] = RunTileOf<kRow + 1, Codes>), ...);
+  table.rows = sizeof...(kRow);
+  ((table.tile[kRow + 1] = RunTileOf<HeightOf(kRow + 1), Codes>), ...);
   table.decode = DecodeRows<Codes>;
   return table;
 }
 
 const PanelKernels* TableOf(int bits) {
-  static constexpr PanelKernels nibbles = MakeTable<Nibbles>(std::make_index_sequence<kRows>());
+  // Few rows alone, for the size of the code: from then on decoding a panel once is cheap.
+  static constexpr PanelKernels pairs = MakeTable<Words<2>>(std::make_index_sequence<kPairRows>());
+  static constexpr PanelKernels nibbles = MakeTable<Words<4>>(std::make_index_sequence<kRows>());
   static constexpr PanelKernels bytes = MakeTable<Bytes>(std::make_index_sequence<kRows>());
-  return bits == 4 ? &nibbles : &bytes;
+  return bits == 2 ? &pairs : bits == 4 ? &nibbles : &bytes;
 }
 
 }  // namespace HWY_NAMESPACE

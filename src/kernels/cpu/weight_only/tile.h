@@ -1,11 +1,11 @@
-// Micro-kernels over panels of 4 and 8 bit weights: products of few rows, which decode what they
+// Micro-kernels over panels of 2, 4 and 8 bit weights: products of few rows, which decode what they
 // read, and the decoding of a slice for those of many.
 #pragma once
 
 #include <cstdint>
 #include <limits>
 
-#include "kernels/cpu/weight_only/panel.h"
+#include "kernels/match/code_panels.h"
 
 namespace fettle::kernels {
 
@@ -13,6 +13,7 @@ namespace fettle::kernels {
 /// the order of roundings: the codes of a block are summed first, then multiplied by its scale.
 struct PanelTile {
   Panel panel;
+  int64_t rows = 0;  // those of the tile
   const float* a = nullptr;
   int64_t a_stride = 0;  // elements between rows
   float* c = nullptr;

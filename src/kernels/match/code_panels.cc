@@ -1,4 +1,4 @@
-#include "kernels/cpu/weight_only/panel.h"
+#include "kernels/match/code_panels.h"
 
 #include <algorithm>
 #include <array>
@@ -10,16 +10,16 @@
 namespace fettle::kernels {
 namespace {
 
-/// What is taken off a code so that it is signed.
-int Middle(DType dtype) {
-  switch (dtype) {
-    case DType::kU4: return 8;
-    case DType::kU8: return 128;
-    default: return 0;
-  }
+int BitsOf(const ops::WeightOnly& read, DType dtype) {
+  if (read.bits != 0) return read.bits;
+  return dtype == DType::kU4 || dtype == DType::kI4 ? 4 : 8;
 }
 
-int BitsOf(DType dtype) { return dtype == DType::kU4 || dtype == DType::kI4 ? 4 : 8; }
+/// What is taken off a code so that it is signed.
+int Middle(const ops::WeightOnly& read, DType dtype) {
+  const bool is_signed = dtype == DType::kI4 || dtype == DType::kI8;
+  return is_signed ? 0 : 1 << (BitsOf(read, dtype) - 1);
+}
 
 /// Rows read at a time: the constant may be computed as it is read.
 constexpr int64_t kRowsAtOnce = 64;
@@ -31,7 +31,7 @@ class Packer {
       : read_(read),
         layout_(layout),
         weights_(weights),
-        middle_(Middle(weights.dtype())),
+        middle_(Middle(read, weights.dtype())),
         out_(out) {}
 
   void PackCodes() {
@@ -57,6 +57,14 @@ class Packer {
     });
   }
 
+  void PackBias(const Constant& row, float beta) {
+    std::vector<float> all(row.elements());
+    ReadFloats(row, 0, row.elements(), all.data());
+    auto* out = reinterpret_cast<float*>(out_ + layout_.bias_at());
+    std::fill_n(out, layout_.panels() * layout_.nr, 0.F);
+    for (int64_t n = 0; n < read_.n; ++n) out[n] = beta * all[all.size() == 1 ? 0 : n];
+  }
+
  private:
   void PackRows() {
     std::vector<std::byte> rows(kRowsAtOnce * read_.n);
@@ -73,7 +81,7 @@ class Packer {
     std::byte* step =
         out_ + k / layout_.block * layout_.block_bytes() + row / kPanelStep * layout_.step_bytes();
     for (int64_t n = 0; n < read_.n; n += nr, step += layout_.panel_bytes()) {
-      const int64_t columns = std::min(nr, read_.n - n);
+      const int64_t columns = std::min<int64_t>(nr, read_.n - n);
       for (int64_t c = 0; c < columns; ++c) Put(step, row % kPanelStep, c, codes[n + c]);
     }
   }
@@ -99,7 +107,9 @@ class Packer {
     if (layout_.bits == 8) {
       step[i * layout_.nr + column] = static_cast<std::byte>(value);
     } else {
-      step[column * 4 + i / 2] |= static_cast<std::byte>((value & 15U) << (i % 2 * 4));
+      const int64_t bit = i * layout_.bits;
+      step[column * layout_.bits + bit / 8] |=
+          static_cast<std::byte>((value & ((1U << layout_.bits) - 1)) << (bit % 8));
     }
   }
 
@@ -135,8 +145,8 @@ Panel PanelOf(const PanelLayout& layout, const std::byte* packed, int64_t panel)
   return view;
 }
 
-bool HasZeroPoints(const Constant& weights, const Constant* zeros) {
-  const int middle = Middle(weights.dtype());
+bool HasZeroPoints(const ops::WeightOnly& read, const Constant& weights, const Constant* zeros) {
+  const int middle = Middle(read, weights.dtype());
   if (zeros == nullptr) return middle != 0;
   std::array<std::byte, 4096> piece{};
   const int64_t count = zeros->is_splat() ? 1 : zeros->elements();
@@ -149,16 +159,44 @@ bool HasZeroPoints(const Constant& weights, const Constant* zeros) {
   return false;
 }
 
-PanelLayout LayoutOf(const ops::WeightOnly& read, DType dtype, int nr) {
-  return {.nr = nr, .bits = BitsOf(dtype), .n = read.n, .k = read.k, .block = read.block};
+Result<CodeProduct> ReadCodeProduct(const ir::Graph& group) {
+  if (group.nodes().size() < 2) return Unsupported("computes products of dequantised weights only");
+  for (size_t i = 2; i < group.nodes().size(); ++i) {
+    if (group.nodes()[i].op == "DequantizeLinear"_op)
+      return Unsupported("more than one operand is dequantised");
+  }
+  CodeProduct read;
+  ASSIGN_OR_RETURN(read.weights, ops::ReadWeightOnly(group, group.nodes()[0], group.nodes()[1]));
+  ASSIGN_OR_RETURN(read.product, ReadProduct(group, group.nodes()[1], true));
+  read.anchor = group.nodes()[1].output(0);
+  return read;
 }
 
-void PackPanels(const ops::WeightOnly& read, const PanelLayout& layout, const Constant& weights,
-                const Constant& scales, const Constant* zeros, std::byte* out) {
-  Packer packer(read, layout, weights, out);
-  packer.PackCodes();
-  packer.PackScales(scales);
-  if (layout.has_zeros) packer.PackZeros(zeros);
+PanelLayout LayoutOf(const ops::WeightOnly& read, DType dtype, int nr) {
+  return {.nr = nr, .bits = BitsOf(read, dtype), .n = read.n, .k = read.k, .block = read.block};
+}
+
+PackRequest RequestPanels(const ops::WeightOnly& read, const PanelLayout& layout, DType dtype,
+                          ir::ValueId bias, float beta) {
+  PackRequest request;
+  request.constants = {read.weights, read.scales};
+  const bool takes_zeros = read.zeros != ir::kAbsent;
+  if (takes_zeros) request.constants.push_back(read.zeros);
+  if (layout.has_bias) request.constants.push_back(bias);
+  request.recipe =
+      fmt::format("weight_only.{}x{}.block{}.t{}.nr{}.zeros{}{}.bias{}", DTypeName(dtype),
+                  layout.bits, layout.block, read.by_columns, layout.nr, takes_zeros,
+                  layout.has_zeros, layout.has_bias ? beta : 0);
+  request.bytes = layout.bytes();
+  request.pack = [=](std::span<const Constant* const> constants, std::byte* out) {
+    Packer packer(read, layout, *constants[0], out);
+    packer.PackCodes();
+    packer.PackScales(*constants[1]);
+    if (layout.has_zeros) packer.PackZeros(takes_zeros ? constants[2] : nullptr);
+    if (layout.has_bias) packer.PackBias(*constants.back(), beta);
+    return OkStatus();
+  };
+  return request;
 }
 
 }  // namespace fettle::kernels
