@@ -62,9 +62,10 @@ int Perform(Arguments arguments, std::stop_token stop) {
         std::pair(!arguments.live.output_format.empty(), "--output-format"),
         std::pair(arguments.live.latency > 0, "--latency")})
     if (given)
-      throw Failure(kExitUsage, fmt::format("{}: is for streams (-, an address or a camera), and "
-                                            "both names are of files",
-                                            name));
+      throw Failure(
+          kExitUsage,
+          fmt::format("{}: is for streams (-, an address or a camera), and both names are files",
+                      name));
   const Batch batch = BatchOf(arguments.job);
   if (batch.record != nullptr) return EnhanceAll(batch, arguments, stop);
   arguments.jobs = 1;
@@ -158,8 +159,8 @@ void AddExtentOptions(CLI::App& app, JobOptions& job) {
            name, [&to](const std::string& text) { to = *ReadTime(text); }, help)
         ->check(TimeFrom(least));
   };
-  time("--start", job.cut.start, 0, "begin there: seconds or h:m:s, which become time 0");
-  time("--duration", job.cut.duration, 1, "do so much of the video: seconds or h:m:s");
+  time("--start", job.cut.start, 0, "begin at this time, which becomes 0: seconds or h:m:s");
+  time("--duration", job.cut.duration, 1, "length of the part: seconds or h:m:s");
   app.add_option_function<std::string>(
          "--size",
          [&job](const std::string& text) { std::tie(job.width, job.height) = *ReadSize(text); },
@@ -199,10 +200,12 @@ void AddEncoderOptions(CLI::App& app, JobOptions& job) {
 
 /// Of streams that are enhanced while they come.
 void AddLiveOptions(CLI::App& app, LiveOptions& live) {
-  app.add_option("--input-format", live.input_format,
-                 "what a stream is: y4m, ts, nut, v4l2 or raw:640x480:yuv420p:25 (default: found)");
-  app.add_option("--output-format", live.output_format,
-                 "what - or an address is sent: y4m, ts, nut, raw (default: as the input)");
+  app.add_option(
+      "--input-format", live.input_format,
+      "format of a stream: y4m, ts, nut, v4l2 or raw:640x480:yuv420p:25 (default: detected)");
+  app.add_option(
+      "--output-format", live.output_format,
+      "format of a stream that is written: y4m, ts, nut, raw (default: that of the input)");
   app.add_option("--latency", live.latency,
                  "milliseconds: frames of a stream that would come later get fewer steps "
                  "(default 200)")
@@ -276,7 +279,7 @@ std::string Unconverted(const CLI::App& app, const std::string& text) {
   const std::string name = said.substr(0, said.find(" = "));
   const CLI::Option* const option = app.get_option_no_throw(name);
   const bool is_flag = option == nullptr || option->get_items_expected_max() == 0;
-  return name + (is_flag ? ": takes no value" : ": its value is of another kind");
+  return name + (is_flag ? ": takes no value" : ": its value has the wrong type");
 }
 
 /// What CLI11 says of a command line, in words of ours.
@@ -285,8 +288,7 @@ std::string UsageMessage(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr)
     return Unconverted(app, error.what());
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
-    return fmt::format("one INPUT is expected, and there are more words: {}",
-                       fmt::join(app.remaining(), " "));
+    return fmt::format("expected one INPUT; unexpected: {}", fmt::join(app.remaining(), " "));
   return error.what();
 }
 
@@ -295,7 +297,7 @@ int Main(int argc, char** argv) {
   OutliveFileSizeLimit();
   Arguments arguments;
   CLI::App app(
-      "Enhances videos and pictures, keeps all else of them, and names what it cannot keep.",
+      "Enhances videos and pictures, keeps everything else, and names what it cannot keep.",
       "fettle enhance");
   AddOptions(app, arguments);
   arguments.json = std::any_of(argv, argv + argc,

@@ -118,7 +118,7 @@ Status MemoryBudget::CheckMachine(int64_t bytes) const {
 
 Status MemoryBudget::Refusal(int64_t bytes, int64_t used) const {
   return Error(StatusCode::kOutOfMemory,
-               "out of memory: {} bytes are asked for beside {} in use, and the limit is {}{} "
+               "out of memory: {} bytes are asked for, {} are in use, and the limit is {}{} "
                "(--max-memory or max_memory sets another)",
                bytes, used, limit(), outer_ != nullptr ? " for what one loop makes" : "");
 }

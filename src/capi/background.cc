@@ -33,7 +33,7 @@ fettle_status fettle_session_tune_in_background(fettle_session* session,
     if (!(wanted.budget_seconds >= 0))
       return fettle::InvalidArgument("budget_seconds: expected 0 or more");
     if (!(wanted.share >= 0 && wanted.share <= 1))
-      return fettle::InvalidArgument("share: expected 0 (idle time alone) to 1 of a core");
+      return fettle::InvalidArgument("share: expected 0 (idle time only) to 1 of a core");
     ASSIGN_OR_RETURN(std::shared_ptr<BackgroundWork> begun,
                      fettle::capi::TuneInBackground(*session, wanted));
     if (session->inputs.size() == session->model->graph().inputs.size())
@@ -82,6 +82,6 @@ fettle_status fettle_session_wait_background(fettle_session* session, double sec
     if (!(seconds >= 0)) return fettle::InvalidArgument("seconds: expected 0 or more");
     const auto background = BackgroundOf(*session);
     if (background == nullptr || background->Await(seconds)) return OkStatus();
-    return Error(StatusCode::kBusy, "the tuning in the background goes on");
+    return Error(StatusCode::kBusy, "the background tuning has not ended");
   });
 }

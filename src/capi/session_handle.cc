@@ -95,7 +95,7 @@ namespace fettle::capi {
 
 Status CheckTunable(const fettle_session& session) {
   if (session.options.reference_only || !session.options.extra_outputs.empty())
-    return Unsupported("a session with extra outputs or references alone is not tuned");
+    return Unsupported("a session with extra outputs, or with references only, cannot be tuned");
   if (session.background != nullptr && !session.background->state().is_over())
     return Error(StatusCode::kBusy, "the session is being tuned in the background");
   return OkStatus();

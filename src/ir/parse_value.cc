@@ -28,7 +28,7 @@ Result<Constant> MakeNoise(Lexer& lexer, const ValueType& type, std::string_view
                            NoiseRange range, int64_t& noise_left) {
   noise_left -= type.shape->elements();
   if (noise_left < 0) {
-    return lexer.Fail("constants without contents pass {} elements", kMaxNoiseElements);
+    return lexer.Fail("constants without contents exceed {} elements", kMaxNoiseElements);
   }
   const Result<Tensor> tensor = NoiseTensor(type.dtype, *type.shape, HashText(name), range);
   if (!tensor.ok()) return lexer.At(tensor.status());

@@ -101,7 +101,7 @@ Result<std::vector<int>> ChooseSizes(const Items& items, int64_t limit) {
   const AtPrice start = FitByPrice(items, limit, &price);
   const Rest rest = RestsOf(items, price);
   if (rest.bytes[0] > limit)
-    return Unsupported("{} bytes are the least there are, {} the budget", rest.bytes[0], limit);
+    return Unsupported("the smallest size is {} bytes, the budget {}", rest.bytes[0], limit);
   // What may still be better than the choice at that price; ties in the last digits are not.
   const double upper = start.bytes <= limit ? start.damage * (1 - 1e-12) : HUGE_VAL;
   std::vector<std::vector<Label>> steps(items.size() + 1);

@@ -30,7 +30,7 @@ Result<std::unique_ptr<DamageMeter>> DamageMeter::Create(std::shared_ptr<const g
   meter->threads_ = threads;
   meter->cancelled_ = cancelled;
   meter->window_ = std::min({kWindow, meter->decoder_.trained_context, std::ssize(tokens)});
-  if (meter->window_ < 2) return InvalidArgument("a text of 2 tokens and more is needed");
+  if (meter->window_ < 2) return InvalidArgument("a text of at least 2 tokens is needed");
   for (int64_t at = 0; at + meter->window_ <= std::ssize(tokens); at += meter->window_) {
     const auto part = tokens.subspan(at, meter->window_);
     meter->windows_.push_back({{part.begin(), part.end()}, {}, 0});
@@ -103,7 +103,7 @@ Status DamageMeter::ReadUnchanged(const gguf::File& file) {
     }
   }
   perplexity_ = std::exp(surprise / static_cast<double>((window_ - 1) * std::ssize(windows_)));
-  if (!std::isfinite(perplexity_)) return InvalidModel("the model answers with no finite numbers");
+  if (!std::isfinite(perplexity_)) return InvalidModel("the model's answers are not finite");
   return OkStatus();
 }
 

@@ -133,7 +133,7 @@ Status SequenceDecoder::Impl::Check(std::span<const int32_t> tokens) const {
   const auto count = std::ssize(tokens);
   if (count == 0) return InvalidArgument("no tokens to read");
   if (count > common->context - position)
-    return InvalidArgument("{} tokens behind {} pass the context of {}", count, position,
+    return InvalidArgument("{} tokens after {} exceed the context of {}", count, position,
                            common->context);
   const int64_t vocabulary = common->decoder.vocabulary;
   for (int32_t token : tokens) {
@@ -227,7 +227,7 @@ Status SequenceDecoder::CheckStep(std::span<SequenceDecoder* const> sequences,
     return InvalidArgument("{} tokens for {} sequences", tokens.size(), sequences.size());
   for (size_t i = 0; i < sequences.size(); ++i) {
     if (std::find(sequences.begin(), sequences.begin() + i, sequences[i]) != sequences.begin() + i)
-      return InvalidArgument("a sequence comes twice in one step");
+      return InvalidArgument("a sequence is listed twice in one step");
     if (sequences[i]->impl_->common != sequences[0]->impl_->common)
       return InvalidArgument("sequences of a step are forks of one another");
     RETURN_IF_ERROR(sequences[i]->impl_->Check(tokens.subspan(i, 1)));

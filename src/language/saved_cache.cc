@@ -81,7 +81,7 @@ Result<int64_t> RestoreCaches(std::span<const std::byte> saved, uint64_t fingerp
     return InvalidArgument("the saved cache is of another model");
   const int64_t context = caches[0].shape()[2];
   if (header.tokens > context)
-    return InvalidArgument("the saved cache of {} tokens passes the context of {}", header.tokens,
+    return InvalidArgument("the saved cache of {} tokens exceeds the context of {}", header.tokens,
                            context);
   const auto rows = saved.subspan(sizeof(Header));
   if (header.tokens < 0 || std::ssize(saved) != SavedBytes(caches, header.tokens) ||

@@ -184,7 +184,7 @@ struct TokenizerReader {
     const gguf::Value* value = file.Find(Key(name));
     if (value == nullptr) return fallback;
     const auto* flag = std::get_if<bool>(value);
-    if (flag == nullptr) return InvalidModel("value '{}': expected a truth", Key(name));
+    if (flag == nullptr) return InvalidModel("value '{}': expected true or false", Key(name));
     return *flag;
   }
 
@@ -192,7 +192,7 @@ struct TokenizerReader {
     ASSIGN_OR_RETURN(const std::string name, file.Text(Key("pre"), "gpt-2"));
     const std::optional<WordRule> rule = FindWordRule(name == "default" ? "gpt-2" : name);
     if (!rule)
-      return Unsupported("value '{}': rule '{}' is not known; those that are: {}", Key("pre"), name,
+      return Unsupported("value '{}': rule '{}' is not supported; supported: {}", Key("pre"), name,
                          WordRuleNames());
     const auto* merges = file.Texts(Key("merges"));
     if (merges == nullptr) return InvalidModel("value '{}' is missing", Key("merges"));

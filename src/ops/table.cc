@@ -102,7 +102,7 @@ const Operator* Find(std::string_view name) {
 
 const Operator& Get(std::string_view name) {
   const Operator* op = Find(name);
-  FETTLE_CHECK(op != nullptr, fmt::format("no operator is called '{}'", name).c_str());
+  FETTLE_CHECK(op != nullptr, fmt::format("unknown operator '{}'", name).c_str());
   return *op;
 }
 

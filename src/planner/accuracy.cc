@@ -37,9 +37,9 @@ std::string CheckOutput(int index, const HostView& got, const HostView& want,
     worst.worst_output = index;
   }
   if (const int64_t broken = CountBroken(got, want); broken > 0)
-    return fmt::format("output {}: {} elements are finite in one plan alone", index, broken);
+    return fmt::format("output {}: {} elements are finite in one plan only", index, broken);
   if (difference.sqnr_db >= limits.min_sqnr_db) return "";
-  return fmt::format("output {}: {:.1f} dB signal to noise, {:.1f} asked for", index,
+  return fmt::format("output {}: {:.1f} dB signal to noise, {:.1f} required", index,
                      difference.sqnr_db, limits.min_sqnr_db);
 }
 

@@ -47,7 +47,7 @@ std::string Reasons(const GroupChoices& choices, std::optional<DeviceKind> devic
   if (near > 0) return reasons;
   if (others + of_device == 0) return "there is none";
   if (of_device == 0) return fmt::format("all {} compute other operators", others);
-  return fmt::format("{} compute other operators, {} want what the device or --precision lacks",
+  return fmt::format("{} compute other operators, {} need what the device or --precision lacks",
                      others, of_device);
 }
 

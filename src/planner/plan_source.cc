@@ -50,7 +50,7 @@ class Book final : public PlanSource {
       return others_->PlanFor(segment, devices, limits);
     }
     if (similar)
-      Log(LogLevel::kWarn, "{}: not tuned for this shape; starts on the plan of another one",
+      Log(LogLevel::kWarn, "{}: not tuned for this shape; starts with the plan for another one",
           InputShapes(segment));
     return plan;
   }
@@ -136,9 +136,8 @@ std::shared_ptr<PlanSource> PreferredPlans() {
 
 std::string MissedText(std::string_view settings) {
   return fmt::format(
-      "tuned with {}, which this session does not have: its plans are made again (ask for {} to "
-      "take "
-      "the tuned ones)",
+      "tuned with {}, which this session does not have: planning again (use {} to take the tuned "
+      "plans)",
       settings, settings);
 }
 

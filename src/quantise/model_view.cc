@@ -65,7 +65,7 @@ Result<Network> Network::Read(std::string_view bytes, std::shared_ptr<const runt
 Status Network::CheckPlain() const {
   for (size_t i = 0; i < nodes().size(); ++i) {
     if (!IsQuantised(node(i))) continue;
-    return InvalidArgument("{}: the model is quantised already",
+    return InvalidArgument("{}: the model is already quantised",
                            onnx::DescribeRecord(node(i), i, 0));
   }
   return OkStatus();

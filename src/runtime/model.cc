@@ -16,7 +16,7 @@ namespace {
 /// Damage may have reached the first bytes too: then the name says what the file was.
 Status CheckName(const std::string& name) {
   if (!name.ends_with(".fettle")) return OkStatus();
-  return Error(StatusCode::kCorrupt, "{}: does not begin as a package does", name);
+  return Error(StatusCode::kCorrupt, "{}: not a package", name);
 }
 
 /// Why the plans and packed weights of a package are not those of this version on this device.
@@ -95,7 +95,8 @@ Status Model::TakeImported(ir::Graph imported, const LoadOptions& options) {
   auto graph = std::make_shared<ir::Graph>(*imported_);
   if (options.binary_lenient) {
     ASSIGN_OR_RETURN(const bool changed, passes::MakeSignsLenient(*graph));
-    if (!changed) warnings_.push_back("--binary-lenient: no Sign that it would change");
+    if (!changed)
+      warnings_.push_back("--binary-lenient: this model has no Sign that it would change");
   }
   const Status status = passes::Optimise(*graph);
   if (!status.ok()) return status.WithContext(name_);

@@ -28,8 +28,9 @@ Status CheckKinds(const std::vector<std::shared_ptr<const Device>>& accelerators
   std::set<DeviceKind> kinds = {DeviceKind::kCpu};
   for (const auto& device : accelerators) {
     if (!kinds.insert(device->kind()).second)
-      return InvalidArgument("devices: two of '{}', at most one of each kind runs a session",
-                             DeviceKindName(device->kind()));
+      return InvalidArgument(
+          "devices: '{}' is listed twice; a session takes at most one of each kind",
+          DeviceKindName(device->kind()));
   }
   return OkStatus();
 }

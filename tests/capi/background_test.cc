@@ -109,7 +109,7 @@ TEST_F(Background, ADatabaseThatCannotBeWrittenCostsOneLine) {
   std::atomic<int> lines = 0;
   fettle_set_log(
       [](fettle_log_level, const char* line, void* user) {
-        if (std::string(line).find("kept in memory alone") != std::string::npos)
+        if (std::string(line).find("kept in memory only") != std::string::npos)
           ++*static_cast<std::atomic<int>*>(user);
       },
       &lines, FETTLE_LOG_WARN);
@@ -141,7 +141,7 @@ TEST_F(Background, WhatIsAskedForIsChecked) {
   for (const double share : {-0.1, 1.5, std::nan("")}) {
     const auto refused = session.TuneInBackground(0, share);
     EXPECT_EQ(refused.code(), FETTLE_INVALID_ARGUMENT);
-    EXPECT_THAT(refused.message(), HasSubstr("share: expected 0 (idle time alone) to 1"));
+    EXPECT_THAT(refused.message(), HasSubstr("share: expected 0 (idle time only) to 1"));
   }
   EXPECT_EQ(session.TuneInBackground(-1).code(), FETTLE_INVALID_ARGUMENT);
   EXPECT_EQ(session.TuneInBackground(0, 0, {.level = "hard"}).code(), FETTLE_INVALID_ARGUMENT);

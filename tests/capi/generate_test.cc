@@ -129,7 +129,7 @@ TEST(CApiGenerate, SavedBytesThatDoNotFitAreRefused) {
   const std::vector<std::byte> saved = generator.Save().value();
   fettle::Generator small = Open(4), other = Open();
   EXPECT_EQ(small.Restore(saved).code(), FETTLE_INVALID_ARGUMENT);
-  EXPECT_THAT(fettle_last_error(), HasSubstr("passes the context of 4"));
+  EXPECT_THAT(fettle_last_error(), HasSubstr("exceeds the context of 4"));
   for (size_t length : {size_t{0}, size_t{7}, size_t{32}, saved.size() - 1})
     EXPECT_EQ(other.Restore(std::span(saved).first(length)).code(), FETTLE_CORRUPT) << length;
   for (size_t at = 0; at < saved.size(); at += at < 32 ? 1 : 97) {
@@ -152,7 +152,7 @@ TEST(CApiGenerate, TokensThatDoNotFitAreRefusedAndNothingIsRead) {
     EXPECT_EQ(generator.Read(tokens).code(), FETTLE_INVALID_ARGUMENT);
     EXPECT_EQ(generator.facts().position, 0);
   }
-  EXPECT_THAT(fettle_last_error(), HasSubstr("pass the context of 8"));
+  EXPECT_THAT(fettle_last_error(), HasSubstr("exceed the context of 8"));
   for (int64_t count : {int64_t{-1}, int64_t{1}, INT64_MAX})
     EXPECT_EQ(generator.Rewind(count).code(), FETTLE_INVALID_ARGUMENT);
   EXPECT_EQ(fettle::Generator::Create(FETTLE_SMALL_DECODER, {.context = -1}).code(),

@@ -158,12 +158,12 @@ def check_refusals(program, folder):
     refused("over the output", "as it is the output", "--steps", "alert", "--alert-file", folder / "refused.mkv")
     refused("no folder", "no such folder", "--steps", "alert", "--alert-file", folder / "none/a.json")
     (folder / "mine.json").write_text("mine")
-    refused("a file of somebody", "is there already", "--steps", "alert", "--alert-file", folder / "mine.json")
+    refused("a file of somebody", "already exists", "--steps", "alert", "--alert-file", folder / "mine.json")
     refused("two files", "is to hold the alerts already", "--steps", "alert", "--alert-file", folder / "b.json", output="c.json")
     refused("json without alerts", "json", "--steps", "contrast", output="d.json")
     check("somebody's file stays", (folder / "mine.json").read_text() == "mine")
     of_folder = run(program, folder, "-o", folder / "all", "--steps", "alert", "--alert-file", folder / "a.json")
-    check("a folder", of_folder.returncode == 2 and "not of a folder" in of_folder.stderr, of_folder.stderr)
+    check("a folder", of_folder.returncode == 2 and "not for a folder" in of_folder.stderr, of_folder.stderr)
 
 
 if __name__ == "__main__":

@@ -139,7 +139,7 @@ def check_refusals(program, folder):
             (film, ["--start", "1:61"], 2, "got '1:61'"), (film, ["--start", "1.5:10"], 2, "got '1.5:10'"),
             (film, ["--start", "nan"], 2, "got 'nan'"), (film, ["--start", "1:2:3:4"], 2, "got '1:2:3:4'"),
             (film, ["--duration", "0"], 2, "--duration: expected seconds over 0"),
-            (film, ["--size", "65x48"], 2, "--size 65x48: its width is odd, and yuv420p has chroma for each two pixels"),
+            (film, ["--size", "65x48"], 2, "--size 65x48: its width is odd, and yuv420p has one chroma sample for two pixels"),
             (film, ["--size", "64x49"], 2, "its height is odd"), (film, ["--size", "64"], 2, "as 1920x1080, got '64'"),
             (film, ["--size", "0x4"], 2, "got '0x4'"), (film, ["--size", "32768x32768"], 2, "is more than 2^28 pixels"),
             (raw, ["--start", "1"], 4, "its frames have no times"),

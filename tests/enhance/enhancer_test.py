@@ -61,7 +61,7 @@ deep = enhancer.Enhancer(70, 38, steps="deepen").run((luma, chroma, chroma))
 check("deepen", deep[0].dtype == numpy.uint16 and abs(deep[0].mean() / 4 - luma.mean()) < 3, deep[0].mean())
 grey.reset()
 
-refused("pixels", "there are no pixels 'yuv'", lambda: enhancer.Enhancer(8, 8, "yuv"))
+refused("pixels", "unknown pixels 'yuv'", lambda: enhancer.Enhancer(8, 8, "yuv"))
 refused("steps", "did you mean 'superres'?", lambda: enhancer.Enhancer(8, 8, steps="superes"))
 refused("planes", "has 3 planes, and the frame 1", lambda: enhancer.Enhancer(70, 38).run(luma))
 refused("shape", "expected (38, 70), got (38, 69)", lambda: grey.run(luma[:, 1:]))

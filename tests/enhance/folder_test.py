@@ -136,7 +136,7 @@ def check_one_file(program, folder):
     source, result = folder / "clips" / "clip0.mkv", folder / "one.mkv"
     result.write_bytes(b"somebody's")
     done, document = run(program, source, result, "--skip-existing")
-    check("a file: skipped", done.returncode == 0 and "there already" in document["skipped_because"], done.stderr)
+    check("a file: skipped", done.returncode == 0 and "already exists" in document["skipped_because"], done.stderr)
     check("a file: stays", result.read_bytes() == b"somebody's")
     check("a file: nothing beside it", not pathlib.Path(str(result) + ".fettle-job").exists())
 

@@ -66,7 +66,7 @@ def check_files(program, folder):
     done = live(program, (folder / "a.ts").read_bytes(), "-o", folder / "sound.mkv")
     streams = sorted(s["codec_name"] for s in media.probe(folder / "sound.mkv")["streams"])
     check("sound is carried", done.returncode == 0 and streams == ["h264", "mp2"], (streams, done.stderr))
-    refused("there already", 2, "is there already", live(program, b"", "-o", folder / "sound.mkv"))
+    refused("there already", 2, "already exists", live(program, b"", "-o", folder / "sound.mkv"))
     done = subprocess.run([program, folder / "a.ts", "-o", "-", "--output-format", "y4m", *STEPS], capture_output=True, timeout=120)
     check("file to y4m", done.returncode == 0 and done.stdout.startswith(b"YUV4MPEG2 W128 H96"), done.stderr)
     check("sound that is left out", b"stream 1 (audio mp2) is left out: .y4m does not hold it" in done.stderr, done.stderr)
@@ -135,28 +135,28 @@ def check_ends(program, folder):
     out, error = job.communicate(timeout=60)
     sender.wait()
     got = json.loads(out)
-    check("vanished", job.returncode == 1 and got["broken"] == "nothing came for 10 s" and b"frames until then are in" in error, error)
+    check("vanished", job.returncode == 1 and got["broken"] == "nothing arrived for 10 s" and b"frames until then are in" in error, error)
     check("vanished: kept", got["frames_out"] > 0 and len(media.frame_times(result)) == got["frames_out"], got)
 
 
 def check_refusals(program, folder):
     plain = (folder / "a.ts").read_bytes()
     refused("no stream", 3, "standard input: no stream of video", live(program, b"nothing", "-o", "-"))
-    refused("no output", 2, "-o: a stream has no usual output", live(program, plain))
+    refused("no output", 2, "-o: a stream has no default output", live(program, plain))
     refused("kind", 2, "--output-format: there is no 'tz', did you mean 'ts'?", live(program, plain, "-o", "-", "--output-format", "tz"))
     refused("raw without size", 2, "expected raw:WIDTHxHEIGHT", live(program, plain, "-o", "-", "--input-format", "raw"))
-    for raw, words in (("raw:0x4", "no size of 1"), ("raw:64x48:yuv", "no pixels 'yuv'"), ("raw:64x48:nv12:x", "no rate"), ("y4m:2", "nothing behind")):
+    for raw, words in (("raw:0x4", "not a size of 1"), ("raw:64x48:yuv", "no pixels 'yuv'"), ("raw:64x48:nv12:x", "not a rate"), ("y4m:2", "takes no value")):
         refused(raw, 2, words, live(program, plain, "-o", "-", "--input-format", raw))
     for steps in ("interpolate", "privacy", "alert"):
         refused(steps, 4, f"--steps: {steps} is not for live streams", live(program, plain, "-o", "-", steps=["--steps", steps]))
     for words in (["--report", "x.html"], ["--start", "1"], ["--preview"], ["--strict"]):
         refused(words[0], 2, "is for files", live(program, plain, "-o", "-", *words))
-    refused("pixels with an encoder", 2, ".y4m holds pixels as they are", live(program, plain, "-o", "-", "--output-format", "y4m", "--crf", "20"))
+    refused("pixels with an encoder", 2, ".y4m holds plain pixels", live(program, plain, "-o", "-", "--output-format", "y4m", "--crf", "20"))
     for words in (["--latency", "9"], ["--input-format", "ts"], ["--output-format", "ts"]):
         done = subprocess.run([program, folder / "a.ts", "-o", folder / "x.mkv", *words], capture_output=True, timeout=60)
         refused(f"file with {words[0]}", 2, f"{words[0]}: is for streams", done)
     done = subprocess.run([program, "/dev/video987", "-o", folder / "x.mkv"], capture_output=True, timeout=60)
-    refused("no camera", 4 if b"this build reads no" in done.stderr else 3, "/dev/video987: ", done)
+    refused("no camera", 4 if b"this build cannot read" in done.stderr else 3, "/dev/video987: ", done)
 
 
 run_parts(check_formats, check_files, check_less, check_changes, check_ends, check_refusals, make=make)

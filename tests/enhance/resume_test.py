@@ -57,10 +57,10 @@ def check_kill_after_the_move(program, source, folder):
     start_and_stop(program, source, result, signal.SIGKILL)
     result.write_bytes(b"somebody's")
     refused = subprocess.run(line(program, source, result), capture_output=True, text=True)
-    check("an output of somebody", refused.returncode == 2 and "is there already" in refused.stderr, refused.stderr)
+    check("an output of somebody", refused.returncode == 2 and "already exists" in refused.stderr, refused.stderr)
     (job_of(result) / "journal").open("a").write('{"complete":true}\n')
     again = subprocess.run(line(program, source, result), capture_output=True, text=True)
-    check("an output of the job itself is its to make again", "is there already" not in again.stderr, again.stderr)
+    check("an output of the job itself is its to make again", "already exists" not in again.stderr, again.stderr)
 
 
 def start_and_stop(program, source, result, number, *more):
@@ -78,7 +78,7 @@ def check_stop(program, source, folder):
     """Ctrl-C keeps what is done; other settings do not go on with it; the parts play."""
     result = folder / "stopped.mkv"
     code, err = start_and_stop(program, source, result, signal.SIGINT)
-    check("Ctrl-C: exit code", code == 1 and "the same command goes on" in err, f"{code}: {err}")
+    check("Ctrl-C: exit code", code == 1 and "the same command continues" in err, f"{code}: {err}")
     check("Ctrl-C: no output", not result.exists())
     part = job_of(result) / "segment-00000.nut"
     check("Ctrl-C: the part plays", part.exists() and media.frame_times(part))

@@ -64,7 +64,7 @@ def check_pages_refused(program, source, folder):
     """No page in the place of a video or of somebody's file, nor one that cannot be written when all is done."""
     (folder / "mine.html").write_text("mine")
     for page, words in ((source, "as it is the input"), (folder / "refused.mkv", "as it is the output"), (folder / "none/a.html", "no such folder"),
-                        (folder, "is a folder"), (folder / "mine.html", "is there already")):  # fmt: skip
+                        (folder, "is a folder"), (folder / "mine.html", "already exists")):  # fmt: skip
         done = subprocess.run([program, source, "-o", folder / "refused.mkv", "--report", page], capture_output=True, text=True)
         check(f"refused: {words}", done.returncode == 2 and words in done.stderr and done.stderr.count("\n") == 1, done.stderr)
     check("refused: nothing written", not list(folder.glob("refused*")) and (folder / "mine.html").read_text() == "mine")
@@ -85,7 +85,7 @@ def check_key(program, folder):
     check("q: a segment is there", (folder / "quit.mkv.fettle-job" / "segment-00000.nut").exists())
     os.write(ours, b"xq")
     _, err = job.communicate(timeout=200)
-    check("q: stopped", job.returncode == 1 and "the same command goes on" in err, f"{job.returncode} {err}")
+    check("q: stopped", job.returncode == 1 and "the same command continues" in err, f"{job.returncode} {err}")
     check("q: terminal", termios.tcgetattr(theirs) == before)
     check("q: kept", (folder / "quit.mkv.fettle-job" / "journal").exists() and not (folder / "quit.mkv").exists())
 

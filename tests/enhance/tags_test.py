@@ -53,7 +53,7 @@ def check_colours(program, folder):
     source = folder / "colours.mkv"
     check("colours: kept", losses_of(program, source, folder / "colours.mp4") == [], "losses")
     told = " ".join(losses_of(program, source, folder / "poor.avi", "--encoder", "mpeg4"))
-    check("colours: said", "no longer tells its colours' primaries, transfer, matrix, full range" in told, told)
+    check("colours: said", "no longer states its colours' primaries, transfer, matrix, full range" in told, told)
     strict = run(program, source, "-o", folder / "strict.avi", "--encoder", "mpeg4", "--strict")
     check("colours: strict", strict.returncode == 4 and not (folder / "strict.avi").exists(), strict.stderr)
 

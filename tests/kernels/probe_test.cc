@@ -76,7 +76,7 @@ TEST(Probe, MeasuresWhatItIsAskedForAndSaysWhatIsNotThere) {
   const auto loops = ProbeCpu(alone, {.for_bounds = false, .only = "parallel loop"});
   ASSERT_EQ(loops.size(), 2U);
   EXPECT_EQ(loops[0].status.code(), StatusCode::kUnsupported);
-  EXPECT_EQ(loops[0].status.message(), "one thread wakes nobody");
+  EXPECT_EQ(loops[0].status.message(), "one thread has no others to wake");
 }
 
 TEST(ProbeRow, RaisesTheAmountAndKeepsTheMedian) {

@@ -188,7 +188,7 @@ TEST(LanguageRules, ExpertsOfFewBits) {
   EXPECT_THAT(Elements(RunRule(negative)), ElementsAre(-9, -25));
   RuleInput floats = QuantisedMixture();
   floats.inputs[5] = Make<float>(Shape{2, 2, 1}, {1, 1, 1, 1});
-  EXPECT_THAT(Refusal(floats), HasSubstr("weights of 4 bits lie in uint8, not in f32"));
+  EXPECT_THAT(Refusal(floats), HasSubstr("weights of 4 bits are stored in uint8, not in f32"));
   RuleInput blocks = QuantisedMixture();
   blocks.attributes.Set("block_size", INT64_MAX);
   EXPECT_THAT(Refusal(blocks), HasSubstr("'block_size': 9223372036854775807 is out of range"));

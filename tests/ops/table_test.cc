@@ -49,7 +49,7 @@ TEST(Table, OperatorsAreEqualWhereTheirRowsAre) {
   const ir::OpRef conv = Find("Conv");
   EXPECT_TRUE(conv == "Conv"_op && conv != "Gemm"_op && conv != ir::OpRef());
   EXPECT_TRUE(conv == "Conv" && conv != "Gemm" && ir::OpRef().name().empty());
-  EXPECT_DEATH("NoSuchOperator"_op, "no operator is called 'NoSuchOperator'");
+  EXPECT_DEATH("NoSuchOperator"_op, "unknown operator 'NoSuchOperator'");
 }
 
 TEST(Table, ImportRulesDoNotOverlap) {

@@ -187,7 +187,7 @@ TEST(Binary, ReasonsNotTo) {
                   w + "%y = Conv(%p, %w)\noutput %y\n"),
               HasSubstr("adds a third value"));
   EXPECT_THAT(Why(Signs("1x16x4x4") + "const %w: f32[3x16x1x1]\n%y = Conv(%s, %w)\noutput %y\n"),
-              HasSubstr("have over two values"));
+              HasSubstr("have more than two values"));
   EXPECT_THAT(Why("input %x: f32[1x16x4x4]\n" + w + "%y = Conv(%x, %w)\noutput %y\n"),
               HasSubstr("an input of the graph; its weights are: adds by their bits"));
   EXPECT_THAT(
@@ -243,7 +243,7 @@ TEST(Binary, TransposedConvolutionsAreOneForEachPhase) {
   using testing::HasSubstr;
   EXPECT_THAT(
       Why(Signs("1x16x5x6") + "const %w: f32[16x5x3x3]\n%y = ConvTranspose(%s, %w)\n" + tail),
-      HasSubstr("over two values"));
+      HasSubstr("more than two values"));
   EXPECT_THAT(Why(Signs("1x16x5x6") + Pair("w", "16x5x3x3", 720) +
                   "%y = ConvTranspose(%s, %w) {strides=[2,2]}\n" + tail),
               HasSubstr("not a multiple of its strides"));

@@ -148,7 +148,7 @@ TEST(ByteMoves, RefuseWithAReason) {
   EXPECT_EQ(reason("%y = Flatten(%x)\noutput %y\n"), "the result is an output of the graph");
   EXPECT_EQ(reason("const %c: f32[] = 0.01\nconst %p: i64[8] = 0 0 1 1 0 0 2 2\n"
                    "%r = Pad(%x, %p, %c)\n%y = Relu(%r)\noutput %y\n"),
-            "0.01 lies between its steps");
+            "0.01 is between two of its steps");
   EXPECT_EQ(reason("%w = DequantizeLinear(%q, %t, %v)\n%r = Concat(%x, %w) {axis=1}\n"
                    "%y = Relu(%r)\noutput %y\n"),
             "operands have different scales or zero points");

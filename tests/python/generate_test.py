@@ -69,7 +69,7 @@ class Generate(unittest.TestCase):
         for bad in (b"", saved[:-1], saved[:40], bytes(len(saved))):
             with self.assertRaises(fettle.Corrupt):
                 later.restore(bad)
-        with self.assertRaisesRegex(fettle.InvalidArgument, "passes the context of 4"):
+        with self.assertRaisesRegex(fettle.InvalidArgument, "exceeds the context of 4"):
             fettle.Generator(self.path, context=4).restore(saved)
 
     def test_seeds(self):
@@ -132,7 +132,7 @@ class Generate(unittest.TestCase):
         generator = fettle.Generator(self.path, context=8)
         self.assertEqual(len(list(generator.tokens("abcde", count=20))), 3)
         self.assertEqual((generator.finish, generator.position), ("context", 8))
-        with self.assertRaisesRegex(fettle.InvalidArgument, "pass the context of 8"):
+        with self.assertRaisesRegex(fettle.InvalidArgument, "exceed the context of 8"):
             list(generator.generate("f"))
 
     def test_pieces_are_whole_characters(self):

@@ -200,7 +200,7 @@ TEST(Quantise, RefusesWhatIsQuantisedAlready) {
   const auto once = Quantised(bytes, Pictures(1));
   const auto twice = Quantised(once->bytes, Pictures(1));
   EXPECT_EQ(twice.status().code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(twice.status().message(), HasSubstr("quantised already"));
+  EXPECT_THAT(twice.status().message(), HasSubstr("already quantised"));
 }
 
 TEST(Quantise, RefusesWhatHasNothingToQuantise) {

@@ -147,7 +147,7 @@ TEST_F(PackageDamageTest, EverySectionIsCheckedWhenItIsLoaded) {
         std::byte{1};
     const Status status = Model::LoadBytes(flipped, "m.fettle").status();
     EXPECT_EQ(status.code(), StatusCode::kCorrupt) << section->offset();
-    EXPECT_THAT(status.message(), testing::HasSubstr("are not those that were written"));
+    EXPECT_THAT(status.message(), testing::HasSubstr("have changed since they were written"));
   }
 }
 
@@ -287,7 +287,7 @@ output %y
   bytes_[bytes_.size() - 200] ^= std::byte{4};
   const Status damaged = RunBytes(bytes_).status();
   EXPECT_EQ(damaged.code(), StatusCode::kCorrupt);
-  EXPECT_THAT(damaged.message(), testing::HasSubstr("are not those that were written"));
+  EXPECT_THAT(damaged.message(), testing::HasSubstr("have changed since they were written"));
 }
 
 /// Sub-graphs that name each other, themselves, or one graph twice.

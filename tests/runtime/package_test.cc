@@ -345,7 +345,7 @@ TEST_F(PackageTest, IsKnownByItsFirstBytes) {
   ASSERT_TRUE(WriteTextFile(Path("text.fettle"), "text").ok());
   const Status status = Model::Load(Path("text.fettle")).status();
   EXPECT_EQ(status.code(), StatusCode::kCorrupt);
-  EXPECT_THAT(status.message(), HasSubstr("text.fettle: does not begin as a package does"));
+  EXPECT_THAT(status.message(), HasSubstr("text.fettle: not a package"));
 }
 
 TEST_F(PackageTest, AFullDiskLeavesNothing) {

@@ -271,7 +271,7 @@ TEST_F(ThreeDevicesTest, OneOfAKind) {
   const auto model = Model::FromGraph(graph_, "net").value();
   const auto session = Session::Create(model, {.accelerators = {annex_, opencl_, annex_}});
   EXPECT_EQ(session.status().message(),
-            "devices: two of 'annex', at most one of each kind runs a session");
+            "devices: 'annex' is listed twice; a session takes at most one of each kind");
 }
 
 TEST_F(ThreeDevicesTest, NamesFollowFromTheTable) {

@@ -49,7 +49,7 @@ TEST(TimetableTest, MeasuresAllTheTimeWhereNoComparisonFits) {
               testing::HasSubstr("no time to compare whole networks: that takes 6.4 s (5 "
                                  "pairs of runs of 440 ms) of the 3.9 s that are left"));
   const Timetable late = Timetable::Make(options, run, *Small(), 5 * kSecond);
-  EXPECT_THAT(late.reason, testing::HasSubstr("the plan before tuning took it all"));
+  EXPECT_THAT(late.reason, testing::HasSubstr("the plan before tuning used it up"));
   EXPECT_GT(table.tune_until_ns, 4.6 * kSecond);
 }
 

@@ -187,7 +187,7 @@ class Cli(unittest.TestCase):
         self.fails(1, "nowhere/no.onnx", *to, "nowhere/no.onnx")
         self.assertFalse(pathlib.Path("no.onnx").exists())
         self.json(*given[:-3], "-o", "once.onnx", "--data", "batch.npy", "--min-sqnr", "5", "--for-size")
-        self.fails(3, "quantised already", "quantise", "once.onnx", *SMALL, "-o", "no.onnx", "--data", "batch.npy")
+        self.fails(3, "already quantised", "quantise", "once.onnx", *SMALL, "-o", "no.onnx", "--data", "batch.npy")
 
     def test_what_stays_in_floats_is_explained(self):
         model = str(MODELS / "sr_x2_10k_int8.onnx")
@@ -731,7 +731,7 @@ class Cli(unittest.TestCase):
             for row in rows:
                 self.assertTrue(row.get("refused") or row["verified"], (options, row))
         self.fails(2, "lda 64: rows of a have 65", *self.GEMM, "--lda", "64")
-        self.fails(4, "of which none makes it alone", *self.GEMM, "--batch", "2", "--transa", "--ladder")
+        self.fails(4, "and none computes it alone", *self.GEMM, "--batch", "2", "--transa", "--ladder")
         self.fails(4, "alpha 2", *self.GEMM, "--dtype", "i8", "--alpha", "2")
 
     def test_gemm_on_opencl(self):

@@ -62,8 +62,8 @@ class Generate(unittest.TestCase):
         answer = self.document("small.gguf", "Hello", "--context", "8", "--tokens", "20")
         self.assertIn(answer["finish"], ("context", "end"))
         self.assertLessEqual(len(answer["tokens"]), 4)
-        self.refused(3, "pass the context of 4", "generate", "small.gguf", "Hello", "--context", "4")
-        self.refused(3, "pass the context of 128", "generate", "small.gguf", "x" * 129)
+        self.refused(3, "exceed the context of 4", "generate", "small.gguf", "Hello", "--context", "4")
+        self.refused(3, "exceed the context of 128", "generate", "small.gguf", "x" * 129)
 
     def test_any_limit_of_memory_is_refused_in_a_line(self):
         for limit in ("1", "16", "0x10", "100", "5000", "20000"):
@@ -114,7 +114,7 @@ class Generate(unittest.TestCase):
 
     def test_what_is_not_built_is_named_with_what_is(self):
         changes = (
-            ({"general.architecture": "mamba"}, 4, "those that are: gemma, llama, qwen2, qwen3"),
+            ({"general.architecture": "mamba"}, 4, "supported: gemma, llama, qwen2, qwen3"),
             ({"tokenizer.ggml.model": "bert"}, 4, "bert"),
             ({"tokenizer.ggml.pre": "nonesuch"}, 4, "nonesuch"),
             ({"llama.rope.scaling.type": "yarn"}, 4, "expected none or linear, got 'yarn'"),

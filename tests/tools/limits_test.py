@@ -133,7 +133,7 @@ class Limits(unittest.TestCase):
         words = ["run", "doubles.onnx", "-i", "m=const:60", "--shape", "x=1", "--no-cache"]
         code, errors, most = self.peak(*words, "--max-memory", "64MB")
         self.assertEqual(code, 1, errors)
-        self.assertRegex(errors, r"out of memory: \d+ bytes are asked for beside \d+ in use, and the limit is 64000000")
+        self.assertRegex(errors, r"out of memory: \d+ bytes are asked for, \d+ are in use, and the limit is 64000000")
         self.assertIn("--max-memory", errors)
         self.assertLess(most, 400 << 20)
         huge = self.peak("run", "enhance_x2.onnx", "--shape", "picture=1x3x60000x60000", "--max-memory", "1GB")

@@ -216,7 +216,7 @@ class Pages(unittest.TestCase):
             process.send_signal(signal.SIGINT)
             _, error = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 1, error)
-        self.assertIn("the same line goes on", error)
+        self.assertIn("the same command continues", error)
         lines = pathlib.Path("long.csv").read_text().splitlines()
         self.assertTrue(all(line.count(",") >= 15 for line in lines))
         words[words.index("64:1000:1")] = ",".join(str(64 + i) for i in range(len(lines) - 1))

@@ -135,7 +135,7 @@ class PlansForOthers(unittest.TestCase):
         self.assertEqual(pathlib.Path("tuned/tuning.db").read_bytes(), before)
         remote = {"remotes": [{"target": "ssh:x", "document": json.loads(peak.stdout)}]}
         self.assertEqual(self.plan(remote, "--threads", "1", cache="tuned")["nodes"], there["nodes"])
-        self.fails(3, "is of 2 machines", {"remotes": remote["remotes"] * 2})
+        self.fails(3, "holds 2 machines", {"remotes": remote["remotes"] * 2})
 
     def test_facts_that_no_device_has(self):
         for path, value, text in (
@@ -147,11 +147,11 @@ class PlansForOthers(unittest.TestCase):
                 ("facts.cpu.cache", 1, "facts.cpu: unknown field 'cache'"),
                 ("facts.gpu", 1, "facts: unknown field 'gpu'"),
                 ("facts.cpu.isa", ["avx3"], "unknown instruction set 'avx3'"),
-                ("facts.cpu.isa", ["avx512"], "'avx512' without 'avx2 and fma' is of no processor"),
-                ("facts.cpu.isa", ["avx2", "fma", "amx_int8"], "'amx_int8' without 'avx512_vnni' is of no processor"),
-                ("facts.cpu.isa", ["neon", "avx2"], "'neon' and 'avx2' are of no processor together"),
-                ("facts.cpu.ceilings.0.best", 0, "'fp32 fma': 0 FLOP/s is of no device"),
-                ("ceilings.0.best", 1e30, "'fp32 fma': 1e+30 FLOP/s is of no device"),
+                ("facts.cpu.isa", ["avx512"], "no processor has 'avx512' without 'avx2 and fma'"),
+                ("facts.cpu.isa", ["avx2", "fma", "amx_int8"], "no processor has 'amx_int8' without 'avx512_vnni'"),
+                ("facts.cpu.isa", ["neon", "avx2"], "no processor has both 'neon' and 'avx2'"),
+                ("facts.cpu.ceilings.0.best", 0, "'fp32 fma': no device has 0 FLOP/s"),
+                ("ceilings.0.best", 1e30, "'fp32 fma': no device has 1e+30 FLOP/s"),
                 ("ceilings.0.unit", "miles", "unknown unit \"miles\""),
                 ("facts.cpu.ceilings.4.name", "DRAM cp", "'DRAM copy' is missing"),
                 ("facts", None, "not what `fettle peak --json` prints")):
@@ -169,7 +169,7 @@ class PlansForOthers(unittest.TestCase):
     def test_what_cannot_be_planned_is_told(self):
         foreign = ["neon", "dotprod"] if os.uname().machine == "x86_64" else ["avx2", "fma"]
         self.fails(4, "this build has no kernels of", changed(CPU, "facts.cpu.isa", foreign))
-        self.fails(4, "facts.json is of a CPU", CPU, "--device", "opencl")
+        self.fails(4, "facts.json is for a CPU", CPU, "--device", "opencl")
         self.fails(2, "--memory-limit", CPU, "--memory-limit", "10")
         done = run("plan", MODEL, "--for", "nowhere.json")
         self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)

@@ -67,7 +67,7 @@ class Quantise(unittest.TestCase):
     def test_a_quantised_model_is_taken_and_said(self):
         pathlib.Path("few.gguf").write_bytes(small_decoder("qwen3", "q4_0"))
         made = self.document("few.gguf", "--type", "q8_0", "-o", "out.gguf")
-        self.assertIn("quantised already (matrices: 15 Q4_0)", made["warnings"][0])
+        self.assertIn("already quantised (matrices: 15 Q4_0)", made["warnings"][0])
         self.assertEqual(self.document("few.gguf", "--type", "q4_0", "-o", "out.gguf")["matrices"], [])
         self.assertEqual(pathlib.Path("few.gguf").read_bytes(), pathlib.Path("out.gguf").read_bytes())
 
@@ -98,7 +98,7 @@ class Quantise(unittest.TestCase):
     def test_budgets_and_texts_that_are_refused(self):
         self.refused(3, "the smallest types take 4.", "small.gguf", "--bits", "4")
         self.refused(2, "--bits: not with --type", "small.gguf", "--bits", "5", "--type", "q4_0")
-        self.refused(2, "--text: of .gguf files alone", "small.onnx", "--text", "text.txt", "--data", "x.npy")
+        self.refused(2, "--text: for .gguf files only", "small.onnx", "--text", "text.txt", "--data", "x.npy")
         pathlib.Path("empty.txt").write_text("")
         self.refused(3, "fewer than 2 tokens", "small.gguf", "--bits", "5", "--text", "empty.txt")
         self.refused(3, "none.txt", "small.gguf", "--bits", "5", "--text", "none.txt")
@@ -108,8 +108,8 @@ class Quantise(unittest.TestCase):
     def test_what_is_refused(self):
         self.refused(3, "expected one of tq2_0, q4_0", "small.gguf", "--type", "q3_k")
         self.refused(2, "--bits or --type is required", "small.gguf")
-        self.refused(2, "--min-sqnr: of .onnx files alone", "small.gguf", "--type", "q4_0", "--min-sqnr", "3")
-        self.refused(2, "--type: of .gguf files alone", "small.onnx", "--type", "q4_0")
+        self.refused(2, "--min-sqnr: for .onnx files only", "small.gguf", "--type", "q4_0", "--min-sqnr", "3")
+        self.refused(2, "--type: for .gguf files only", "small.onnx", "--type", "q4_0")
         self.refused(3, "nothing.gguf", "nothing.gguf", "--type", "q4_0")
         pathlib.Path("cut.gguf").write_bytes(small_decoder()[:-500])
         self.refused(3, "cut.gguf", "cut.gguf", "--type", "q4_0")

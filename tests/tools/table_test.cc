@@ -110,7 +110,7 @@ TEST(TableTest, ColumnsAreLeftOutLowestFirstAndSaidSo) {
   EXPECT_LE(Widest(text), 44u) << text;
   EXPECT_THAT(text, Not(HasSubstr("  to")));
   EXPECT_THAT(text, HasSubstr("from"));
-  EXPECT_THAT(text, HasSubstr("left out for want of room: to"));
+  EXPECT_THAT(text, HasSubstr("left out for lack of space: to"));
 }
 
 TEST(TableTest, CellsThatWrapStayWhole) {

@@ -141,7 +141,7 @@ TEST(SalvageTest, WhatCanBeReadGoesIntoTheNewDatabase) {
   int found = 0;
   for (int i = 0; i < kMany; ++i) found += store->Find(KeyOf(i)).ok() ? 1 : 0;
   EXPECT_GT(found, kMany / 2);
-  EXPECT_THAT(warnings.lines(), ElementsAre(HasSubstr("rows of it")));
+  EXPECT_THAT(warnings.lines(), ElementsAre(HasSubstr("of its rows")));
 }
 
 /// Runs SQL on the database as somebody else.
@@ -161,7 +161,7 @@ TEST(SalvageTest, RowsOfAFileWithOtherTablesAreTaken) {
   const Warnings warnings;
   const auto store = OpenStore(DatabaseIn(folder));
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(store->Find(KeyOf(i)).ok()) << i;
-  EXPECT_THAT(warnings.lines(), ElementsAre(HasSubstr("begins with 3 rows of it")));
+  EXPECT_THAT(warnings.lines(), ElementsAre(HasSubstr("begins with 3 of its rows")));
 }
 
 TEST(ChecksumTest, ARowThatDisagreesIsDroppedWithOneWarning) {

@@ -142,7 +142,7 @@ TEST(CheckInputsTest, InputsThatHoldShapesCannotBeMadeUp) {
   graph.value(graph.outputs[0]).shape = Shape{6, 4};
   const Status status = CheckInputs(graph);
   ASSERT_FALSE(status.ok());
-  EXPECT_THAT(status.message(), testing::HasSubstr("input 1 is known at run time alone"));
+  EXPECT_THAT(status.message(), testing::HasSubstr("input 1 is known at run time only"));
 }
 
 TEST(ExpectationTest, HasExtremeSetsOfFloatsAndBytes) {

@@ -48,7 +48,8 @@ std::vector<Find> ReadFinds(const std::string& text) {
   try {
     for (const auto& row : nlohmann::json::parse(text)) {
       const auto values = row.get<std::vector<float>>();
-      if (values.size() != 5) throw Failure(kExitInvalidInput, "finds of other than five numbers");
+      if (values.size() != 5)
+        throw Failure(kExitInvalidInput, "a find that does not have five numbers");
       finds.push_back({{values[0], values[1], values[2], values[3]}, values[4]});
     }
   } catch (const nlohmann::json::exception& error) {

@@ -48,7 +48,7 @@ Advice Deblock(const Survey& survey, Size) {
   }
   const bool taken = all.blockiness >= kVisibleBlocks;
   return {"deblock", taken,
-          fmt::format("{} tells no quantiser, and steps at blocks are {:.2f} times others{}",
+          fmt::format("{} gives no quantiser, and steps at blocks are {:.2f} times the others{}",
                       survey.codec, all.blockiness, taken ? "" : ": they hardly show")};
 }
 
@@ -112,7 +112,7 @@ Advice Clarity(const Survey& survey, Size) {
   if (veiled.empty()) return {"clarity", false, reason};
   const auto worst = std::ranges::max(veiled, {}, &Measures::black);
   return {"clarity", true,
-          fmt::format("{}: a veil up to {:.0f}; clear scenes pass", reason, worst.black)};
+          fmt::format("{}: haze up to {:.0f}; clear scenes pass", reason, worst.black)};
 }
 
 Advice Contrast(const Survey& survey, Size) {
@@ -121,7 +121,7 @@ Advice Contrast(const Survey& survey, Size) {
       fmt::format("nine tenths of the pixels span {:.0f} levels of 255", all.contrast);
   const bool judged = all.contrast >= kNoPicture && all.light >= kDark && all.screen < kScreen;
   if (judged && all.contrast < kFlat && all.black < kVeil)
-    return {"contrast", true, range + ": flat without a veil"};
+    return {"contrast", true, range + ": flat, without haze"};
   return {"contrast", false, range + (judged ? "" : ": dark, empty or a screen")};
 }
 
@@ -132,7 +132,7 @@ constexpr Advice (*kRules[])(const Survey&, Size) = {Deblock, Denoise,  LowLight
 
 std::string LevelText(const Measures& measures) {
   return fmt::format("level {:.1f} of the quantiser, {}", measures.level,
-                     measures.level_told ? "as its decoder tells" : "guessed from its bits");
+                     measures.level_told ? "by its decoder" : "guessed from its bits");
 }
 
 std::vector<Advice> AdviceFor(const Survey& survey, int width, int height) {
@@ -149,7 +149,7 @@ std::vector<ChainLink> ChainOf(const std::vector<Advice>& advice) {
     chain.insert(chain.end(), link.begin(), link.end());
   }
   if (chain.empty())
-    throw Failure(kExitUsage, "nothing is advised for this input; name what is wanted by --steps");
+    throw Failure(kExitUsage, "nothing is advised for this input; choose steps with --steps");
   return chain;
 }
 

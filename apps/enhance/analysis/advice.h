@@ -19,7 +19,7 @@ std::vector<Advice> AdviceFor(const Survey& survey, int width, int height);
 /// The advised steps at their usual strengths. Throws Failure (kExitUsage) where none is.
 std::vector<ChainLink> ChainOf(const std::vector<Advice>& advice);
 
-/// "level 38.2 of the quantiser, as its decoder tells".
+/// "level 38.2 of the quantiser, by its decoder".
 std::string LevelText(const Measures& measures);
 
 }  // namespace fettle::enhance

@@ -54,7 +54,7 @@ std::string WhyNoAttachment(const AVStream& stream, std::string_view container,
   if (container != "matroska") return fmt::format("{} has no attachments", ending);
   if (stream.codecpar->codec_id == AV_CODEC_ID_NONE &&
       av_dict_get(stream.metadata, "mimetype", nullptr, 0) == nullptr)
-    return "nothing says of what type it is";
+    return "its type is unknown";
   return "";
 }
 
@@ -75,7 +75,7 @@ std::string WhyNot(const AVStream& stream, const AVOutputFormat& container,
     return WhyNoAttachment(stream, container.name, ending);
   if (codec.codec_type == AVMEDIA_TYPE_DATA || codec.codec_type == AVMEDIA_TYPE_UNKNOWN ||
       codec.codec_id == AV_CODEC_ID_NONE)
-    return fmt::format("{} has no place for unknown data", ending);
+    return fmt::format("{} cannot hold unknown data", ending);
   if (avformat_query_codec(&container, codec.codec_id, FF_COMPLIANCE_NORMAL) == 0)
     return fmt::format("{} cannot hold {}", ending, CodecText(codec.codec_id));
   return "";
@@ -139,8 +139,7 @@ int TurnsOf(const AVStream& stream) {
 const AVOutputFormat& ContainerOf(const std::filesystem::path& path) {
   const AVOutputFormat* format = av_guess_format(nullptr, path.c_str(), nullptr);
   if (format == nullptr)
-    throw Failure(kExitUsage,
-                  fmt::format("{}: no kind of video file ends in this way", path.string()));
+    throw Failure(kExitUsage, fmt::format("{}: not the ending of a video file", path.string()));
   return *format;
 }
 

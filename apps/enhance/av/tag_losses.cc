@@ -74,8 +74,8 @@ struct SideDataRow {
   std::string_view what;
 };
 constexpr std::array kSideData = {
-    SideDataRow{AV_PKT_DATA_MASTERING_DISPLAY_METADATA, "the master's light (HDR10)"},
-    SideDataRow{AV_PKT_DATA_CONTENT_LIGHT_LEVEL, "the brightest light (HDR10)"},
+    SideDataRow{AV_PKT_DATA_MASTERING_DISPLAY_METADATA, "the mastering display's light (HDR10)"},
+    SideDataRow{AV_PKT_DATA_CONTENT_LIGHT_LEVEL, "the content's light level (HDR10)"},
     SideDataRow{AV_PKT_DATA_STEREO3D, "how its two views are packed (stereo 3D)"},
     SideDataRow{AV_PKT_DATA_SPHERICAL, "how it is projected (360 degrees)"},
     SideDataRow{AV_PKT_DATA_DOVI_CONF, "the metadata of Dolby Vision"},
@@ -99,10 +99,10 @@ void AddVideoLosses(const AVStream& from, const AVStream& to, const EncoderSetup
   const std::vector<std::string> colours = LostColours(encoder.colour, *to.codecpar);
   if (!colours.empty())
     losses.push_back(
-        fmt::format("the video no longer tells its colours' {}", fmt::join(colours, ", ")));
+        fmt::format("the video no longer states its colours' {}", fmt::join(colours, ", ")));
   for (const SideDataRow& row : kSideData)
     if (HasSideData(from, row.type) && !HasSideData(to, row.type))
-      losses.push_back(fmt::format("the video no longer tells {}", row.what));
+      losses.push_back(fmt::format("the video no longer states {}", row.what));
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ FileLock::FileLock(const std::filesystem::path& path)
   if (flock(file_, LOCK_EX | LOCK_NB) == 0) return;
   close(file_);
   throw Failure(kExitFailed, FETTLE_BUSY,
-                path.parent_path().string() + ": another process works on this job");
+                path.parent_path().string() + ": another process is working on this job");
 }
 
 FileLock::~FileLock() { close(file_); }

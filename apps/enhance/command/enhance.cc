@@ -153,7 +153,7 @@ int EnhanceAll(const Batch& batch, const Arguments& arguments, std::stop_token s
                                  {"skipped", skipped},
                                  {"warnings", batch.left_out}}));
   } else {
-    fmt::print("{} files, {} there already, {} failed\n", batch.jobs.size(), skipped, failed);
+    fmt::print("{} files, {} already there, {} failed\n", batch.jobs.size(), skipped, failed);
   }
   return first_code;
 }

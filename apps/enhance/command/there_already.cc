@@ -40,8 +40,7 @@ std::optional<Outcome> OutcomeOfDone(const JobOptions& options) {
       return outcome;
     }
   }
-  if (options.skip_existing && !waits)
-    return Skipped(options, "is there already (--skip-existing)");
+  if (options.skip_existing && !waits) return Skipped(options, "already exists (--skip-existing)");
   return std::nullopt;
 }
 

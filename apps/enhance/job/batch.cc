@@ -29,11 +29,11 @@ bool IsKnown(const fs::path& file) {
 
 void RefuseWhatIsOfOneInput(const JobOptions& options) {
   if (!options.report.empty())
-    throw Failure(kExitUsage, "--report: a page is of one input, not of a folder");
+    throw Failure(kExitUsage, "--report: a page is for one input, not for a folder");
   if (!options.alert_file.empty())
-    throw Failure(kExitUsage, "--alert-file: it tells of one input, not of a folder");
+    throw Failure(kExitUsage, "--alert-file: the file is for one input, not for a folder");
   if (!options.plan_file.empty())
-    throw Failure(kExitUsage, "--plan: a plan is of one input, not of a folder");
+    throw Failure(kExitUsage, "--plan: a plan is for one input, not for a folder");
 }
 
 fs::path OutputFolder(const JobOptions& options) {

@@ -25,7 +25,8 @@ void CheckBeside(const JobOptions& options, const Plan& plan, const std::filesys
   const bool own = JobFolder::WaitsComplete(options.output) ||
                    (options.record != nullptr && options.record->Began(options.output));
   if (!options.overwrite && !own && std::filesystem::exists(file))
-    throw Failure(kExitUsage, fmt::format("{}: is there already (--overwrite)", file.string()));
+    throw Failure(kExitUsage,
+                  fmt::format("{}: already exists (--overwrite replaces it)", file.string()));
 }
 
 }  // namespace fettle::enhance

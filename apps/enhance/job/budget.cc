@@ -202,7 +202,7 @@ void ChooseNetwork(const JobOptions& options, const AVFrame& frame, Plan& plan) 
   const std::vector<Candidate> candidates = Candidates(frame, plan);
   if (paced) plan.pace = {wanted, candidates};
   if (goes_on) {
-    plan.choices.push_back({"network", plan.first.network, "of the job that goes on"});
+    plan.choices.push_back({"network", plan.first.network, "as in the unfinished job"});
     return;
   }
   plan.processor_share = ProcessorShare(plan.threads);
@@ -216,10 +216,11 @@ void ChooseNetwork(const JobOptions& options, const AVFrame& frame, Plan& plan) 
   }
   plan.choices.push_back(
       {"network", plan.first.network,
-       fmt::format("{:.4g} is wanted, and {} do {} frames a second where no other program runs{}{}",
-                   wanted, ThreadsText(plan.threads), fmt::join(figures, ", "),
-                   LoadText(*plan.processor_share),
-                   fits ? "" : "; none is fast enough, so the fastest is taken")});
+       fmt::format(
+           "{:.4g} frames a second are wanted, and {} reach {} if no other program runs{}{}",
+           wanted, ThreadsText(plan.threads), fmt::join(figures, ", "),
+           LoadText(*plan.processor_share),
+           fits ? "" : "; none is fast enough, so the fastest is taken")});
 }
 
 }  // namespace fettle::enhance

@@ -107,10 +107,11 @@ void CheckWantedSize(const JobOptions& options, bool picture, AVPixelFormat form
   if (int64_t{options.width} * options.height > kMostPixels)
     throw Failure(kExitUsage, size + ": is more than 2^28 pixels");
   if (!picture && IsOdd(options.width, options.height, format))
-    throw Failure(kExitUsage,
-                  fmt::format("{}: its {} is odd, and {} has chroma for each two pixels; take an "
-                              "even one",
-                              size, options.width % 2 != 0 ? "width" : "height", NameOf(format)));
+    throw Failure(
+        kExitUsage,
+        fmt::format(
+            "{}: its {} is odd, and {} has one chroma sample for two pixels; use an even number",
+            size, options.width % 2 != 0 ? "width" : "height", NameOf(format)));
 }
 
 void CheckSize(const AVFrame& frame, int scale) {
@@ -130,8 +131,9 @@ Reasons PlanChain(const JobOptions& options, const AVFrame& frame, Plan& plan) {
   plan.first.own_noise = plan.first.own_noise && Has(plan.chain, MakeDenoise);
   const std::vector<std::string> known = NetworkChoices();
   if (!plan.first.network.empty() && std::ranges::find(known, plan.first.network) == known.end())
-    throw Failure(kExitUsage, fmt::format("--network: unknown width '{}': fast, good, best",
-                                          plan.first.network));
+    throw Failure(kExitUsage,
+                  fmt::format("--network: unknown network '{}'; there are fast, good and best",
+                              plan.first.network));
   plan.transparent = HasAlpha(plan.source_format) && ShowsThrough(plan.input, plan.cut);
   AVPixelFormat format = WorkingFormat(plan.source_format, plan.picture);
   if (!plan.transparent) format = WithoutAlpha(format);

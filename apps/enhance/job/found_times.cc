@@ -82,7 +82,7 @@ void TellOfStream(int stream, const PacketChange& change, const Shift& moved, do
     told.push_back(fmt::format("{} of {} packets of stream {} are lost in {}", change.lost,
                                change.packets, stream, container));
   if (change.others > 0)
-    told.push_back(fmt::format("{} of {} packets of stream {} are others in {}", change.others,
+    told.push_back(fmt::format("{} of {} packets of stream {} differ in {}", change.others,
                                change.packets, stream, container));
   if (moved.none) return;
   if (std::abs(beside) > kLeastShift)

@@ -140,8 +140,8 @@ JobFolder::JobFolder(const Plan& plan, bool restart) : path_(PathFor(plan.output
   if (!restart && std::filesystem::exists(file)) {
     const std::string difference = Difference(ReadManifest(file), wanted);
     if (!difference.empty())
-      throw Failure(kExitUsage, fmt::format("{}: holds an unfinished job whose {}; give the same "
-                                            "command to go on, or --restart",
+      throw Failure(kExitUsage, fmt::format("{}: holds an unfinished job whose {}; the same "
+                                            "command continues it, --restart discards it",
                                             path_.string(), difference));
     ReadJournal();
     return;

@@ -43,10 +43,9 @@ constexpr int kRowsOfEncoderThread = 240;
 /// Parts are found by times.
 void CheckHasTimes(const AVPacket& packet, const Input& input, const std::filesystem::path& path) {
   if (input.cut().any() && packet.pts == AV_NOPTS_VALUE && packet.dts == AV_NOPTS_VALUE)
-    throw Failure(kExitUnsupported,
-                  fmt::format("{}: its frames have no times, so that --start and --duration find "
-                              "none; put it into a .mkv or .mp4 first",
-                              path.string()));
+    throw Failure(kExitUnsupported, fmt::format("{}: its frames have no times, which --start and "
+                                                "--duration need; convert it to .mkv or .mp4 first",
+                                                path.string()));
 }
 
 FramePtr FirstFrame(const std::filesystem::path& path, Cut cut) {
@@ -78,10 +77,10 @@ void CheckPaths(const JobOptions& options) {
                                           options.output.string()));
   if (!options.overwrite && !options.plan_only && std::filesystem::exists(options.output) &&
       !JobFolder::WaitsComplete(options.output))
-    throw Failure(kExitUsage,
-                  fmt::format("{}: is there already (--overwrite replaces it, --skip-existing "
-                              "leaves it)",
-                              options.output.string()));
+    throw Failure(
+        kExitUsage,
+        fmt::format("{}: already exists (--overwrite replaces it, --skip-existing leaves it)",
+                    options.output.string()));
   const auto folder = std::filesystem::absolute(options.output).parent_path();
   // Those of a folder of inputs are made when work starts.
   const bool to_be_made = options.plan_only && options.record != nullptr;
@@ -246,7 +245,7 @@ void NamePictureLosses(const AVFrame& frame, Plan& plan) {
   const int told = av_dict_count(frame.metadata);
   const bool turned = av_dict_get(frame.metadata, "Orientation", nullptr, 0) != nullptr;
   if (told > (turned ? 1 : 0))
-    plan.losses.emplace_back("what the file tells of the picture (Exif, texts) is lost");
+    plan.losses.emplace_back("the picture's metadata (Exif, texts) is lost");
   if (av_frame_get_side_data(&frame, AV_FRAME_DATA_ICC_PROFILE) != nullptr &&
       !WritesColourProfile(codec))
     plan.losses.emplace_back("the colour profile is lost");

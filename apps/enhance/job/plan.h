@@ -36,7 +36,7 @@ struct JobOptions {
   Cut cut;                    // what is done of a video
   int width = 0, height = 0;  // of the result; 0: what the steps make
   int crf = -1;               // -1: the encoder's usual one
-  int threads = 0;            // 0: all cores, or those of the job that goes on
+  int threads = 0;            // 0: all cores, or those of the unfinished job
   bool overwrite = false, restart = false, dither = false, preview = false, plan_only = false,
        strict = false, explain = false, skip_existing = false, recursive = false;
   std::shared_ptr<FolderRecord> record;  // of the folder that the input is one of; null: of none

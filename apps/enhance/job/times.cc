@@ -91,10 +91,9 @@ std::string RoundingLoss(const Plan& plan, AVRational clock) {
     time -= plan.begin;
     const int64_t rounded = plan.one_tick_each ? count++ : Rounded(time, base, clock);
     if (rounded == last && !(container.flags & AVFMT_TS_NONSTRICT))
-      throw Failure(kExitUnsupported,
-                    fmt::format("{} counts times in {}/{} s, so that two frames would have one; "
-                                "use .mkv or .mp4",
-                                SuffixOf(container), clock.num, clock.den));
+      throw Failure(kExitUnsupported, fmt::format("{} counts times in {}/{} s, so two frames would "
+                                                  "have the same time; use .mkv or .mp4",
+                                                  SuffixOf(container), clock.num, clock.den));
     last = rounded;
     largest = std::max(largest, std::abs(SecondsBetween(rounded, clock, time, base)));
   }

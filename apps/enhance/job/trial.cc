@@ -81,12 +81,13 @@ void AddOneByOne(const Input& input, const SamplePackets& sample, Plan& plan) {
     }
   const Findings alone = Inspect(input, plan, sample);
   if (!alone.refusal.empty())
-    throw Failure(kExitUnsupported,
-                  fmt::format("{}: {} cannot hold {} as it is here ({}); --encoder may name {}; or "
-                              "use .mkv or .mp4",
-                              plan.output.string(), SuffixOf(container),
-                              avcodec_get_name(sample.parameters->codec_id), alone.refusal,
-                              CarriedBy(container, plan.encoder.name)));
+    throw Failure(
+        kExitUnsupported,
+        fmt::format(
+            "{}: {} cannot hold {} of this video ({}); --encoder can be {}; or use .mkv or .mp4",
+            plan.output.string(), SuffixOf(container),
+            avcodec_get_name(sample.parameters->codec_id), alone.refusal,
+            CarriedBy(container, plan.encoder.name)));
   for (StreamFate* fate : others) {
     fate->carried = true;
     if (!Inspect(input, plan, sample).refusal.empty())

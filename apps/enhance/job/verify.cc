@@ -61,7 +61,7 @@ std::string WhyNotTheRest(const Plan& plan, const std::filesystem::path& file,
   });
   if (middle && of_middle == 0) middle->Decode(nullptr, counts(of_middle));
   if (last) last->Decode(nullptr, counts(of_last));
-  if (of_middle == 0 || middle->damaged() > 0) return "no frame of its middle can be decoded";
+  if (of_middle == 0 || middle->damaged() > 0) return "no frame in its middle can be decoded";
   if (of_last == 0 || last->damaged() > 0) return "its last frame cannot be decoded";
   return right ? "" : "its frames have another size";
 }

@@ -57,10 +57,10 @@ void AddPeople(const Plan& plan, const Counters& counters, JobResult& result) {
 }
 
 [[noreturn]] void FailStopped(int64_t frames) {
-  throw Failure(kExitFailed, FETTLE_CANCELLED,
-                fmt::format("stopped; {} frames are kept, and the same command goes on "
-                            "after them",
-                            frames));
+  throw Failure(
+      kExitFailed, FETTLE_CANCELLED,
+      fmt::format("stopped; {} frames are kept, and the same command continues after them",
+                  frames));
 }
 
 /// Fills the folder's segments; what was done before is decoded only.
@@ -81,7 +81,7 @@ void WriteAlerts(const Plan& plan, const JobFolder& folder, JobResult& result) {
   if (!trail) return;
   if (trail->frames() != result.frames_in)
     throw Failure(kExitFailed, FETTLE_INTERNAL,
-                  fmt::format("{} frames were looked at of {}; the job's folder is kept",
+                  fmt::format("{} frames were analysed instead of {}; the job's folder is kept",
                               trail->frames(), result.frames_in));
   const std::string text = AlertsText(plan, *trail, av_q2d(plan.encoder.time_base));
   WriteWhole(plan.alert_file, text);
@@ -169,7 +169,8 @@ JobResult RunAlerts(const Plan& plan, const ShowProgress& show, std::stop_token 
     done = RunPipeline(plan, 0, plan.first.network, sink, counters, scenes, stop);
   }
   if (!done)
-    throw Failure(kExitFailed, FETTLE_CANCELLED, "stopped; without a video, nothing of it is kept");
+    throw Failure(kExitFailed, FETTLE_CANCELLED,
+                  "stopped; no video is written, so nothing is kept");
   AddTimes(plan, counters, result);
   result.frames_in = counters.decoded;
   result.damaged = counters.damaged;

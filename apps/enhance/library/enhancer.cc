@@ -71,7 +71,8 @@ std::string NetworkOf(const fettle_enhancer_options& options) {
   const std::vector<std::string> known = NetworkChoices();
   const std::string name = options.network == nullptr ? known.front() : options.network;
   if (std::ranges::find(known, name) == known.end())
-    throw Failure(kExitUsage, fmt::format("there is no network '{}': fast, good, best", name));
+    throw Failure(kExitUsage,
+                  fmt::format("unknown network '{}'; there are fast, good and best", name));
   return name;
 }
 

@@ -37,8 +37,8 @@ void CheckPlane(const fettle_frame& frame, int plane, int least, int align) {
                   fmt::format("plane {} of the frame has a stride of {} bytes, and a row has {}",
                               plane, stride, least));
   if (reinterpret_cast<uintptr_t>(data) % static_cast<unsigned>(align) != 0 || stride % align != 0)
-    throw Failure(kExitUsage, fmt::format("plane {} of the frame lies between words of {} bytes",
-                                          plane, align));
+    throw Failure(kExitUsage,
+                  fmt::format("plane {} of the frame is not aligned to {} bytes", plane, align));
 }
 
 }  // namespace
@@ -46,16 +46,16 @@ void CheckPlane(const fettle_frame& frame, int plane, int least, int align) {
 AVPixelFormat FormatOfPixels(fettle_pixels pixels) {
   const auto row = std::ranges::find(kPixels, pixels, [](const auto& pair) { return pair.first; });
   if (row == kPixels.end())
-    throw Failure(kExitUsage, fmt::format("there are no pixels {}", static_cast<int>(pixels)));
+    throw Failure(kExitUsage, fmt::format("unknown pixels {}", static_cast<int>(pixels)));
   return row->second;
 }
 
 fettle_pixels PixelsOfFormat(AVPixelFormat format) {
   const auto row = std::ranges::find(kPixels, format, [](const auto& pair) { return pair.second; });
   if (row == kPixels.end())
-    throw Failure(kExitUnsupported,
-                  fmt::format("results would be of {}, which frames have no name for; take I420",
-                              NameOf(format)));
+    throw Failure(
+        kExitUnsupported,
+        fmt::format("results would be of {}, which has no name here; use I420", NameOf(format)));
   return row->first;
 }
 

@@ -19,10 +19,9 @@ std::vector<ChainLink> ChainFor(const JobOptions& job, int width, int height) {
   constexpr int kMostWidth = 3840, kMostHeight = 2160;
   if (!job.steps.empty()) return ReadChain(job.steps);
   if (2 * width <= kMostWidth && 2 * height <= kMostHeight) return ReadChain("superres");
-  throw Failure(kExitUsage,
-                fmt::format("--steps: name some: a stream is not surveyed, and superres, the usual "
-                            "one, would make more than 3840x2160 of {}x{}",
-                            width, height));
+  throw Failure(kExitUsage, fmt::format("--steps: name the steps: a stream is not surveyed, and "
+                                        "superres, the default, would exceed 3840x2160 from {}x{}",
+                                        width, height));
 }
 
 AVPixelFormat StepFormat(const AVCodecParameters& codec, int scale) {
@@ -55,8 +54,8 @@ void CheckResultSize(const LivePlan& plan) {
 void CheckLiveSteps(const std::vector<ChainLink>& chain) {
   for (const ChainLink& link : chain) {
     std::string why;
-    if (link.row->make == nullptr) why = "makes frames from the next one";
-    if (NeedsPeople(*link.row)) why = "looks at the frames after, so that nobody is seen";
+    if (link.row->make == nullptr) why = "needs the next frame";
+    if (NeedsPeople(*link.row)) why = "needs later frames to hide everybody";
     if (link.row->make == MakeAlert) why = "writes its file when all frames were seen";
     if (!why.empty())
       throw Failure(kExitUnsupported,
@@ -81,19 +80,19 @@ void CheckLiveOptions(const JobOptions& job) {
                                                   {!job.alert_votes.empty(), "--alert-votes"}};
   for (const auto& [given, name] : refused)
     if (given)
-      throw Failure(kExitUsage, fmt::format("{}: is for files, and a stream is enhanced while it "
-                                            "comes; leave it away, or record the stream first",
-                                            name));
+      throw Failure(kExitUsage,
+                    fmt::format("{}: is for files, and a stream is enhanced as it arrives; leave "
+                                "the option out, or record the stream first",
+                                name));
   if (job.output.empty())
     throw Failure(kExitUsage,
-                  "-o: a stream has no usual output; name one: a file, an address, or "
+                  "-o: a stream has no default output; name one: a file, an address, or "
                   "- for standard output");
   const std::string output = job.output.string();
   if (IsCamera(output))
     throw Failure(kExitUsage, fmt::format("{}: a camera is read, not written", output));
   if (!IsStream(output) && !job.overwrite && std::filesystem::exists(job.output))
-    throw Failure(kExitUsage,
-                  fmt::format("{}: is there already (--overwrite replaces it)", output));
+    throw Failure(kExitUsage, fmt::format("{}: already exists (--overwrite replaces it)", output));
 }
 
 LivePlan PlanLive(const JobOptions& job, const LiveOptions& live, const LiveSource& source) {

@@ -44,9 +44,9 @@ EncoderSetup LiveEncoder(const std::string& name, int crf, const std::string& pr
                          const AVOutputFormat& container, EncoderSetup setup) {
   if (HoldsPixels(container)) {
     if (name != "auto" || crf >= 0 || !preset.empty())
-      throw Failure(kExitUsage, fmt::format("{} holds pixels as they are: leave --encoder, --crf "
-                                            "and --preset away",
-                                            SuffixOf(container)));
+      throw Failure(kExitUsage,
+                    fmt::format("{} holds plain pixels: leave out --encoder, --crf and --preset",
+                                SuffixOf(container)));
     setup.name = IsOf(container, "rawvideo") ? "rawvideo" : "wrapped_avframe";
     setup.format = PixelFormat(container, setup.format);
     return setup;

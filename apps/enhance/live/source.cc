@@ -91,7 +91,7 @@ PacketPtr LiveSource::ReadRaw() {
   if (result == AVERROR(ENOMEM)) throw std::bad_alloc();
   if (result >= 0) return packet;
   if (result == AVERROR_EOF || stop_.stop_requested()) return nullptr;
-  broken_ = result == AVERROR_EXIT ? fmt::format("nothing came for {} s", kPatience.count())
+  broken_ = result == AVERROR_EXIT ? fmt::format("nothing arrived for {} s", kPatience.count())
                                    : fmt::format("it broke off: {}", AvErrorText(result));
   return nullptr;
 }
@@ -126,8 +126,9 @@ void LiveSource::KeepClock(AVPacket& packet, AVRational base, bool video) {
     if (moved > kJumpOn || moved < -kJumpBack) {
       offset_ -= moved - step_;
       if (events_.size() < kMostEvents)
-        events_.push_back(fmt::format("its clock jumps by {:.3f} s; what follows goes on at once",
-                                      static_cast<double>(moved) / AV_TIME_BASE));
+        events_.push_back(
+            fmt::format("its clock jumps by {:.3f} s; what follows continues without a gap",
+                        static_cast<double>(moved) / AV_TIME_BASE));
     } else if (moved > 0) {
       step_ = moved;
     }

@@ -39,7 +39,7 @@ class LiveSource {
 
   /// The next packet of the video or of a stream that was there at the start; no packet at the end.
   LivePacket Read();
-  /// Why the stream ended where it did not end by itself: "nothing came for 10 s".
+  /// Why the stream ended where it did not end by itself: "nothing arrived for 10 s".
   const std::string& broken() const { return broken_; }
   /// What happened to its times and codecs.
   const std::vector<std::string>& events() const { return events_; }

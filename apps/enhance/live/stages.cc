@@ -65,8 +65,8 @@ class StreamDecoder {
     }
     if (++damaged_in_row_ == kMost)
       state_.Warn(
-          fmt::format("nothing of {} packets in a row could be decoded: its codec may have "
-                      "changed; frames go on where {} is decoded again",
+          fmt::format("{} packets in a row could not be decoded: the codec may have changed; "
+                      "frames continue when {} can be decoded again",
                       kMost, avcodec_get_name(state_.source.codec())));
   }
   void Give(FramePtr frame) {

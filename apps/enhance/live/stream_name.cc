@@ -76,29 +76,28 @@ std::map<std::string, std::string> RawOptions(const std::vector<std::string>& pa
     throw Failure(kExitUsage,
                   fmt::format("--input-format: {}, as raw:640x480:yuv420p:25; {}", kForm, why));
   };
-  if (parts.size() < 2 || parts.size() > 4) refuse("frames alone tell no size");
+  if (parts.size() < 2 || parts.size() > 4) refuse("frames alone give no size");
   int width = 0, height = 0;
   const char* const end = parts[1].data() + parts[1].size();
   const auto cross = std::from_chars(parts[1].data(), end, width);
   if (cross.ec != std::errc() || cross.ptr == end || *cross.ptr != 'x')
-    refuse(fmt::format("'{}' is no size", parts[1]));
+    refuse(fmt::format("'{}' is not a size", parts[1]));
   const auto last = std::from_chars(cross.ptr + 1, end, height);
   constexpr int kMost = 32768;
   if (last.ec != std::errc() || last.ptr != end || std::min(width, height) < 1 ||
       std::max(width, height) > kMost)
-    refuse(fmt::format("'{}' is no size of 1 to {}", parts[1], kMost));
+    refuse(fmt::format("'{}' is not a size of 1 to {}", parts[1], kMost));
   const std::string pixels = parts.size() > 2 ? parts[2] : "yuv420p";
   if (av_get_pix_fmt(pixels.c_str()) == AV_PIX_FMT_NONE)
-    refuse(
-        fmt::format("FFmpeg knows no pixels '{}'; yuv420p, nv12, yuyv422, rgb24 and bgr24 are "
-                    "usual",
-                    pixels));
+    refuse(fmt::format(
+        "FFmpeg has no pixels '{}'; common ones are yuv420p, nv12, yuyv422, rgb24 and bgr24",
+        pixels));
   const std::string rate = parts.size() > 3 ? parts[3] : "25";
   double number = 0;
   const auto read = std::from_chars(rate.data(), rate.data() + rate.size(), number);
   if (read.ec != std::errc() || read.ptr != rate.data() + rate.size() ||
       !(number >= 0.001 && number <= 10000))
-    refuse(fmt::format("'{}' is no rate of 0.001 to 10000 frames a second", rate));
+    refuse(fmt::format("'{}' is not a rate of 0.001 to 10000 frames a second", rate));
   return {{"video_size", parts[1]}, {"pixel_format", pixels}, {"framerate", rate}};
 }
 
@@ -110,7 +109,7 @@ bool IsNamed(std::string_view names, std::string_view name) {
 const AVOutputFormat& MuxerOf(std::string_view name) {
   const AVOutputFormat* format = av_guess_format(std::string(name).c_str(), nullptr, nullptr);
   if (format == nullptr)
-    throw Failure(kExitUnsupported, fmt::format("this FFmpeg writes no {}", name));
+    throw Failure(kExitUnsupported, fmt::format("this FFmpeg cannot write {}", name));
   return *format;
 }
 
@@ -151,7 +150,7 @@ Reader ReaderOf(const std::string& name, const std::string& kind) {
   Reader reader{av_find_input_format(std::string(row.reader).c_str()), {}};
   if (reader.format == nullptr)
     throw Failure(kExitUnsupported,
-                  fmt::format("{}: this build reads no {}{}", Spoken(name, true), row.kind,
+                  fmt::format("{}: this build cannot read {}{}", Spoken(name, true), row.kind,
                               row.kind == "v4l2"
                                   ? "; build it where libavdevice-dev is, or pipe: ffmpeg -f v4l2 "
                                     "-i /dev/video0 -f nut - | fettle enhance - -o -"
@@ -159,7 +158,7 @@ Reader ReaderOf(const std::string& name, const std::string& kind) {
   if (row.kind == "raw")
     reader.options = RawOptions(parts);
   else if (parts.size() > 1)
-    throw Failure(kExitUsage, fmt::format("--input-format: {} takes nothing behind it", row.kind));
+    throw Failure(kExitUsage, fmt::format("--input-format: {} takes no value", row.kind));
   return reader;
 }
 
@@ -179,7 +178,7 @@ const AVOutputFormat& WriterOf(const std::string& name, const std::string& kind,
   const AVOutputFormat* format = av_guess_format(nullptr, name.c_str(), nullptr);
   if (format == nullptr)
     throw Failure(kExitUsage,
-                  fmt::format("{}: no container has such a name; name one by --output-format "
+                  fmt::format("{}: no container has this name; name one by --output-format "
                               "(y4m, ts, nut, mkv)",
                               name));
   return *format;

@@ -11,8 +11,7 @@ const AVCodec& PictureCodecOf(const std::filesystem::path& output) {
                                                           AVMEDIA_TYPE_VIDEO);
   const AVCodec* codec = avcodec_find_encoder(id);
   if (codec == nullptr || !av_guess_format(nullptr, output.c_str(), nullptr))
-    throw Failure(kExitUsage,
-                  fmt::format("{}: no kind of picture file ends in this way", output.string()));
+    throw Failure(kExitUsage, fmt::format("{}: not the ending of a picture file", output.string()));
   return *codec;
 }
 

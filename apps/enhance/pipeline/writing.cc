@@ -20,7 +20,7 @@ void Judge(StageState& state, const std::string& network, int64_t frames, double
   const int64_t first = state.schedule.Change(next);
   state.counters.changes.push_back(
       {state.between ? 2 * first : first, next,
-       fmt::format("{} did {:.1f} frames a second, {:.4g} are wanted", network,
+       fmt::format("{} reached {:.1f} frames a second, {:.4g} are wanted", network,
                    static_cast<double>(frames) / seconds, pace.wanted)});
 }
 

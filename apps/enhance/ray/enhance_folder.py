@@ -78,8 +78,8 @@ def jobs_of(program, folder, output, more):
 def of_there(source, place, skips):
     """What stood there before the first task: skipped where that is wanted, else refused."""
     if skips:
-        return {"input": source, "output": place, "skipped_because": "is there already (--skip-existing)", "code": 0}
-    return failure(source, f"{place}: is there already (--overwrite replaces it, --skip-existing leaves it)", 2)
+        return {"input": source, "output": place, "skipped_because": "already exists (--skip-existing)", "code": 0}
+    return failure(source, f"{place}: already exists (--overwrite replaces it, --skip-existing leaves it)", 2)
 
 
 def one_error(document):

@@ -67,14 +67,14 @@ std::vector<ChainLink>::const_iterator BetweenLink(const std::vector<ChainLink>&
 /// Steps that stand in a chain once, and what must not come before one.
 void CheckOrder(const std::vector<ChainLink>& chain) {
   if (MakesBetween(LinksAfter(chain)))
-    throw Failure(kExitUsage, "--steps: interpolate stands in a chain once");
+    throw Failure(kExitUsage, "--steps: a chain has interpolate at most once");
   if (chain.back().row->make != MakeAlert) return;
   if (FindLink(chain, MakeAlert) != &chain.back())
-    throw Failure(kExitUsage, "--steps: alert stands in a chain once");
+    throw Failure(kExitUsage, "--steps: a chain has alert at most once");
   if (MakesBetween(chain))
     throw Failure(kExitUsage,
-                  "--steps: alert stands before interpolate: it looks at frames that were seen, "
-                  "not at made ones");
+                  "--steps: alert comes before interpolate: it looks at the input's frames, not at "
+                  "made ones");
 }
 
 }  // namespace

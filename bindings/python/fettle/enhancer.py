@@ -88,7 +88,7 @@ class Enhancer:
                  latency_ms: float = 0, level: float = 0, full_range: bool = False):  # fmt: skip
         self._free = lambda: None
         if pixels not in _PIXELS:
-            raise errors.InvalidArgument(f"there are no pixels '{pixels}': {', '.join(_PIXELS)}")
+            raise errors.InvalidArgument(f"unknown pixels '{pixels}'; there are {', '.join(_PIXELS)}")
         options = _Options(ctypes.sizeof(_Options), steps.encode(), network.encode(), latency_ms, level, int(full_range))
         made = ctypes.c_void_p()
         _check(_library().fettle_enhancer_create(_PIXELS[pixels][0], width, height, ctypes.byref(options), ctypes.byref(made)))

@@ -5,7 +5,7 @@ namespace {
 
 fettle_status NoLanguage() {
   return fettle::capi::Report(
-      fettle::Unsupported("the runtime library has no language models, libfettle does"));
+      fettle::Unsupported("the runtime library has no language models; link libfettle"));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace fettle::capi {
 
 Status NoTuner(std::string_view what) {
-  return Unsupported("{}: the runtime library has no tuner, libfettle does", what);
+  return Unsupported("{}: the runtime library has no tuner; link libfettle", what);
 }
 
 }  // namespace fettle::capi

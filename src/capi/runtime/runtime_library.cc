@@ -7,7 +7,8 @@ namespace {
 
 Status NoImporter(const std::string& name) {
   return Unsupported(
-      "{}: no package: the runtime library reads .fettle packages alone, which fettle tune writes",
+      "{}: not a package: the runtime library reads only .fettle packages, which fettle tune "
+      "writes",
       name);
 }
 

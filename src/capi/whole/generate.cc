@@ -191,7 +191,7 @@ fettle_status fettle_generate_step(fettle_generate* const* sequences, const int3
     // Calls that share sequences lock them in one order.
     std::ranges::sort(ordered, std::less<>());
     if (std::adjacent_find(ordered.begin(), ordered.end()) != ordered.end())
-      return InvalidArgument("a sequence comes twice in one step");
+      return InvalidArgument("a sequence is listed twice in one step");
     std::vector<std::unique_lock<std::mutex>> locks;
     for (fettle_generate* generate : ordered) locks.emplace_back(generate->mutex);
     std::vector<SequenceDecoder*> decoders;

@@ -173,7 +173,7 @@ fettle_status fettle_tuner_tell(fettle_tuner* tuner, double ms) {
     const TunerTurn turn(*tuner);
     RETURN_IF_ERROR(turn.Change());
     if (!tuner->asked)
-      return InvalidArgument("tuner '{}': told a time without being asked", tuner->name);
+      return InvalidArgument("tuner '{}': fettle_tuner_tell before fettle_tuner_ask", tuner->name);
     tuner->search->Tell(ms, Row::Status::kFailed, "told no time");
     tuner->asked = false;
     return OkStatus();

@@ -127,7 +127,7 @@ Result<std::shared_ptr<runtime::BackgroundWork>> TuneInBackground(
     if (store.ok())
       options.store = std::move(store).value();
     else
-      Log(LogLevel::kWarn, "{}; what is tuned in the background is kept in memory alone",
+      Log(LogLevel::kWarn, "{}; what is tuned in the background is kept in memory only",
           store.status().message());
   }
   return std::make_shared<runtime::BackgroundTuning>(session.model, session.options,

@@ -205,7 +205,7 @@ class HostMemory final : public DeviceMemory {
 }  // namespace
 
 Result<std::shared_ptr<DeviceMemory>> CpuDevice::Allocate(const MemoryRequest& request) const {
-  if (request.kind != MemoryKind::kHost) return Unsupported("the CPU has host memory alone");
+  if (request.kind != MemoryKind::kHost) return Unsupported("the CPU has host memory only");
   ASSIGN_OR_RETURN(std::shared_ptr<std::byte> data, AllocateHost(request.bytes));
   return std::shared_ptr<DeviceMemory>(std::make_shared<HostMemory>(request, std::move(data)));
 }

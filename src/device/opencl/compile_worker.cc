@@ -172,7 +172,7 @@ Status CompileWorker::AwaitReady() {
   if (reading == Reading::kDone)
     return Error(StatusCode::kIo, "{}: compiles for another device, '{}'", command_[0],
                  fingerprint);
-  return Error(StatusCode::kIo, "{}: does not open its device ({})", command_[0], end);
+  return Error(StatusCode::kIo, "{}: cannot open its device ({})", command_[0], end);
 }
 
 std::string CompileWorker::End() {

@@ -147,7 +147,7 @@ Result<std::shared_ptr<LaunchGraphs>> LaunchGraphs::Open(const OpenClDevice& dev
   const char* wanted = std::getenv("FETTLE_LAUNCH_GRAPHS");
   if (wanted != nullptr && std::string_view(wanted) == "off")
     return Unsupported("FETTLE_LAUNCH_GRAPHS is off");
-  if (facts.family != "nvidia") return Unsupported("not a device of NVIDIA's");
+  if (facts.family != "nvidia") return Unsupported("not an NVIDIA device");
   for (const std::string_view name : {"cl_khr_external_memory_opaque_fd", "cl_khr_device_uuid"})
     if (!facts.HasExtension(name)) return Unsupported("the driver has no {}", name);
   if (device.api().CreateBufferWithProperties == nullptr)

@@ -99,7 +99,7 @@ class Reader {
     uint64_t count = 0;
     RETURN_IF_ERROR(Take(type));
     RETURN_IF_ERROR(Take(count));
-    if (type == kArray) return Unsupported("arrays of arrays are not read");
+    if (type == kArray) return Unsupported("arrays of arrays are not supported");
     RETURN_IF_ERROR(CheckCount("elements of an array", count, type == kText ? 8 : 1));
     if (type == kText) {
       std::vector<std::string> texts(count);
@@ -169,7 +169,7 @@ class Reader {
     RETURN_IF_ERROR(Take(offset));
     info.type = FindType(type);
     if (info.type == nullptr)
-      return Unsupported("type {} is not read; those that are: {}", type, TypeNames());
+      return Unsupported("type {} is not supported; supported: {}", type, TypeNames());
     if (info.columns % info.type->elements != 0)
       return InvalidModel("rows of {} elements are not whole blocks of {}", info.columns,
                           info.type->name);
@@ -210,7 +210,7 @@ bool File::IsGguf(std::span<const std::byte> bytes) {
 Result<std::shared_ptr<const File>> File::Read(std::span<const std::byte> bytes,
                                                std::shared_ptr<const void> owner,
                                                const std::string& name) {
-  if (!IsGguf(bytes)) return InvalidModel("{}: does not begin as a GGUF file does", name);
+  if (!IsGguf(bytes)) return InvalidModel("{}: not a GGUF file", name);
   auto file = std::make_shared<File>();
   file->name_ = name;
   file->owner_ = std::move(owner);

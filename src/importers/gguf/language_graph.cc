@@ -279,7 +279,7 @@ Result<Decoder> ReadDecoder(const File& file) {
     names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
   }
   if (found == nullptr)
-    return Unsupported("architecture '{}' is not built; those that are: {}", d.architecture, names);
+    return Unsupported("architecture '{}' is not supported; supported: {}", d.architecture, names);
   d.interleaved = found->interleaved;
   d.gelu = found->gelu;
   RETURN_IF_ERROR(ReadSizes(file, d));

@@ -50,8 +50,8 @@ Status CheckRoom(const std::string& path, int64_t bytes) {
       (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)))
     return OkStatus();
   if (space.available >= static_cast<uintmax_t>(bytes)) return OkStatus();
-  return Error(StatusCode::kIo, "{}: {} bytes are to be written, and {} are free there", path,
-               bytes, space.available);
+  return Error(StatusCode::kIo, "{}: {} bytes are needed, and {} are free", path, bytes,
+               space.available);
 }
 
 Status WritePadded(std::span<const uint8_t> bytes, int64_t alignment, FileWriter& to) {

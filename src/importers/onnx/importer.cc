@@ -39,7 +39,7 @@ Status CheckVersions(const ModelRecord& model, const std::string& file_name,
                        kOldestOpset));
     }
   }
-  if (!has_opset) warn("no opset of ai.onnx is imported, taking 1");
+  if (!has_opset) warn("no opset of ai.onnx is imported, assuming 1");
   return OkStatus();
 }
 

@@ -178,7 +178,8 @@ Result<std::string> ApplyEdit(std::string_view model, const ModelEdit& edit) {
     if (!content.ok()) {
       status = content.status();
     } else if (content->size() + edited.size() > kMostBytes) {
-      status = Unsupported("the model would pass the 2 GiB of an ONNX file without external data");
+      status = Unsupported(
+          "the model would exceed 2 GiB, the limit of an ONNX file without external data");
     } else {
       AddText(tag, *content, edited);
     }

@@ -124,7 +124,7 @@ class Raiser {
         found && std::holds_alternative<int64_t>(value) ? std::get<int64_t>(value) : 1;
     const int rank = rank_(node.inputs[0]);
     if (rank > 0 && (axis == rank - 1 || axis == -1)) return OkStatus();
-    return Unsupported("goes over several axes, one from opset {} on", kRaisedOpset);
+    return Unsupported("covers several axes; from opset {} on it is one", kRaisedOpset);
   }
 
   Status Move(const NodeRecord& node, size_t index, const Moved& row) {

@@ -173,7 +173,7 @@ class Reader {
     if (node == nullptr) return Unsupported("more than one output");
     ASSIGN_OR_RETURN(StridedView view, ViewBack(node->outputs[0]));
     if (node->op->Has(ir::Trait::kKeepsBytes)) return Reshaped(view, ShapeOf(id));
-    if (node->op != "Transpose"_op) return Unsupported("{} behind the products", node->op);
+    if (node->op != "Transpose"_op) return Unsupported("{} after the products", node->op);
     return TransposedBack(*node, std::move(view));
   }
 

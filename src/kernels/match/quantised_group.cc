@@ -262,7 +262,7 @@ Result<QuantisedGroup> ReadComputedProduct(const ir::Graph& group) {
       return Unsupported("several scales of the second operand");
   }
   if (!q.requantise && group.outputs != std::vector{q.anchor()})
-    return Unsupported("more than a QuantizeLinear behind the product");
+    return Unsupported("more than a QuantizeLinear after the product");
   return q;
 }
 

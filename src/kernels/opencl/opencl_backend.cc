@@ -26,7 +26,7 @@ Result<std::shared_ptr<OpenClDevice>> WithMma(std::shared_ptr<OpenClDevice> devi
       device->Learn(*mma);
       return device;
     }
-    Log(LogLevel::kWarn, "{}: no instructions {} are used", mma.status().message(),
+    Log(LogLevel::kWarn, "{}: instructions {} are not used", mma.status().message(),
         warpgroups ? "of warpgroups" : "for matrices");
     ASSIGN_OR_RETURN(device, OpenClDevice::Open(which, options));
   }

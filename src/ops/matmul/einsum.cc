@@ -133,7 +133,7 @@ Result<Einsum> ReadEinsum(std::string_view equation, const std::vector<Shape>& o
   };
   for (Label label : parsed.output) {
     if (!extents.contains(label) || !add_loop(label))
-      return InvalidModel("attribute 'equation': an output label is unknown or stands twice");
+      return InvalidModel("attribute 'equation': an output label is unknown or listed twice");
   }
   einsum.output_rank = static_cast<int>(einsum.extents.size());
   for (const auto& [label, extent] : extents) add_loop(label);

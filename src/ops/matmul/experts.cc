@@ -51,7 +51,7 @@ Result<ExpertCodes> ReadCodes(const ImportContext& context, const ExpertSizes& s
   ASSIGN_OR_RETURN(codes.packed, ConstantAt(context, layer.weights, "weights"));
   ASSIGN_OR_RETURN(codes.scales, ConstantAt(context, layer.scales, "scales"));
   if (codes.packed.dtype() != DType::kU8)
-    return InvalidModel("weights of {} bits lie in uint8, not in {}", sizes.bits,
+    return InvalidModel("weights of {} bits are stored in uint8, not in {}", sizes.bits,
                         DTypeName(codes.packed.dtype()));
   if (inputs * sizes.bits % 8 != 0 ||
       codes.packed.shape() != Shape{sizes.experts, outputs, inputs * sizes.bits / 8})

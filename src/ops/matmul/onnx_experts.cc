@@ -145,8 +145,8 @@ Status ImportExperts(ImportContext& context, const ExpertNode& node, bool quanti
   const bool has_values = context.has_input(node.values.weights);
   const bool pairs = activation == "swiglu" && !has_values;
   if (pairs && fusion != 1)
-    return Unsupported("attribute 'swiglu_fusion': expected 1 (gates and values by turns), got {}",
-                       fusion);
+    return Unsupported(
+        "attribute 'swiglu_fusion': expected 1 (gates and values interleaved), got {}", fusion);
   const ir::ValueId rows =
       context.Emit1("Reshape", {context.input(0), context.ConstInts({-1, sizes.hidden})});
   ASSIGN_OR_RETURN(const ir::ValueId h,

@@ -37,9 +37,9 @@ int64_t CausalConvMacs(const ir::Node&, std::span<const Shape> inputs, std::span
 
 Status CheckGates(const InferContext& context, const LinearAttentionAttributes& a) {
   if (context.has_input(4) != a.gated)
-    return InvalidModel("input 'decay' belongs to the gated rules alone");
+    return InvalidModel("input 'decay' is for the gated rules only");
   if (context.has_input(5) != a.delta)
-    return InvalidModel("input 'beta' belongs to the delta rules alone");
+    return InvalidModel("input 'beta' is for the delta rules only");
   const Shape per_head = {a.batch, a.length, a.kv_heads};
   if (a.gated && context.shape(4) != per_head &&
       context.shape(4) != Shape{a.batch, a.length, a.kv_heads * a.size})

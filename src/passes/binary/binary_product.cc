@@ -139,8 +139,8 @@ class Reader {
       const float value = w[output * strides_.output + TermOffset(i)];
       if (value == low || value == high) continue;
       if (low != high || std::isnan(value)) {
-        why_ = fmt::format("the weights of output {} have over two values ({}, {}, {})", output,
-                           low, high, value);
+        why_ = fmt::format("the weights of output {} have more than two values ({}, {}, {})",
+                           output, low, high, value);
         return false;
       }
       low = std::min(low, value);

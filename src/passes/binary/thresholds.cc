@@ -135,7 +135,7 @@ std::optional<Thresholds> FindThresholds(const ir::Graph& graph, const BinaryPro
   if (!at) return std::nullopt;
   const auto pair = PairOf({*first, *last});
   if (!pair) {
-    why = "it has one value, or over two";
+    why = "it has one value, or more than two";
     return std::nullopt;
   }
   Thresholds found{.low = (*pair)[0], .high = (*pair)[1], .low_sum = {}, .high_sum = {}};

@@ -131,7 +131,7 @@ class TransposedSplitter {
         const float* w = weights_.as<float>().data() + WeightAt(o / shape[1], c, o % shape[1]);
         for (int64_t t = 0; t < taps && values.size() <= 2; ++t) values.insert(w[t]);
       }
-      if (values.size() > 2) return Refuse("its weights have over two values");
+      if (values.size() > 2) return Refuse("its weights have more than two values");
     }
     return true;
   }

@@ -243,7 +243,7 @@ std::optional<TwoValued> TwoValuedAnalysis::Move(const ir::Node& node) const {
 }
 
 std::string TwoValuedAnalysis::Reason(const ir::Node& node) const {
-  if (node.op == "Sign"_op) return fmt::format("{} of what may be 0 or no number", NameOf(node));
+  if (node.op == "Sign"_op) return fmt::format("{} of what may be 0 or NaN", NameOf(node));
   if (node.op == "Pad"_op && Find(node.inputs[0]) != nullptr)
     return fmt::format("{} adds a third value", NameOf(node));
   if (node.op == "Concat"_op) {

@@ -30,7 +30,7 @@ size_t DataOperands(const ir::Node& node) {
 /// The greatest byte is the greatest value, and stands for one in every window.
 Status CheckSelects(const ir::Node& node, const ByteType& type) {
   if (!(type.scale > 0)) return Unsupported("the scale {} is not positive", type.scale);
-  if (node.outputs.size() > 1) return Unsupported("indices of the values are asked for, too");
+  if (node.outputs.size() > 1) return Unsupported("indices of the values are asked for");
   for (int64_t step : node.attributes.Ints("dilations")) {
     if (step != 1) return Unsupported("a window with gaps may hold padding alone");
   }
@@ -49,7 +49,7 @@ Result<int64_t> PadByte(const ir::Graph& graph, const ir::Node& node, const Byte
   const int64_t byte = type.Quantise(value);
   const auto real = static_cast<float>(static_cast<double>(byte - type.zero) * type.scale);
   if (real != static_cast<float>(value))
-    return Unsupported("{} lies between its steps", static_cast<float>(value));
+    return Unsupported("{} is between two of its steps", static_cast<float>(value));
   return byte;
 }
 
@@ -121,8 +121,8 @@ Result<ir::NodeId> QuantiserBehind(const Editor& editor, const ir::Node& concat)
   const ir::NodeId reader = editor.OnlyReader(concat.outputs[0]);
   if (reader < 0 || editor.node(reader).op != "QuantizeLinear"_op)
     return Unsupported(
-        "operands have different scales or zero points, and no one QuantizeLinear "
-        "reads what they are joined to");
+        "operands have different scales or zero points, and no single QuantizeLinear reads the "
+        "joined result");
   RETURN_IF_ERROR(ReadByteType(editor.graph(), editor.node(reader)).status());
   return reader;
 }

@@ -46,7 +46,7 @@ Status Sections::Check() const {
   if (damaged == sections_.size()) return OkStatus();
   const SectionRange& range = sections_[damaged].range();
   return Error(StatusCode::kCorrupt,
-               "the package is damaged: {} bytes at offset {} are not those that were written",
+               "the package is damaged: {} bytes at offset {} have changed since they were written",
                range.bytes, range.offset);
 }
 

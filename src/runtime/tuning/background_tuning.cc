@@ -212,8 +212,8 @@ Status BackgroundTuning::Verify(TuneModelResult& result) {
   const planner::PlanAccuracy accuracy =
       CompareOutputs(got, want, LimitsFor(model_->graph(), before_.precision));
   if (!accuracy.ok) {
-    const std::string reason = fmt::format(
-        "on a request's inputs the plan that was found gives something else: {}", accuracy.reason);
+    const std::string reason =
+        fmt::format("the new plan gives other results on a request's inputs: {}", accuracy.reason);
     Log(LogLevel::kWarn, "{}: {}", model_->name(), reason);
     Set(Stage::kRefused, reason);
     return OkStatus();
@@ -222,7 +222,7 @@ Status BackgroundTuning::Verify(TuneModelResult& result) {
   before.reset();
   store_.Commit();
   if (slower) {
-    Set(Stage::kKept, "the plan of before is faster than the one that was found");
+    Set(Stage::kKept, "the previous plan is faster than the new one");
   } else if (HandOver(std::move(after), std::move(next))) {
     Set(Stage::kTuned, result.gate.reason);
   }

@@ -21,7 +21,7 @@ constexpr double kShare = 0.3;
 Status MayTryChains(const TuneModelOptions& options) {
   if (!options.tries_chains || options.tune.level == tuner::Level::kNone ||
       options.session.accelerators.size() != 1)
-    return Unsupported("chains of launches are not asked for");
+    return Unsupported("chains of launches are switched off");
   return options.session.accelerators[0]->ChainsMayPay();
 }
 

@@ -166,7 +166,7 @@ Result<bool> ChainSearch::Compare(Session& with, TriedChain& tried) {
   tried.reason = result.reason;
   // One whose work-groups were not there at once has none any more.
   if (!HasChains(with, chains_.size() + 1)) {
-    tried.reason = "its work-groups were not there at once";
+    tried.reason = "its work-groups did not run at the same time";
     return false;
   }
   if (!result.accepted || ns[1] < ns[0]) return result.accepted;

@@ -30,7 +30,7 @@ double PackedBytes(const Model& model) { return static_cast<double>(model.packed
 
 std::string WhyNothingIsCompared(double left, double comparing, double run) {
   const std::string_view why = "the budget leaves no time to compare whole networks";
-  if (left <= 0) return fmt::format("{}: the plan before tuning took it all", why);
+  if (left <= 0) return fmt::format("{}: the plan before tuning used it up", why);
   return fmt::format(
       "{}: that takes {:.2g} s ({} pairs of runs of {:.3g} ms) of the {:.2g} s that are left; what "
       "was measured is kept",

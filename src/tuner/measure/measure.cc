@@ -110,8 +110,8 @@ class Bench::Impl {
         why.code() == StatusCode::kDeviceError ? workbench_.CheckAlive(device) : OkStatus();
     if (now.ok()) return End(Row::Status::kFailed, why.message());
     lost_ = Error(StatusCode::kDeviceUnavailable,
-                  "{} took its device with it ({}; now {}), which is remembered: tune again",
-                  describe(), why.message(), now.message());
+                  "{} crashed its device ({}; now {}), which is remembered: tune again", describe(),
+                  why.message(), now.message());
     Outcome crashed = End(Row::Status::kCrashed, why.message());
     crashed.row.samples = kFatalCrashes;
     return crashed;

@@ -171,7 +171,7 @@ Status CheckInputs(const ir::Graph& group) {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.op->ReadsOnHost(i) && node.inputs[i] != ir::kAbsent &&
           !group.value(node.inputs[i]).is_constant())
-        return Unsupported("{}: input {} is known at run time alone", ir::Describe(node), i);
+        return Unsupported("{}: input {} is known at run time only", ir::Describe(node), i);
     }
   }
   return OkStatus();

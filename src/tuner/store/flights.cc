@@ -56,7 +56,7 @@ Status Database::LandCrash(int64_t line, const RowRecord& flight) {
   Row crash = flight.row;
   crash.samples = again ? found.exact->samples + 1 : 1;
   crash.reason =
-      fmt::format("the process that ran it {} died over it ({})",
+      fmt::format("the process that ran it {} died ({})",
                   again ? fmt::format("for the {}. time", crash.samples) : "first", crash.reason);
   RETURN_IF_ERROR(Put(flight.key, crash, again ? Conflict::kReplace : Conflict::kKeep));
   RETURN_IF_ERROR(Delete("flights", line));

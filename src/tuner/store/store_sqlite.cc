@@ -115,8 +115,8 @@ class LayeredStore final : public Store {
       const std::string cause = failure.message();
       failure = OpenToWrite();
       const int64_t saved = failure.ok() ? Salvage(*database_, *aside) : 0;
-      Report(fmt::format("{}; it is now {}, and a new one begins with {} rows of it", cause, *aside,
-                         saved));
+      Report(fmt::format("{}; it was renamed to {}, and a new one begins with {} of its rows",
+                         cause, *aside, saved));
     }
     if (failure.ok()) return;
     Report(failure.message() + "; what is learned is kept in memory");

@@ -45,7 +45,7 @@ static int runs_the_package(const char* package, const char* expected, int threa
 static int refuses_models(const char* path) {
   fettle_model* model = NULL;
   EXPECT(fettle_model_load(path, &model) == FETTLE_UNSUPPORTED);
-  EXPECT(says(path) && says("reads .fettle packages alone"));
+  EXPECT(says(path) && says("reads only .fettle packages"));
   EXPECT(fettle_model_load_bytes("onnx", 4, "four", &model) == FETTLE_UNSUPPORTED);
   EXPECT(says("four: no package"));
   EXPECT(fettle_model_load("/no/such/model", &model) == FETTLE_NOT_FOUND);

@@ -184,7 +184,7 @@ TEST(Enhancer, RefusesWhatThereIsNot) {
         << fettle_enhancer_error();
   };
   EXPECT_EQ(Create(static_cast<fettle_pixels>(99), 8, 8, nullptr), FETTLE_INVALID_ARGUMENT);
-  says("there are no pixels 99");
+  says("unknown pixels 99");
   EXPECT_EQ(Create(FETTLE_I420, 0, 8, nullptr), FETTLE_INVALID_ARGUMENT);
   EXPECT_EQ(Create(FETTLE_I420, 8, 1 << 20, nullptr), FETTLE_INVALID_ARGUMENT);
   says("1x1 to 16384x16384");
@@ -219,7 +219,7 @@ TEST(Enhancer, RefusesFramesThatAreNotItsOwn) {
   refused([](fettle_frame& frame) { frame.strides[1] = 68; },
           "stride of 68 bytes, and a row has 70");
   refused([](fettle_frame& frame) { frame.strides[0] = -140; }, "stride of -140 bytes");
-  refused([](fettle_frame& frame) { frame.strides[0] = 141; }, "between words of 2 bytes");
+  refused([](fettle_frame& frame) { frame.strides[0] = 141; }, "not aligned to 2 bytes");
   refused([](fettle_frame& frame) { frame.strides[0] = int64_t{1} << 40; }, "stride of");
   refused([](fettle_frame& frame) { frame.struct_size = 8; }, "frame.struct_size is 8");
   fettle_frame result = FETTLE_FRAME_INIT;

@@ -125,7 +125,7 @@ TEST_F(BinaryBytes, OthersAreRefusedWithAReason) {
   const std::string head = fmt::format("input %x: u8[2x8] = noise(0, 255)\n{}", kUnsigned);
   const std::string tail = "%y = MatMul(%d, %w)\noutput %y\n";
   EXPECT_EQ(Refusal(head + "const %w: f32[8x1] = 1 2 1 -1 1 1 2 2\n" + tail),
-            "the weights of output 0 have over two values");
+            "the weights of output 0 have more than two values");
   EXPECT_EQ(Refusal(head + "const %w: f32[8x1] = 1 2 1 2 1 1 2 2\n" + tail),
             "two values of which neither is 0 or the other's negative");
   EXPECT_EQ(Refusal("input %x: u8[2x3] = noise(0, 255)\n" + std::string(kUnsigned) +

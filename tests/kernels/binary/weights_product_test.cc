@@ -102,7 +102,7 @@ TEST(BinaryWeights, OfThreeValuesAreRefused) {
       "input %x: f32[1x3]\nconst %w: f32[3x2] = 1 2 -1 2 0.5 2\n%y = MatMul(%x, %w)\noutput %y\n");
   const auto candidates = CandidatesOf(kCpuBinaryWeights, *group.graph, TestDevice(1));
   ASSERT_FALSE(candidates.ok());
-  EXPECT_EQ(candidates.status().message(), "the weights of output 0 have over two values");
+  EXPECT_EQ(candidates.status().message(), "the weights of output 0 have more than two values");
 }
 
 }  // namespace

@@ -149,7 +149,7 @@ TEST(OpenClBitMma, ADeviceWithoutTheInstructionSaysSo) {
   if ((*device)->facts().mma.bits) GTEST_SKIP() << "the device has it";
   const CaseGroup group = ParseGroup(kBitMmaCases[0].graph);
   EXPECT_EQ(CandidatesOf(kOpenClBinaryMma, *group.graph, **device).status().message(),
-            "the device is not known to have instructions for matrices of bits");
+            "the device is not known to have matrix instructions for bits");
 }
 
 }  // namespace

@@ -389,7 +389,7 @@ TEST(OpenClMmaRefusal, ADeviceWithoutInstructionsSaysSo) {
   EXPECT_FALSE(probed->available);
   const CaseGroup group = ParseGroup(kMmaGroups[0]);
   EXPECT_EQ(CandidatesOf(kOpenClMatMulMma, *group.graph, **device).status().message(),
-            "the device is not known to have instructions for matrices");
+            "the device is not known to have matrix instructions");
 }
 
 }  // namespace

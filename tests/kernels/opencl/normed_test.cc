@@ -97,7 +97,7 @@ TEST_F(OpenClNormed, RefusesWhatItCannotCompute) {
             "rows of 4104: at most 4096");
   EXPECT_EQ(refusal("input %x: f32[32x16]\nconst %w: f32[16x20]\nconst %s: f32[20]\n"
                     "%p = MatMul(%x, %w)\n%y = LayerNormalization(%p, %s)\noutput %y\n"),
-            "rows of 20: no multiple of 8");
+            "rows of 20: not a multiple of 8");
   EXPECT_EQ(refusal("input %x: f32[32x16]\nconst %s: f32[16]\n%p = Relu(%x)\n"
                     "%y = LayerNormalization(%p, %s)\noutput %y\n"),
             "computes products of matrices only");

@@ -164,7 +164,7 @@ TEST_F(BackgroundTuningTest, APlanThatGivesSomethingElseIsRefusedAndNotKept) {
   ASSERT_TRUE(background->Await(kLong));
   const BackgroundState state = background->state();
   EXPECT_EQ(state.stage, Stage::kRefused) << StageName(state.stage) << ": " << state.reason;
-  EXPECT_THAT(state.reason, HasSubstr("on a request's inputs the plan that was found gives"));
+  EXPECT_THAT(state.reason, HasSubstr("the new plan gives other results on a request's inputs"));
   EXPECT_EQ(store->decisions, 0);
   std::shared_ptr<Session> session = Session::Create(model_, session_).value();
   const Session* const before = session.get();

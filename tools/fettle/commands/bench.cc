@@ -89,7 +89,7 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
   PrintMemory(job, result);
   if (job.session.accelerator() != nullptr)
     fmt::print("{}\n",
-               Fit(fmt::format("host: {:.3f} ms of an inference, beside waiting for the device",
+               Fit(fmt::format("host: {:.3f} ms of an inference, without waiting for the device",
                                Summarise(result.host_ms).median)));
   if (job.session.accelerator() != nullptr || options.bound) {
     const Transfers& transfers = result.transfers;
@@ -216,7 +216,7 @@ void AddGenerate(CLI::App& sub, BenchOptions& options) {
                  "model in a .gguf file")
       ->check(CheckGenerateLength);
   sub.add_option("--sequences", options.generate.sequences,
-                 "of --generate: then also make so many answers at once (default 1: none)")
+                 "with --generate: then also make this many answers at once (default 1: none)")
       ->check(Between(1, 256))
       ->needs("--generate");
 }
@@ -242,8 +242,9 @@ void RegisterBench(CLI::App& app, Action& action) {
   sub->add_flag("--profile", options->profile, "list each step, instead of sums for each operator");
   AddSort(*sub, options->sort);
   sub->add_flag("--bound", options->bound, "keep inputs and outputs in the device's memory");
-  sub->add_option("--sessions", options->sessions,
-                  "then also run so many sessions at once, each in a thread (default 1: none)")
+  sub->add_option(
+         "--sessions", options->sessions,
+         "then also run this many sessions at once, each in its own thread (default 1: none)")
       ->check(Between(1, 256));
   sub->add_option("--compare", options->compare,
                   "the --json output of an earlier bench, to compare with");

@@ -188,7 +188,7 @@ void RegisterCompare(CLI::App& app, Action& action) {
       ->check(NonNegative<double>());
   sub->add_option("--rtol", options->rtol, "relative tolerance (default: by the precision used)")
       ->check(NonNegative<double>());
-  sub->add_flag("!--outputs-only", options->nodes, "compare the outputs alone, not each node");
+  sub->add_flag("!--outputs-only", options->nodes, "compare only the outputs, not each node");
   AddRemoteOptions(*sub, options->remote);
   sub->callback([&action, options, sub] {
     action = [options, sub] {

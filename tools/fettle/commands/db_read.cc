@@ -164,7 +164,7 @@ Status DbExport(const DbOptions& options) {
   if (!to_stdout)
     RETURN_IF_ERROR(AsWriteFailure(WriteTextFile(options.file, std::move(lines).str())));
   if (counts->unprintable > 0)
-    PrintWarnings({Count(counts->unprintable, "row") + " left out for texts that are no UTF-8"});
+    PrintWarnings({Count(counts->unprintable, "row") + " left out for texts that are not UTF-8"});
   if (to_stdout) return OkStatus();
   if (options.json)
     PrintJson({{"file", options.file}, {"rows", counts->rows}, {"decisions", counts->decisions}});

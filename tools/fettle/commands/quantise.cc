@@ -192,11 +192,11 @@ int QuantiseEither(const CLI::App& sub, const QuantisationOptions& options,
   for (const char* name : kOfNetworks) {
     if (gguf && sub.count(name) > 0)
       return FailUsage(
-          fmt::format("{}: of .onnx files alone; a .gguf file takes --bits or --type", name));
+          fmt::format("{}: for .onnx files only; a .gguf file takes --bits or --type", name));
   }
   for (const char* name : {"--type", "--bits", "--text", "--tokens"}) {
     if (!gguf && sub.count(name) > 0)
-      return FailUsage(fmt::format("{}: of .gguf files alone", name));
+      return FailUsage(fmt::format("{}: for .gguf files only", name));
     if (sub.count(name) > 0 && sub.count("--type") > 0 && name != std::string("--type"))
       return FailUsage(fmt::format("{}: not with --type", name));
   }
@@ -243,11 +243,11 @@ void AddBudget(CLI::App& sub, QuantisationOptions& options) {
       ->check(Between(0.0, 1000.0));
   sub.add_option(
          "--min-top1", options.min_top1,
-         "the least share of samples whose largest output stays the same, 0 to 1 (default 0)")
+         "the smallest share of samples whose largest output stays the same, 0 to 1 (default 0)")
       ->check(Between(0.0, 1.0));
-  sub.add_option("--sensitivity", options.sensitivity,
-                 "samples that each layer alone is measured on; 0: only where the budget needs it "
-                 "(default 4)")
+  sub.add_option(
+         "--sensitivity", options.sensitivity,
+         "samples to measure each layer alone with; 0: only where the budget needs it (default 4)")
       ->check(Between(0, 1000000));
 }
 
@@ -268,14 +268,15 @@ void RegisterQuantise(CLI::App& app, Action& action) {
   sub->add_option("-o,--output", options->output, "the file to write, of the model's kind")
       ->required();
   sub->add_option("--type", language->type,
-                  "of a .gguf file: the type that all matrices get, such as q4_0, q4_k or q8_0");
+                  "for a .gguf file: the type of all matrices, such as q4_0, q4_k or q8_0");
   sub->add_option("--bits", language->bits,
-                  "of a .gguf file: the most bits of a weight in the mean; each matrix gets the "
-                  "type that the whole loses least by (default: none)")
+                  "for a .gguf file: the most bits per weight on average; each matrix gets the "
+                  "type that changes the answers least (default: none)")
       ->check(Between(1.0, 32.0));
   sub->add_option("--text", language->text,
                   "with --bits: a text to measure on (default: one that the model makes)");
-  sub->add_option("--tokens", language->tokens, "with --bits: the most tokens of it (default 512)")
+  sub->add_option("--tokens", language->tokens,
+                  "with --bits: the most tokens of that text (default 512)")
       ->check(Between(2, 1 << 16));
   sub->add_option("--samples", options->samples,
                   "the most samples to use, chosen by --seed (default 64)")

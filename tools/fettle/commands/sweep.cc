@@ -126,7 +126,7 @@ int Sweep(const SweepOptions& options) {
   else
     PrintSweep(*result, document, options.output, *map);
   if (!result->interrupted) return kExitOk;
-  PrintMessage("fettle: interrupted; {} of {} points are in {}: the same line goes on\n",
+  PrintMessage("fettle: interrupted; {} of {} points are in {}: the same command continues\n",
                result->measured + result->reused, points->size(), options.output);
   return kExitFailed;
 }

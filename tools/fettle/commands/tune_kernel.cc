@@ -201,7 +201,7 @@ void RegisterTuneKernel(CLI::App& app, Action& action) {
   sub->add_option("--known", options->known,
                   "recordings whose best configuration is measured first");
   sub->add_option("--resume", options->resume,
-                  "go on from what -o wrote: nothing in it is measured again");
+                  "continue from what -o wrote: nothing in it is measured again");
   sub->add_option("-o", options->output, "write the measurements to this file, as T4 JSON");
   AddCommonOptions(*sub, options->common);
   MarkWithoutEffect(*sub, {"--shape", "--threads"});

@@ -22,7 +22,7 @@ constexpr std::string_view kBesideCpu[] = {"fp32 fma", "cached read", "launch us
 Status CheckSets(const CpuInfo& info, const AmxSets& tiles, const std::string& where) {
   const auto needs = [&](bool has, std::string_view name, bool needed, std::string_view other) {
     if (!has || needed) return OkStatus();
-    return Status(InvalidArgument("{}: '{}' without '{}' is of no processor", where, name, other));
+    return Status(InvalidArgument("{}: no processor has '{}' without '{}'", where, name, other));
   };
   RETURN_IF_ERROR(needs(info.avx512, "avx512", info.avx2 && info.fma, "avx2 and fma"));
   RETURN_IF_ERROR(needs(info.avx512_vnni, "avx512_vnni", info.avx512, "avx512"));
@@ -33,7 +33,7 @@ Status CheckSets(const CpuInfo& info, const AmxSets& tiles, const std::string& w
   RETURN_IF_ERROR(needs(tiles.int8, "amx_int8", info.avx512_vnni, "avx512_vnni"));
   RETURN_IF_ERROR(needs(tiles.bf16, "amx_bf16", info.avx512_bf16, "avx512_bf16"));
   if (info.neon && info.avx2)
-    return InvalidArgument("{}: 'neon' and 'avx2' are of no processor together", where);
+    return InvalidArgument("{}: no processor has both 'neon' and 'avx2'", where);
   return OkStatus();
 }
 
@@ -87,7 +87,7 @@ Result<double> ReadBound(const Json& row, const std::string& where, std::string_
   const bool is_rate = unit.ends_with("/s");
   const double most = is_rate ? kMostRate : kMostUs, least = is_rate ? kLeastRate : 0;
   if (std::isfinite(value) && value > least && value < most) return value;
-  return InvalidArgument("{}: {} {} is of no device (expected {:g} to {:g})", where, best->dump(),
+  return InvalidArgument("{}: no device has {} {} (expected {:g} to {:g})", where, best->dump(),
                          unit, least, most);
 }
 
@@ -124,7 +124,7 @@ Result<const Json*> DocumentOf(const Json& file, const std::string& path) {
   const Json* document = &file;
   if (const Json* remotes = Member(file, "remotes"); remotes != nullptr && remotes->is_array()) {
     if (remotes->size() != 1)
-      return InvalidArgument("{}: is of {} machines; print each by itself", path, remotes->size());
+      return InvalidArgument("{}: holds {} machines; print each by itself", path, remotes->size());
     document = Member((*remotes)[0], "document");
   }
   if (document == nullptr || Member(*document, "facts") == nullptr ||

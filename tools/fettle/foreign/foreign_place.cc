@@ -14,7 +14,7 @@ Result<std::shared_ptr<const Device>> OpenAccelerator(const DeviceFacts& facts,
                                                       const CommonOptions& options) {
   if (options.device == "cpu") return std::shared_ptr<const Device>();
   if (facts.backend == nullptr && NamesAccelerator(options.device))
-    return Unsupported("--device {}: {} is of a CPU; there, print `fettle peak --device {} --json`",
+    return Unsupported("--device {}: {} is for a CPU; run `fettle peak --device {} --json` there",
                        options.device, facts.file, options.device);
   if (facts.backend == nullptr) return std::shared_ptr<const Device>();
   return facts.backend->on_paper(facts.accelerator);

@@ -167,8 +167,9 @@ Result<ExitCode> RunGenerate(const GenerateOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, PromptTokens(options, **file, *tokenizer));
   ASSIGN_OR_RETURN(auto decoder, language::SequenceDecoder::Create(*file, with));
   if (decoder->context() > decoder->decoder().trained_context)
-    warnings.push_back(fmt::format("the context of {} passes the {} that the model was trained for",
-                                   decoder->context(), decoder->decoder().trained_context));
+    warnings.push_back(
+        fmt::format("the context of {} exceeds the {} that the model was trained for",
+                    decoder->context(), decoder->decoder().trained_context));
   PrintWarnings(warnings);
   times.load_ms = MsSince(begin);
   const int64_t reading = NowNs();

@@ -81,10 +81,10 @@ void Tell(const GgufQuantisation& options, Written& done) {
   };
   if (!before.empty())
     done.warnings.push_back(
-        fmt::format("{} is quantised already (matrices: {}): what that lost stays lost",
+        fmt::format("{} is already quantised (matrices: {}): what that lost stays lost",
                     options.model, words(before)));
   if (!others.empty())
-    done.warnings.push_back(fmt::format("matrices whose rows are no whole blocks of {} become {}",
+    done.warnings.push_back(fmt::format("matrices whose rows are not whole blocks of {} become {}",
                                         wanted->name, words(others)));
 }
 

@@ -133,8 +133,7 @@ Result<InputArgument> NextUnnamed(const ir::Graph& graph, const std::string& arg
     const std::string& name = graph.value(id).name;
     if (!IsTaken(matched, name)) return InputArgument{.name = name, .file = argument};
   }
-  return InvalidArgument("'{}' is one input too many; the model has {}", argument,
-                         InputNames(graph));
+  return InvalidArgument("unexpected input '{}'; the model has {}", argument, InputNames(graph));
 }
 
 /// The number of const:NUMBER, which the input must be able to hold.

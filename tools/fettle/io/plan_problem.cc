@@ -69,7 +69,7 @@ Status SolveText(const ProblemOptions& options, const std::string& text) {
 /// The costs of the contest have no unit.
 Status SolveIopddl(const ProblemOptions& options, const std::string& text) {
   if (options.solver != "auto")
-    return Unsupported("--solver {}: instances of the IOPDDL contest are solved by 'auto' alone",
+    return Unsupported("--solver {}: instances of the IOPDDL contest are solved only by 'auto'",
                        options.solver);
   const Result<IopddlInstance> instance = ParseIopddl(text);
   if (!instance.ok()) return AsInvalidInput(instance.status());

@@ -32,7 +32,7 @@ std::string PlanInUse::Text() const {
   const auto text =
       std::ranges::find(kOrigins, origin, [](const auto& known) { return known.first; })->second;
   if (differing == 0) return fmt::format("run and bench take {}, which is this one", text);
-  return fmt::format("run and bench take {}, which computes {} of {} otherwise", text, differing,
+  return fmt::format("run and bench take {}, which differs in {} of {}", text, differing,
                      Count(groups, "group"));
 }
 

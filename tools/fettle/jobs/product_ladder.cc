@@ -71,7 +71,7 @@ Result<ListedProduct> ListAll(const runtime::ProductProblem& problem,
     KeepStoredTypes(*choices.fragment.graph, choices.choices);
     return ListedProduct{std::move(choices), b != nullptr, listing.threads};
   }
-  return Unsupported("gemm: this product is {} operators, of which none makes it alone",
+  return Unsupported("gemm: this product takes {} operators, and none computes it alone",
                      graph.nodes().size());
 }
 
@@ -106,7 +106,7 @@ class Lister {
                       .kernel = {},
                       .constant_b = product.constant_b,
                       .candidate = std::nullopt,
-                      .refused = "no kernel but a reference makes this product here"});
+                      .refused = "only the reference computes this product here"});
   }
 
   void AddTextbook(const ListedProduct& product) {

@@ -187,7 +187,7 @@ std::string GateText(const runtime::TuneModelResult& result) {
   const std::string predicted =
       result.predicted_us > 0 ? fmt::format("predicted {:.3f} ms ({:.3f} ms alone)",
                                             result.predicted_us * 1e-3, result.alone_us * 1e-3)
-                              : "not predicted, for some steps were not measured";
+                              : "not predicted, because some steps were not measured";
   if (!WasCompared(result))
     return fmt::format("default {:.3f} ms; {}; nothing was compared: {}", gate.incumbent_us * 1e-3,
                        predicted, verdict);

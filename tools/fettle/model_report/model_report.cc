@@ -155,7 +155,7 @@ Status AddAdvice(const ModelReportOptions& options, const Job& job, Json& data) 
   if (!options.advice) return OkStatus();
   const uint64_t seed = options.job.common.seed;
   if (options.job.model == "-" || job.model->package() != nullptr) {
-    data["advice_reason"] = "it is given to ONNX files alone";
+    data["advice_reason"] = "it is for ONNX files only";
     return OkStatus();
   }
   ASSIGN_OR_RETURN(const ModelFile file, ReadModelFile(options.job.model));

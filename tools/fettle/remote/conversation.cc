@@ -107,7 +107,7 @@ const char* const kListeningShell =
 Result<std::unique_ptr<Conversation>> Conversation::Start(const std::vector<std::string>& words) {
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
-    return Error(StatusCode::kInternal, "a socket cannot be made");
+    return Error(StatusCode::kInternal, "cannot create a socket");
   OpenFile here(sockets[0]);
   const OpenFile there(sockets[1]);
   // Files go through, and each time that it is full both processes wait; the system may allow less.

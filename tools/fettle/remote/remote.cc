@@ -37,7 +37,7 @@ class ScratchFolder {
   static Result<ScratchFolder> Make() {
     std::string path = (fs::temp_directory_path() / "fettle-remote-XXXXXX").string();
     if (::mkdtemp(path.data()) == nullptr)
-      return Error(StatusCode::kIo, "{}: cannot be made", path);
+      return Error(StatusCode::kIo, "{}: cannot be created", path);
     return ScratchFolder(path);
   }
   ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}

@@ -71,7 +71,7 @@ Status RemoteWorker::Persist(const std::function<Status()>& step) {
   while (true) {
     const Status status = step();
     if (status.code() != StatusCode::kIo) {
-      if (is_said && status.ok()) job_.warn("the link is there again");
+      if (is_said && status.ok()) job_.warn("the link is back");
       return status;
     }
     if (NowNs() - start > static_cast<int64_t>(job_.hold_seconds) * 1'000'000'000)
@@ -158,7 +158,7 @@ Status RemoteWorker::RunToItsEnd() {
     if (folder_.job == FolderState::Job::kNone) {
       RETURN_IF_ERROR(SendAll());
     } else {
-      job_.say("going on with a job that is there");
+      job_.say("continuing a job that is there");
     }
     RETURN_IF_ERROR(Wait());
     if (end_.kind == JobEnd::Kind::kDone) return OkStatus();
@@ -167,7 +167,7 @@ Status RemoteWorker::RunToItsEnd() {
                    "{}: the same command was started again and waits for this job",
                    job_.target.text);
     if (stopping_) return Error(StatusCode::kCancelled, "{}: interrupted", job_.target.text);
-    job_.warn("the job was killed there; it is started again, what was measured counts");
+    job_.warn("the job was killed there; it is started again and keeps what was measured");
   }
   return Error(StatusCode::kDeviceError, "{}: the job was killed {} times", job_.target.text,
                kMostLost);

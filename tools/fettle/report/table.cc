@@ -179,7 +179,7 @@ std::string Table::ToString() const {
   add([&](size_t i) -> const std::string& { return columns_[i].title; });
   for (const auto& row : rows_) add([&](size_t i) -> const std::string& { return row[i]; });
   if (fit.left_out.empty()) return text;
-  return text + Fit(fmt::format("left out for want of room: {} (--wide shows all)\n",
+  return text + Fit(fmt::format("left out for lack of space: {} (--wide shows all)\n",
                                 fmt::join(fit.left_out, ", ")));
 }
 

@@ -39,7 +39,8 @@ Status CheckCodes(const ir::Graph& group, const QuantBytes& bytes) {
     std::byte other = at(0);
     for (int64_t i = 1; i < depth; ++i) {
       if (at(i) == at(0) || at(i) == other) continue;
-      if (other != at(0)) return Unsupported("the weights of output {} have over two values", o);
+      if (other != at(0))
+        return Unsupported("the weights of output {} have more than two values", o);
       other = at(i);
     }
   }

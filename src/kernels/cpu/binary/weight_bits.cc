@@ -46,7 +46,7 @@ Result<Pairs> ReadPairs(const Constant& w, const WeightOrder& order) {
       (value < low ? low : high) = value;
       return true;
     }
-    status = Unsupported("the weights of output {} have over two values", output);
+    status = Unsupported("the weights of output {} have more than two values", output);
     return false;
   });
   if (!status.ok()) return status;
@@ -55,7 +55,7 @@ Result<Pairs> ReadPairs(const Constant& w, const WeightOrder& order) {
 
 Status CheckPairs(const Constant& w, const WeightOrder& order) {
   if (w.dtype() != DType::kF32 || w.is_splat() || w.elements() == 0)
-    return Unsupported("weights that do not lie in memory as f32");
+    return Unsupported("weights that are not stored as f32");
   return ReadPairs(w, order).status();
 }
 

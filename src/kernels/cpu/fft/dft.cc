@@ -114,7 +114,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   const SpectrumFacts& spectrum = facts.spectrum;
   if (!is_stft && facts.storage == DType::kF32 &&
       spectrum.transforms * spectrum.length * spectrum.bins <= kFewProducts)
-    return Unsupported("few enough numbers for sums in double, by the reference");
+    return Unsupported("short enough for the reference, which sums in double");
   facts.windowed = is_stft && node.input(2) != ir::kAbsent;
   if (facts.windowed && group.value(node.inputs[2]).dtype != dtype)
     return Unsupported("the window has another type");

@@ -76,7 +76,7 @@ std::vector<ProbeRow> BandwidthRows(ProbePlace& place) {
         const int64_t bytes = std::min({level.each * cores, level.most, memory});
         rows.push_back(BandwidthRow(place, name, loop, bytes, cores));
         rows.back().for_bounds = cores == 1 && loop.name != "write";
-        if (level.size == 0) rows.back().runs = Unsupported("the system names no {}", level.name);
+        if (level.size == 0) rows.back().runs = Unsupported("no {} is reported", level.name);
       }
     }
   }
@@ -98,7 +98,7 @@ std::vector<ProbeRow> BandwidthRows(ProbePlace& place) {
 
 std::vector<ProbeRow> ThreadRows(ProbePlace& place) {
   const int cores = place.core_counts().back();
-  const Status runs = cores > 1 ? OkStatus() : Unsupported("one thread wakes nobody");
+  const Status runs = cores > 1 ? OkStatus() : Unsupported("one thread has no others to wake");
   const auto row = [&](std::string_view name, std::chrono::milliseconds rest) {
     ProbeRow made{.name = {.name = std::string(name),
                            .unit = "us",

@@ -33,7 +33,7 @@ int64_t Rounds(int64_t amount) { return std::min(amount * kRoundsPerAmount, kMos
 
 Status RunsHere(const ListedLoop& listed) {
   if (listed.runs) return OkStatus();
-  return Unsupported("this processor has no {}, or the system keeps it back", listed.loop.isa);
+  return Unsupported("this processor has no {}, or the system disables it", listed.loop.isa);
 }
 
 ProbeRow RateRow(ProbePlace& place, CeilingName name, const ListedLoop& listed, int cores) {

@@ -49,7 +49,7 @@ bool Wins(const ir::Graph& group, const QuantBytes& bytes) {
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (!RunsAvx2()) return Unsupported("no vectors of 256 bits (AVX2)");
   if (GetQuantKernels(kTermChannels).wide == false)
-    return Unsupported("dot products of bytes are quicker");
+    return Unsupported("dot products of bytes are faster");
   Facts facts;
   ASSIGN_OR_RETURN(facts.bytes, ReadQuantBytes(group));
   if (!PaddedRows::Fit(facts.bytes.shapes.g)) return Unsupported("negative padding");

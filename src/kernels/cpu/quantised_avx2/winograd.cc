@@ -71,7 +71,7 @@ Result<QuantBytes> Read(const ir::Graph& group, const Device&) {
   if (!RunsAvx2()) return Unsupported("no vectors of 256 bits (AVX2)");
   const QuantKernels& kernels = GetQuantKernels(kWinogradColumns);
   if (!kernels.wide || !kernels.repeats || kernels.nr != kWinogradColumns)
-    return Unsupported("dot products of bytes are quicker");
+    return Unsupported("dot products of bytes are faster");
   ASSIGN_OR_RETURN(QuantBytes bytes, ReadQuantBytes(group));
   const ConvGeometry& g = bytes.shapes.g;
   constexpr std::array<int64_t, 3> kOnes{1, 1, 1}, kKernel{1, 3, 3};

@@ -101,7 +101,7 @@ Result<elementwise::BroadcastLoop> MakeLoop(const ir::Graph& group, const Facts&
   }
   elementwise::BroadcastLoop loop(ToPhysical(full, layout).extent, std::move(strides));
   for (size_t i = 0; i < facts.inputs.size(); ++i) {
-    if (loop.stride(i) > 1) return Unsupported("elements of an operand lie apart");
+    if (loop.stride(i) > 1) return Unsupported("elements of an operand are not contiguous");
   }
   if (loop.stride(0) + loop.stride(1) == 0) return Unsupported("both operands are repeated");
   return loop;
@@ -238,7 +238,7 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
     if (!MakeLoop(group, facts, states).ok()) continue;
     if (std::find(all.begin(), all.end(), states) == all.end()) all.push_back(std::move(states));
   }
-  if (all.empty()) return Unsupported("operands that lie in no layout beside each other");
+  if (all.empty()) return Unsupported("operands whose layouts do not match");
   return all;
 }
 

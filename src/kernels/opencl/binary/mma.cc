@@ -96,7 +96,7 @@ ParamSpace Space(const Problem&, const PixelBits& facts, const Device& device) {
 
 Result<PixelBits> ReadForMma(const ir::Graph& group, const Device& device) {
   if (!AsOpenCl(device).facts().mma.bits)
-    return Unsupported("the device is not known to have instructions for matrices of bits");
+    return Unsupported("the device is not known to have matrix instructions for bits");
   ASSIGN_OR_RETURN(PixelBits facts, ReadPixelBits(group, device));
   if (facts.product.groups > 1) return Unsupported("groups: a tile is of one");
   if (facts.result == BitResult::kDoubles) return Unsupported("sums that only double holds");

@@ -8,7 +8,7 @@ namespace {
 
 Result<PixelConv> ReadInAnyGroups(const ir::Graph& group, const Device& device) {
   if (!AsOpenCl(device).facts().mma.available)
-    return Unsupported("the device is not known to have instructions for matrices");
+    return Unsupported("the device is not known to have matrix instructions");
   return ReadVolumeConv(group);
 }
 

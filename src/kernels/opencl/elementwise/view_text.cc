@@ -35,7 +35,7 @@ class Writer {
   Result<std::string> Emit(ir::ValueId id, const std::string& at) {
     const auto key = std::pair(id, at);
     if (const auto known = known_.find(key); known != known_.end()) return known->second;
-    if (++statements_ > kMostStatements) return Unsupported("more statements than pay");
+    if (++statements_ > kMostStatements) return Unsupported("too many statements to be faster");
     const ir::Node* node = makers_[id];
     std::string name;
     if (node == nullptr) {
@@ -52,7 +52,8 @@ class Writer {
   Result<std::string> Read(ir::ValueId id, const std::string& at) {
     auto known = std::ranges::find(made_.operands, id);
     if (known == made_.operands.end()) {
-      if (made_.operands.size() == kMostOperands) return Unsupported("more operands than pay");
+      if (made_.operands.size() == kMostOperands)
+        return Unsupported("too many operands to be faster");
       known = made_.operands.insert(known, id);
     }
     return Declare(fmt::format("READ({}, {})", known - made_.operands.begin(), at));
@@ -62,7 +63,8 @@ class Writer {
     const AloneNode alone = Alone(group_, node);
     ASSIGN_OR_RETURN(std::vector<Piece> pieces,
                      PlanMoves(MoveContext(alone.graph, RowMajorStates(alone.graph))));
-    if (pieces.size() > kMostBranches) return Unsupported("{} has more parts than pay", node.op);
+    if (pieces.size() > kMostBranches)
+      return Unsupported("{} has too many parts to be faster", node.op);
     if (pieces.size() == 1 && pieces[0].source != kZeroSource) {
       ASSIGN_OR_RETURN(const std::string from, Walk(std::move(pieces[0]), at, nullptr));
       return Emit(node.inputs[pieces[0].source], from);
@@ -150,7 +152,8 @@ class Writer {
   /// that it does; without it, it does for all.
   Result<std::string> Walk(Piece piece, const std::string& at, std::string* test) {
     const std::vector<CopyAxis> axes = JoinAxes(std::move(piece.axes));
-    if (!IsNested(axes)) return Unsupported("elements that one division an axis does not find");
+    if (!IsNested(axes))
+      return Unsupported("elements whose place needs more than one division for each axis");
     if (test == nullptr && piece.dst_offset == 0 && piece.src_offset == 0 && axes.size() == 1 &&
         axes[0].src_stride == 1 && axes[0].dst_stride == 1)
       return at;

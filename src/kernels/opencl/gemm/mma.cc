@@ -15,7 +15,7 @@ int64_t CopiedPitch(int64_t row, int64_t chunk) { return RoundUp(row, 4 * chunk)
 
 Status HasMma(const GemmShape& shape, const OpenClFacts& facts) {
   if (!facts.mma.available)
-    return Unsupported("the device is not known to have instructions for matrices");
+    return Unsupported("the device is not known to have matrix instructions");
   if (shape.m * shape.n * shape.k == 0) return Unsupported("an empty matrix");
   return OkStatus();
 }

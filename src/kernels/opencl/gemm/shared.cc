@@ -50,7 +50,7 @@ Status CanSplit(const GemmShape& shape, const OpenClFacts& facts) {
     return Unsupported("k is {}: parts would have less than {} steps", shape.k, kLeastPart);
   if (StorageBytes(DType::kF32, 2 * shape.m * shape.n) <= facts.max_allocation_bytes)
     return OkStatus();
-  return Unsupported("two partial products pass {} bytes", facts.max_allocation_bytes);
+  return Unsupported("two partial products exceed {} bytes", facts.max_allocation_bytes);
 }
 /// A tile in registers, for so many parts of k.
 struct Parts {
@@ -68,7 +68,8 @@ Status CheckSplit(const GemmShape& shape, const Params& params, const OpenClFact
   if (shape.k < parts * kLeastPart)
     return InvalidArgument("PARTS: expected at most {}, got {}", shape.k / kLeastPart, parts);
   if (StorageBytes(DType::kF32, parts * shape.m * shape.n) > facts.max_allocation_bytes)
-    return InvalidArgument("PARTS: the partial products pass {} bytes", facts.max_allocation_bytes);
+    return InvalidArgument("PARTS: the partial products exceed {} bytes",
+                           facts.max_allocation_bytes);
   return CheckRegisters(shape, kRegisterFields.Read(params), facts);
 }
 /// As many parts as keep a large device busy with the usual tiles of 16 rows and 64 columns.

@@ -61,7 +61,7 @@ Result<NormedFacts> Read(const ir::Graph& group, const Device& device) {
   if (facts.shape.n > kLongest)
     return Unsupported("rows of {}: at most {}", facts.shape.n, kLongest);
   if (facts.shape.n % kOctet != 0)
-    return Unsupported("rows of {}: no multiple of 8", facts.shape.n);
+    return Unsupported("rows of {}: not a multiple of 8", facts.shape.n);
   return facts;
 }
 

@@ -75,7 +75,7 @@ Result<std::vector<RowPiece>> Plan(const ir::Graph& group, const StateAssignment
     for (Piece& piece : pieces) {
       piece.axes = JoinAxes(std::move(piece.axes));
       if (piece.axes.size() > kMostAxes || !IsNested(piece.axes))
-        return Unsupported("elements that one division for each axis does not find");
+        return Unsupported("elements whose place needs more than one division for each axis");
       all.push_back({std::move(piece), whole});
     }
   }

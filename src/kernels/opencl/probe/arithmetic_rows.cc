@@ -134,7 +134,7 @@ ProbeRow MmaRow(OpenClPlace& place, const MmaFactorType& type) {
                         .row = std::string(type.ceiling),
                         .column = "x1"}};
   if (!place.facts().mma.available)
-    row.runs = Unsupported("the device multiplies no matrices by instructions that OpenCL reaches");
+    row.runs = Unsupported("the device has no matrix instructions that OpenCL can use");
   row.run = [&place, &type](int64_t amount) { return RunMma(place, type, amount); };
   row.most = kMostRounds;
   return row;

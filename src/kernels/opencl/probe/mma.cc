@@ -141,7 +141,7 @@ Result<MmaFacts> ProbeMma(const OpenClDevice& device, bool with_warpgroups) {
     facts.local_bytes = bytes - kDriverBytes;
     break;
   }
-  Log(LogLevel::kInfo, "'{}' multiplies matrices by instructions{}, with {} bytes of local memory",
+  Log(LogLevel::kInfo, "'{}' has matrix instructions{}, with {} bytes of local memory",
       device.name(), facts.warpgroups ? " of warps and of warpgroups" : "", facts.local_bytes);
   return facts;
 }

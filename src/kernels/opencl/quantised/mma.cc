@@ -13,7 +13,7 @@ constexpr int64_t kByteChunk = kChunkBytes;
 template <bool kIsMatrix>
 Result<ByteProduct> ReadForByteMma(const ir::Graph& group, const Device& device) {
   if (!AsOpenCl(device).facts().mma.available)
-    return Unsupported("the device is not known to have instructions for matrices");
+    return Unsupported("the device is not known to have matrix instructions");
   ASSIGN_OR_RETURN(ByteProduct product, ReadByteProduct(group));
   if (product.is_matrix != kIsMatrix)
     return Unsupported("{} is {} matrix product", product.q.core->op, kIsMatrix ? "no" : "a");
