@@ -10,7 +10,7 @@
 
 namespace fettle {
 
-/// A result, whose planes live as long. Movable.
+/// A result; its planes live as long as it does. Movable.
 class EnhancedFrame {
  public:
   explicit EnhancedFrame(fettle_frame frame) : frame_(frame) {}
@@ -34,7 +34,7 @@ struct EnhancerOptions {
   bool full_range = false;
 };
 
-/// One stream's steps and their state; one thread's at a time. Movable.
+/// The steps of one stream and their state, for one thread at a time. Movable.
 class Enhancer {
  public:
   Enhancer(fettle_pixels pixels, int width, int height, const EnhancerOptions& options = {}) {

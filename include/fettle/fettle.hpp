@@ -1,9 +1,9 @@
 // Fettle's C++ interface: header-only ownership and types over fettle.h (C++20).
 //
 // Every fallible call returns a Result: test it with ok(), read code() and message(), or take
-// value(), which throws fettle::Error where there is none. Objects are movable, and tensors can be
-// copied (copies share their elements). Threads may share them as those of fettle.h; what they hold
-// is assigned and destroyed by one thread.
+// value(), which throws fettle::Error after a failure. Objects are movable. Tensors can be copied;
+// copies share their elements. Threads may share objects by the rules of fettle.h; one thread
+// assigns and destroys an object.
 #pragma once
 
 #if __cplusplus < 202002L
@@ -40,7 +40,7 @@ class Error : public std::runtime_error {
   fettle_status code_;
 };
 
-/// A value, or the code and message that say why there is none. Result<void> holds no value.
+/// A value, or the code and message of a failure. Result<void> holds no value.
 template <typename T>
 class Result {
   using Stored = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
@@ -54,7 +54,7 @@ class Result {
   explicit operator bool() const { return ok(); }
   fettle_status code() const { return ok() ? FETTLE_OK : std::get<1>(state_).code(); }
   std::string message() const { return ok() ? "" : std::get<1>(state_).what(); }
-  /// Throws Error where there is no value.
+  /// Throws Error after a failure.
   T value() && {
     if (!ok()) throw std::get<1>(state_);
     if constexpr (!std::is_void_v<T>) return std::get<0>(std::move(state_));
@@ -85,11 +85,11 @@ constexpr fettle_dtype DTypeOf() {
 
 struct MapOptions {
   const char* layout = nullptr;           // row|NHWC|NCHW4c|...; null: row
-  fettle_dtype dtype = FETTLE_UNDEFINED;  // to be seen as; FETTLE_UNDEFINED: the tensor's
-  bool as_stored = false;                 // the device's own form instead
+  fettle_dtype dtype = FETTLE_UNDEFINED;  // of the mapping; FETTLE_UNDEFINED: the tensor's
+  bool as_stored = false;                 // the device's own layout and type instead
 };
 
-/// A mapped tensor, which it keeps alive; unmaps when it goes.
+/// A mapped tensor. Keeps the tensor alive, and unmaps it when destroyed.
 class Mapping {
  public:
   Mapping(std::shared_ptr<fettle_tensor> tensor, const fettle_mapping& mapping)
@@ -106,10 +106,10 @@ class Mapping {
 
   /// data, row_pitch, row_bytes, rows, dtype, direct.
   const fettle_mapping& get() const { return mapping_; }
-  /// The elements; empty where T is not their type, after Unmap, and of images in rows.
+  /// The elements; empty if T is not their type, after Unmap, and for images in rows.
   template <typename T>
   std::span<T> as() const;
-  /// Hands the tensor back; later calls do nothing.
+  /// Returns the tensor; later calls do nothing.
   Result<void> Unmap() {
     const std::shared_ptr<fettle_tensor> tensor = std::move(tensor_);
     const fettle_status code = tensor == nullptr ? FETTLE_OK : fettle_tensor_unmap(tensor.get());
@@ -137,7 +137,7 @@ class Tensor {
   static Result<Tensor> Create(fettle_dtype dtype, std::initializer_list<int64_t> dims) {
     return Create(dtype, std::span(dims.begin(), dims.size()));
   }
-  /// Over the caller's elements, which must outlive the tensor and the sessions it is given to.
+  /// Over the caller's elements, which must outlive the tensor and the sessions that use it.
   template <typename T>
   static Result<Tensor> Wrap(std::span<T> elements, std::initializer_list<int64_t> dims) {
     fettle_tensor* handle = nullptr;
@@ -167,13 +167,13 @@ class Tensor {
     if (code != FETTLE_OK) return Result<Mapping>::Failed(code);
     return Mapping(handle_, mapping);
   }
-  /// By its own maps so far.
+  /// Of its own maps so far.
   fettle_transfers transfers() const {
     fettle_transfers transfers = FETTLE_TRANSFERS_INIT;
     fettle_tensor_transfers(get(), &transfers);
     return transfers;
   }
-  /// The elements; empty where T is not their type, and where the tensor has to be mapped.
+  /// The elements; empty if T is not their type, and if the tensor has to be mapped.
   template <typename T>
   std::span<T> as() const {
     if (DTypeOf<T>() != dtype() || fettle_tensor_data(get()) == nullptr) return {};
@@ -191,7 +191,7 @@ std::span<T> Mapping::as() const {
   return {static_cast<T*>(mapping_.data), mapping_.row_bytes / sizeof(T)};
 }
 
-/// An input or output of a model; extents -1 are open.
+/// An input or output of a model; an extent of -1 is open.
 struct ValueInfo {
   std::string name = {};
   fettle_dtype dtype = FETTLE_UNDEFINED;
@@ -250,34 +250,34 @@ struct SessionOptions {
   bool reference_only = false;
   std::vector<std::string> extra_outputs = {};  // any values of the model
   std::string device = "auto";                  // auto|cpu|opencl[:PLATFORM[:DEVICE]]
-  bool strict_device = false;        // fails rather than let the CPU compute what the device cannot
+  bool strict_device = false;        // fail, instead of using the CPU for what the device cannot do
   std::string precision = "high";    // high|normal|low, as in fettle.h
   std::string memory = "auto";       // auto|buffer|image, of the device
-  int queue_window = 0;              // unfinished commands at a time; 0: any
-  double kernel_ms = 0;              // launches aim not to last longer; 0: any
-  bool keep_programs = false;        // those built for the device, in the folder `programs`
+  int queue_window = 0;              // the most commands in the queue; 0: no limit
+  double kernel_ms = 0;              // split launches that take longer; 0: never
+  bool keep_programs = false;        // the device's compiled programs, in the folder `programs`
   std::string programs = {};         // "": the user's cache
   std::string svm = "off";           // off|coarse|fine
   std::string when_busy = "wait";    // wait|fail
   std::string subnormals = "flush";  // flush|keep
   int64_t max_memory = 0;            // bytes; 0: most of the machine's memory
-  int64_t max_runs = 0;              // of RunAsync that wait or work at a time; 0: 16
+  int64_t max_runs = 0;              // the most asynchronous runs that wait or work; 0: 16
 };
 
 /// Texts are read during the call.
 struct TensorOptions {
   const char* memory = nullptr;             // buffer|image; null: buffer
-  const char* layout = nullptr;             // null: row, of images NC4HW4
+  const char* layout = nullptr;             // null: row, for images NC4HW4
   fettle_dtype storage = FETTLE_UNDEFINED;  // FETTLE_UNDEFINED: the tensor's type
 };
 
 /// Texts as in fettle_tune_options; they are read during the call.
 struct TuneOptions {
   const char* level = nullptr;     // none|fast|work-size|normal|wide|full; null: normal
-  double budget_seconds = 0;       // for all of it, the package included; 0: no limit
+  double budget_seconds = 0;       // for everything, the package included; 0: no limit
   const char* database = nullptr;  // folder, "" for the user's; null: keep nothing
   const char* package = nullptr;   // file to write the tuned model to; null: none
-  bool packed_weights = false;     // the package also holds packed weights: larger, starts sooner
+  bool packed_weights = false;     // store packed weights too: a larger package, starts sooner
   fettle_tune_progress_function progress = nullptr;
   void* user = nullptr;  // of `progress`
 };
@@ -288,7 +288,7 @@ struct BackgroundOptions {
   const char* database = nullptr;  // folder, "" for the user's; null: keep nothing
 };
 
-/// How far a tuning in the background is: fettle_background_state.
+/// The progress of a background tuning: fettle_background_state.
 struct BackgroundState {
   std::string stage = {}, reason = {};
   bool is_over = true;
@@ -296,22 +296,22 @@ struct BackgroundState {
   double worked_seconds = 0, waited_seconds = 0, before_ms = 0, after_ms = 0;
 };
 
-/// What one step of a run did.
+/// One step of a run.
 struct Step {
   std::string node = {}, op = {}, kernel = {};
   double ms = 0;
   int64_t macs = 0, bytes = 0;
 };
 
-/// A run that Session::RunAsync began, and its outputs once they are there. Letting go of it ends
-/// nothing.
+/// A run that Session::RunAsync began, and its outputs when they are ready. Destroying it does not
+/// end the run.
 class AsyncRun {
  public:
   using Outputs = Result<std::vector<Tensor> >;
   AsyncRun(fettle_run* run, std::future<Outputs> outputs)
       : outputs(std::move(outputs)), run_(run) {}
 
-  /// Of code FETTLE_CANCELLED after Cancel. Always set, also where the session is destroyed first.
+  /// With code FETTLE_CANCELLED after Cancel. Always set, also if the session is destroyed first.
   std::future<Outputs> outputs;
   /// From any thread (fettle_run_cancel).
   void Cancel() { fettle_run_cancel(run_.get()); }
@@ -360,7 +360,7 @@ class Session {
   Result<void> SetOutput(const std::string& name, const Tensor& tensor) {
     return Check(fettle_session_set_output(get(), name.c_str(), tensor.get()));
   }
-  /// Runs make a tensor for this output again.
+  /// Runs allocate a tensor for this output again.
   Result<void> UnsetOutput(const std::string& name) {
     return Check(fettle_session_set_output(get(), name.c_str(), nullptr));
   }
@@ -383,7 +383,7 @@ class Session {
   }
   Result<void> Prepare() { return Check(fettle_session_prepare(get())); }
   Result<void> Run() { return Check(fettle_session_run(get())); }
-  /// Measures for the inputs set so far and goes on with the best plan.
+  /// Measures for the inputs that are set and continues with the best plan.
   Result<fettle_tune_report> Tune(const TuneOptions& options = {}) {
     fettle_tune_options raw = FETTLE_TUNE_OPTIONS_INIT;
     raw.level = options.level;
@@ -398,7 +398,7 @@ class Session {
     if (code != FETTLE_OK) return Result<fettle_tune_report>::Failed(code);
     return report;
   }
-  /// fettle_session_tune_in_background; budget 0: to the end of the search, share 0: in idle time.
+  /// fettle_session_tune_in_background; budget 0: until the search ends, share 0: in idle time.
   Result<void> TuneInBackground(double budget_seconds = 0, double share = 0,
                                 const BackgroundOptions& options = {}) {
     fettle_background_options raw = FETTLE_BACKGROUND_OPTIONS_INIT;
@@ -425,7 +425,7 @@ class Session {
     if (code != FETTLE_OK) return Result<Tensor>::Failed(code);
     return Tensor(tensor);
   }
-  /// SetInput (for this run alone), Run and Output in one call, for threads that share the session.
+  /// SetInput (for this run only), Run and Output in one call, for threads that share the session.
   Result<std::vector<Tensor> > Infer(const std::vector<std::pair<std::string, Tensor> >& inputs,
                                      const std::vector<std::string>& outputs) {
     const Names in(inputs), out(outputs);
@@ -436,9 +436,9 @@ class Session {
     if (code != FETTLE_OK) return Result<std::vector<Tensor> >::Failed(code);
     return std::vector<Tensor>(raw.begin(), raw.end());
   }
-  /// Begins what Infer does and returns; such runs work in the order in which they were given
-  /// (fettle_session_run_async). Elements of the inputs stay as they are until the outputs are
-  /// there.
+  /// Begins what Infer does and returns. Such runs are executed in the order of the calls
+  /// (fettle_session_run_async). Do not change the elements of inputs before the outputs are
+  /// ready.
   Result<AsyncRun> RunAsync(const std::vector<std::pair<std::string, Tensor> >& inputs,
                             const std::vector<std::string>& outputs) {
     using Promise = std::promise<AsyncRun::Outputs>;
@@ -458,7 +458,7 @@ class Session {
     (void)promise.release();  // the callback's
     return AsyncRun(run, std::move(future));
   }
-  /// Between host and device, by all runs so far.
+  /// Between host and device, in all runs so far.
   fettle_transfers transfers() const {
     fettle_transfers transfers = FETTLE_TRANSFERS_INIT;
     fettle_session_transfers(get(), &transfers);
@@ -522,7 +522,7 @@ class Gemm {
   /// Takes over the handle.
   explicit Gemm(fettle_gemm* handle) : handle_(handle) {}
 
-  /// `b` is not read where the options have it.
+  /// `b` is not read if the options have it.
   Result<void> Run(const void* a, const void* b, void* c) {
     const fettle_status code = fettle_gemm_run(get(), a, b, c);
     if (code != FETTLE_OK) return Result<void>::Failed(code);
@@ -539,7 +539,7 @@ class Gemm {
 };
 
 struct GenerateOptions {
-  int64_t context = 0;          // most tokens; 0: what the model was trained for, at most 4,096
+  int64_t context = 0;          // most tokens; 0: as many as in training, at most 4,096
   int64_t threads = 0;          // 0: all cores
   int64_t sequences = 1;        // forks that Step reads in one pass over the weights
   std::string device = "auto";  // as in SessionOptions
@@ -564,7 +564,7 @@ class Generator {
     return Generator(handle);
   }
   explicit Generator(fettle_generate* handle) : handle_(handle) {}  // takes ownership
-  /// Another sequence of the same tokens so far.
+  /// Another sequence with the same tokens so far.
   Result<Generator> Fork() const {
     fettle_generate* handle = nullptr;
     const fettle_status code = fettle_generate_fork(get(), &handle);
@@ -598,11 +598,11 @@ class Generator {
   Result<void> Read(std::span<const int32_t> tokens) {
     return Check(fettle_generate_read(get(), tokens.data(), tokens.size()));
   }
-  /// A token behind each of several sequences, forks of one another.
+  /// Reads one token for each of several sequences, which are forks of one another.
   static Result<void> Step(std::span<fettle_generate* const> sequences, const int32_t* tokens) {
     return Check(fettle_generate_step(sequences.data(), tokens, sequences.size()));
   }
-  /// Of the next token; good until the next call that reads.
+  /// Of the next token; valid until the next call that reads.
   Result<std::span<const float> > Logits() const {
     const float* logits = nullptr;
     size_t count = 0;
@@ -615,7 +615,7 @@ class Generator {
                                           sampling.top_k, sampling.seed};
     return Check(fettle_generate_set_sampling(get(), &raw));
   }
-  /// A token chosen from the logits, which is not read.
+  /// Chooses a token from the logits, and does not read it.
   Result<int32_t> Next() {
     int32_t token = 0;
     const fettle_status code = fettle_generate_next(get(), &token);
@@ -636,7 +636,7 @@ class Generator {
   fettle_generate* get() const { return handle_.get(); }
 
  private:
-  /// What a function writes to an array, whose length it is asked for first.
+  /// The array that a function writes, after a first call for its length.
   template <typename Array, typename Function>
   static Result<Array> Fill(Function function) {
     Array array;
@@ -657,9 +657,9 @@ class Generator {
   std::unique_ptr<fettle_generate, Free> handle_;
 };
 
-/// What a Tuner calls. `run` returns milliseconds, or nothing where the configuration failed;
-/// `check` is true for right results; `progress` goes on while true. Exceptions that they throw end
-/// Tuner::Run as a failure.
+/// What a Tuner calls. `run` returns milliseconds, or nothing if the configuration failed. `check`
+/// returns true for right results. The search continues while `progress` returns true. If one
+/// throws, Tuner::Run fails.
 struct TunerCallbacks {
   std::function<std::optional<double>(std::span<const int64_t>)> run = {};
   std::function<bool(std::span<const int64_t>)> check = {};
@@ -675,13 +675,13 @@ struct TunerOptions {
   std::string version = {};     // of the code and its input
 };
 
-/// One configuration, in order of parameters, and its time (0: it failed).
+/// One configuration, in the order of the parameters, and its time (0: it failed).
 struct Tuned {
   std::vector<int64_t> values = {};
   double ms = 0;
 };
 
-/// Searches the configurations of the caller's own code.
+/// Searches the configurations of your own code.
 class Tuner {
  public:
   static Result<Tuner> Create(const std::string& name) {
