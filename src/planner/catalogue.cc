@@ -44,8 +44,10 @@ class Lister {
       const passes::Group single{.nodes = {static_cast<ir::NodeId>(n)}};
       Limits references = limits_;
       references.reference_only = true;
-      const GroupChoices choices = ListChoices(graph_, single, devices_, references);
+      GroupChoices choices = ListChoices(graph_, single, devices_, references);
       if (choices.choices.empty()) return NoChoice(graph_.nodes()[n], choices);
+      const auto others = refused_.find(TextOf(choices.fragment));
+      if (others != refused_.end()) choices.rejected = others->second;
       AddKind(choices, single);
     }
     return std::move(catalogue_);
@@ -55,7 +57,7 @@ class Lister {
   /// The kind of `group`; -1 where nothing but a reference computes it.
   int Add(const passes::Group& group) {
     const passes::Fragment fragment = passes::ExtractGroup(graph_, group);
-    const std::string text = KindKey(kernels::PrintCosts(*fragment.graph), *fragment.graph);
+    const std::string text = TextOf(fragment);
     const auto known = kind_of_.find(text);
     if (known != kind_of_.end()) {
       if (known->second >= 0)
@@ -66,8 +68,13 @@ class Lister {
     GroupChoices choices = ListChoices(graph_, group, devices_, limits_);
     DropReferences(choices, group);
     const int kind = choices.choices.empty() ? -1 : AddKind(choices, group);
+    if (kind < 0) refused_.emplace(text, std::move(choices.rejected));
     kind_of_.emplace(text, kind);
     return kind;
+  }
+
+  static std::string TextOf(const passes::Fragment& fragment) {
+    return KindKey(kernels::PrintCosts(*fragment.graph), *fragment.graph);
   }
 
   /// References stay for single nodes that the CPU has no other kernel for, though an accelerator
@@ -133,6 +140,7 @@ class Lister {
   Limits limits_;
   Catalogue catalogue_;
   std::unordered_map<std::string, int> kind_of_;
+  std::unordered_map<std::string, std::vector<Rejection>> refused_;  // of kinds that are -1
 };
 
 }  // namespace

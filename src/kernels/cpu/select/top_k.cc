@@ -217,6 +217,7 @@ constexpr Family<Selection> kFamily{.read = Read,
                                     .states = RowMajorAlone,
                                     .prepare = Make<TopK>,
                                     .taste = Always<10>,
+                                    .takes_no_first_output = true,
                                     .reads_callers_memory = true};
 
 }  // namespace
