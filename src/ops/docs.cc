@@ -80,7 +80,8 @@ std::string OperatorsPage(std::span<const OperatorsOf> beside_cpu) {
       "says which kernel ran. {}: some kernel there takes the operator in some form; `--log info`\n"
       "says why others run on the CPU. `fettle-docs` prints this page; do not edit it.\n\n"
       "An index out of range ends a run on the CPU, with the index in the message. Kernels of\n"
-      "accelerators, which cannot refuse while they run, take the nearest element in its place;\n"
+      "accelerators, which cannot refuse while they run, take the nearest element in its place\n"
+      "and leave out what would be written there;\n"
       "nodes whose indices are constants and out of range run on the CPU, which refuses them.\n\n"
       "| operator | imported from (opset) | element types | devices | refused, and why |\n"
       "|---|---|---|---|---|\n",

@@ -73,6 +73,8 @@ constexpr std::string_view kOthers[] = {
     "Resize",
     "RotaryEmbedding",
     "STFT",
+    "ScatterElements",
+    "ScatterND",
     "Slice",
     "Softmax",
     "SpaceToDepth",
@@ -80,6 +82,7 @@ constexpr std::string_view kOthers[] = {
     "Squeeze",
     "TableLookup",
     "Tile",
+    "TopK",
     "Transpose",
     "Unsqueeze",
     // keep-sorted end

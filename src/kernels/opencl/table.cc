@@ -87,8 +87,11 @@ extern const KernelDesc kOpenClReduceArg;
 extern const KernelDesc kOpenClReduceRows;
 extern const KernelDesc kOpenClReduceScan;
 extern const KernelDesc kOpenClResizeTaps;
+extern const KernelDesc kOpenClScatterElements;
+extern const KernelDesc kOpenClScatterTuples;
 extern const KernelDesc kOpenClSoftmaxRows;
 extern const KernelDesc kOpenClTableLookupBytes;
+extern const KernelDesc kOpenClTopK;
 extern const KernelDesc kOpenClWeightOnlyMatMul;
 
 std::span<const KernelDesc* const> OpenClKernels() {
@@ -171,8 +174,11 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClReduceRows,
       &kOpenClReduceScan,
       &kOpenClResizeTaps,
+      &kOpenClScatterElements,
+      &kOpenClScatterTuples,
       &kOpenClSoftmaxRows,
       &kOpenClTableLookupBytes,
+      &kOpenClTopK,
       &kOpenClWeightOnlyMatMul,
       // keep-sorted end
       // In f16 (Arithmetic::kF16).

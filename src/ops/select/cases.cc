@@ -56,6 +56,11 @@ std::span<const Case> SelectCases() {
       {"select.top_k_zeros",
        "input %x: f32[2x90] = noise(-0.4, 0.4)\nconst %k: i64[1] = 7\n%r = Round(%x)\n"
        "%v, %i = TopK(%r, %k) {largest=0}\noutput %v\noutput %i\n"},
+      {"select.top_k_places_alone",
+       "input %x: f32[9x70]\nconst %k: i64[1] = 6\n_, %i = TopK(%x, %k)\noutput %i\n"},
+      {"select.top_k_of_a_long_row",
+       "input %x: f32[2x40000] = noise(-3, 3)\nconst %k: i64[1] = 700\n"
+       "%v, %i = TopK(%x, %k)\noutput %v\noutput %i\n"},
       {"select.top_k_none",
        "input %x: f16[3x5]\n"
        "const %k: i64[1] = 0\n"
