@@ -35,6 +35,9 @@ std::span<const Case> RecurrentCases() {
        "input %x: f32[3x2x5]\nconst %w: f32[2x24x5]\nconst %r: f32[2x24x6]\ninput %h0: f32[2x2x6]\n"
        "const %c0: f32[2x2x6]\n%y, %h, %c = LSTM(%x, %w, %r, _, _, %h0, %c0) "
        "{direction=\"bidirectional\", hidden_size=6}\noutput %y\noutput %h\noutput %c\n"},
+      {"recurrent.lstm_wide",
+       "input %x: f32[3x2x5]\nconst %w: f32[1x548x5]\nconst %r: f32[1x548x137] = noise(-0.1, 0.1)\n"
+       "%y, %h, %c = LSTM(%x, %w, %r) {hidden_size=137}\noutput %y\noutput %h\noutput %c\n"},
       {"recurrent.gru_wide",
        "input %x: f32[2x1x3]\nconst %w: f32[1x786x3]\nconst %r: f32[1x786x262] = noise(-0.1, 0.1)\n"
        "const %b: f32[1x1572]\n%y, %h = GRU(%x, %w, %r, %b) {hidden_size=262}\noutput %y\n"

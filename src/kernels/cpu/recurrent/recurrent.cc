@@ -1,6 +1,6 @@
 // cpu.recurrent.gemm: RNN, GRU and LSTM with their usual activations. All steps' input products are
 // one product, cut at panels for several threads; the state products of a step run on packed
-// weights, directions in parallel.
+// weights, directions in parallel, or where weights are large, one after the other on all threads.
 #include <algorithm>
 #include <cstring>
 
@@ -27,7 +27,8 @@ class Recurrent final : public PreparedKernel {
         kernels_(GetMicroKernels()),
         cells_(GetRecurrentCells()),
         weights_(cell_, kernels_.nr),
-        parts_(problem.threads <= 1 ? 1 : std::min<int64_t>(cell_.gates, InputPanels())) {
+        parts_(problem.threads <= 1 ? 1 : std::min<int64_t>(cell_.gates, InputPanels())),
+        state_parts_(CountStateParts(problem.threads)) {
     const ir::Node& node = group_->nodes()[0];
     for (size_t i = 0; i < kOutputs; ++i) {
       output_[i] = IndexOf(group_->outputs, node.output(i));
@@ -64,6 +65,11 @@ class Recurrent final : public PreparedKernel {
     FillRowPointers(args.inputs[input].host<float>(), cell_.input, Rows(), rows);
     stream.ParallelFor(cell_.directions * parts_,
                        [&](int64_t task, int) { RunInputs(args, rows, task); });
+    if (state_parts_ > 1) {
+      for (int64_t direction = 0; direction < cell_.directions; ++direction)
+        RunDirection(args, direction);
+      return OkStatus();
+    }
     stream.ParallelFor(cell_.directions,
                        [&](int64_t direction, int) { RunDirection(args, direction); });
     return OkStatus();
@@ -71,16 +77,25 @@ class Recurrent final : public PreparedKernel {
 
  private:
   static constexpr int64_t kPointer = sizeof(float*);
+  /// Products of a part of a step take microseconds, as starting and joining threads does.
+  static constexpr int64_t kPartMacs = 32 << 10;
   static constexpr size_t kOutputs = 3;  // all states, last state, last cell state
 
   /// The scratch of one direction.
   struct Lane {
-    float* sums;             // [steps * batch][gates * hidden]: input products, then gates
-    float* state;            // [batch][gates * hidden]: state products of one step
-    float *h, *c, *reset;    // [batch][hidden]
-    const float** pointers;  // [batch]
-    TileSpan* tiles;
+    float* sums;           // [steps * batch][gates * hidden]: input products, then gates
+    float* state;          // [batch][gates * hidden]: state products of one step
+    float *h, *c, *reset;  // [batch][hidden]
+    std::byte* parts;      // of each part of a state product: pointers [batch] and tiles
   };
+
+  /// Parts that the state products of a step are cut into, at panels.
+  int64_t CountStateParts(int64_t threads) const {
+    if (cell_.directions >= threads) return 1;
+    const int64_t macs = cell_.batch * GateElements() * cell_.hidden;
+    const int64_t panels = CeilDiv(weights_.state_columns(), kernels_.nr);
+    return std::clamp<int64_t>(macs / kPartMacs, 1, std::min(threads, panels));
+  }
 
   int64_t Rows() const { return cell_.steps * cell_.batch; }
   int64_t GateElements() const { return cell_.gates * cell_.hidden; }
@@ -92,9 +107,8 @@ class Recurrent final : public PreparedKernel {
   int64_t TileBytes(int64_t rows) const {
     return RoundUp(CeilDiv(rows, kernels_.mr) * static_cast<int64_t>(sizeof(TileSpan)), 64);
   }
-  int64_t LaneBytes() const {
-    return LaneFloatBytes() + PointerBytes(cell_.batch) + TileBytes(cell_.batch);
-  }
+  int64_t LaneBytes() const { return LaneFloatBytes() + state_parts_ * PartBytes(); }
+  int64_t PartBytes() const { return PointerBytes(cell_.batch) + TileBytes(cell_.batch); }
   int64_t SharedBytes() const {
     return PointerBytes(Rows()) + cell_.directions * parts_ * TileBytes(Rows());
   }
@@ -114,8 +128,7 @@ class Recurrent final : public PreparedKernel {
     lane.h = lane.state + cell_.batch * GateElements();
     lane.c = lane.h + states;
     lane.reset = lane.c + states;
-    lane.pointers = reinterpret_cast<const float**>(base + LaneFloatBytes());
-    lane.tiles = reinterpret_cast<TileSpan*>(base + LaneFloatBytes() + PointerBytes(cell_.batch));
+    lane.parts = base + LaneFloatBytes();
     return lane;
   }
 
@@ -139,19 +152,33 @@ class Recurrent final : public PreparedKernel {
   /// out[batch][gate] (+)= rows * R[gate]^T, for gates [first, last).
   void StateProduct(const LaunchArgs& args, const Lane& lane, int64_t direction, int64_t first,
                     int64_t last, const float* rows, float* out, bool accumulate) const {
+    const auto run = [&](int64_t part, int) {
+      for (int64_t gate = first; gate < last; gate += weights_.gates_together())
+        StatePart(args, lane, direction, gate, part, rows, out, accumulate);
+    };
+    if (state_parts_ == 1) return run(0, 0);
+    static_cast<CpuStream&>(args.stream).ParallelFor(state_parts_, run);
+  }
+
+  /// One of `state_parts_` parts of the columns of the product that begins with `gate`.
+  void StatePart(const LaunchArgs& args, const Lane& lane, int64_t direction, int64_t gate,
+                 int64_t part, const float* rows, float* out, bool accumulate) const {
+    const int64_t columns = weights_.state_columns(), panels = CeilDiv(columns, kernels_.nr);
+    const int64_t begin = panels * part / state_parts_ * kernels_.nr;
     BlockArgs block;
     block.depth = cell_.hidden;
     block.far_b = false;  // fetching it ahead costs 6 % where all steps read the same weights
-    block.columns = weights_.state_columns();
+    block.columns = std::min(panels * (part + 1) / state_parts_ * kernels_.nr, columns) - begin;
     block.c_stride = GateElements();
     block.accumulate = accumulate;
-    for (int64_t gate = first; gate < last; gate += weights_.gates_together()) {
-      block.b = weights_.State(Panels(args), direction, gate);
-      block.tiles = CutTiles(kernels_.mr, {rows, cell_.hidden}, cell_.batch,
-                             out + gate * cell_.hidden, GateElements(), lane.pointers, lane.tiles);
-      if (!accumulate) block.bias = weights_.StateBias(Panels(args), direction, gate);
-      RunBlock(kernels_, block);
-    }
+    block.b = weights_.State(Panels(args), direction, gate) + begin * cell_.hidden;
+    std::byte* scratch = lane.parts + part * PartBytes();
+    block.tiles =
+        CutTiles(kernels_.mr, {rows, cell_.hidden}, cell_.batch, out + gate * cell_.hidden + begin,
+                 GateElements(), reinterpret_cast<const float**>(scratch),
+                 reinterpret_cast<TileSpan*>(scratch + PointerBytes(cell_.batch)));
+    if (!accumulate) block.bias = weights_.StateBias(Panels(args), direction, gate) + begin;
+    RunBlock(kernels_, block);
   }
 
   void LoadState(const LaunchArgs& args, size_t operand, int64_t direction, float* to) const {
@@ -231,7 +258,8 @@ class Recurrent final : public PreparedKernel {
   const MicroKernels& kernels_;
   const RecurrentCells& cells_;
   RecurrentWeights weights_;
-  int64_t parts_;  // of a direction's input products
+  int64_t parts_;        // of a direction's input products
+  int64_t state_parts_;  // of a state product; 1: directions run in parallel
   int output_[kOutputs] = {-1, -1, -1};
 };
 
