@@ -14,6 +14,7 @@ import warnings
 import language
 import numpy
 import onnx
+import random_networks
 import senses
 import torch
 import vision
@@ -28,7 +29,8 @@ def made(name):
     """The network, ready to infer, and its inputs; the same at each call."""
     torch.manual_seed(1)
     torch.backends.mha.set_fastpath_enabled(False)  # fused operators of attention have no ONNX form
-    network, inputs = NETWORKS[name]()
+    family, _, seed = name.partition("/")
+    network, inputs = random_networks.made(seed) if family == "random" else NETWORKS[name]()
     return settled(network), inputs
 
 

@@ -16,9 +16,14 @@ KINDS = {"fp32": (torch.float32, "high"), "fp16": (torch.float16, "normal")}
 
 def torch_run(name, dtype):
     """A function that runs the network on the device once, and whether it is a graph."""
+    torch.set_default_device("cpu")
+    torch.set_default_dtype(torch.float32)
     network, inputs = export.made(name)
     network = network.to("cuda", dtype)
     inputs = [one.to("cuda", dtype) if one.is_floating_point() else one.cuda() for one in inputs]
+    # What a network makes in its forward pass (masks, positions) is made on the device too.
+    torch.set_default_device("cuda")
+    torch.set_default_dtype(dtype)
     try:
         graph = graph_of(network, inputs)
         # The graph holds addresses of weights and inputs, which have to live.

@@ -153,6 +153,8 @@ def summary(rows):
 def parse():
     parser = argparse.ArgumentParser(prog="bench/zoo/run", description=__doc__)
     parser.add_argument("--only", default="", help="networks whose name holds one of these texts: a,b")
+    parser.add_argument("--random", type=int, default=0, metavar="COUNT", help="so many networks of random blocks, and no others")
+    parser.add_argument("--seed", type=int, default=1, help="of the first of --random; the next has the next")
     parser.add_argument("--exporters", type=lambda text: text.split(","), default=["dynamo", "script"],
                         help="of dynamo (torch's default) and script (the older one); default: both")
     parser.add_argument("--engines", type=lambda text: text.split(","), default=["onnxruntime", "openvino"],
@@ -185,7 +187,8 @@ def kept(file, rows):
 
 def main():
     options = parse()
-    chosen = [name for name in names() if any(text in name for text in options.only.split(","))]
+    listed = [f"random/{options.seed + i}" for i in range(options.random)] or names()
+    chosen = [name for name in listed if any(text in name for text in options.only.split(","))]
     if options.list:
         print(*chosen, sep="\n")
         return 0
