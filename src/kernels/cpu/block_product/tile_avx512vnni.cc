@@ -48,6 +48,16 @@ template <int kRows, int kBits>
   }
 }
 
+/// How far ahead of what is read memory is asked for: tiles of many rows take too long over a block
+/// for the CPU to see by itself where they go on.
+constexpr int64_t kAhead = 4096;
+
+template <int kBytes>
+[[gnu::always_inline]] inline void AskFor(const std::byte* from) {
+  for (int64_t line = 0; line < kBytes; line += 64)
+    _mm_prefetch(reinterpret_cast<const char*>(from + line), _MM_HINT_T0);
+}
+
 template <int kRows, int kBits, bool kHalves>
 void Run(const BlockTile& tile) {
   const BlockLayout& layout = *tile.layout;
@@ -58,6 +68,7 @@ void Run(const BlockTile& tile) {
   const std::byte *at = tile.panel, *a = tile.rows;
   const int64_t code_bytes = layout.code_bytes(), block_bytes = layout.block_bytes();
   for (int64_t b = 0; b < blocks; ++b, at += block_bytes, a += block) {
+    if constexpr (kRows >= 4) AskFor<kBits * 64 + (kHalves ? 64 : 128)>(at + kAhead);
     __m512i dots[kRows];
     for (int r = 0; r < kRows; ++r) dots[r] = _mm512_setzero_si512();
     // A constant bound: the loop is unrolled.
@@ -82,13 +93,52 @@ void RunTile(const BlockTile& tile) {
   (tile.layout->halves ? Run<kRows, kBits, true> : Run<kRows, kBits, false>)(tile);
 }
 
+/// 16 values times `inverse`, rounded as RoundProduct does.
+[[gnu::always_inline]] inline __m512i RoundProducts(__m512 x, __m512 inverse) {
+  const __m512 sum = _mm512_fmadd_ps(x, inverse, _mm512_set1_ps(0x1.8p23F));
+  return _mm512_sub_epi32(_mm512_castps_si512(sum), _mm512_set1_epi32(0x4b400000));
+}
+
+/// RoundOneBlock of 16 or 32 values.
+template <int kVectors>
+[[gnu::always_inline]] inline void RoundVectors(const float* a, int8_t* bytes, float* step,
+                                                float* sum) {
+  const __m512 x = _mm512_loadu_ps(a), y = kVectors == 2 ? _mm512_loadu_ps(a + 16) : x;
+  const __m512 largest = _mm512_set1_ps(std::numeric_limits<float>::max());
+  const __m512 size = _mm512_abs_ps(x), other = _mm512_abs_ps(y);
+  const bool is_finite = (_mm512_cmp_ps_mask(size, largest, _CMP_LE_OQ) &
+                          _mm512_cmp_ps_mask(other, largest, _CMP_LE_OQ)) == __mmask16{0xffff};
+  const float most = _mm512_reduce_max_ps(_mm512_max_ps(size, other));
+  if (!is_finite || most < 0x1p-100F)
+    return RoundOneBlock(a, int64_t{16} * kVectors, bytes, step, sum);
+  const __m512 inverse = _mm512_set1_ps(127.0F / most);
+  __m512i total = RoundProducts(x, inverse);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes), _mm512_cvtepi32_epi8(total));
+  if constexpr (kVectors == 2) {
+    const __m512i second = RoundProducts(y, inverse);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes + 16), _mm512_cvtepi32_epi8(second));
+    total = _mm512_add_epi32(total, second);
+  }
+  *step = most * (1.0F / 127);
+  *sum = *step * static_cast<float>(_mm512_reduce_add_epi32(total));
+}
+
+void RoundBlocks(const BlockLayout& layout, const float* a, std::byte* row) {
+  auto* bytes = reinterpret_cast<int8_t*>(row);
+  auto* steps = reinterpret_cast<float*>(row + layout.steps_at());
+  const int64_t blocks = layout.blocks(), block = layout.block;
+  for (int64_t b = 0; b < blocks; ++b, a += block, bytes += block, ++steps)
+    block == 32 ? RoundVectors<2>(a, bytes, steps, steps + blocks)
+                : RoundVectors<1>(a, bytes, steps, steps + blocks);
+}
+
 template <size_t... kRow>
 constexpr BlockKernels MakeTable(std::index_sequence<kRow...>) {
   BlockKernels table;
   table.rows = sizeof...(kRow);
   ((table.nibbles[kRow + 1] = RunTile<kRow + 1, 4>), ...);
   ((table.bytes[kRow + 1] = RunTile<kRow + 1, 8>), ...);
-  table.round = RoundRow;
+  table.round = RoundBlocks;
   return table;
 }
 
