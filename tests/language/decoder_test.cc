@@ -175,6 +175,19 @@ TEST(SequenceDecoderTest, ForksAndSavesHoldTheirTokens) {
   EXPECT_EQ(decoder->position(), 6);
 }
 
+TEST(SequenceDecoderTest, ProductsOfOneInputAreOneStep) {
+  const auto decoder = Open({}, 64);
+  for (const size_t length : {1, 8, 32}) {
+    Logits(*decoder, std::vector<int32_t>(length, 5));
+    std::vector<std::string> products;
+    for (const exec::StepProfile& step : decoder->session().profile())
+      if (step.kernel == "cpu.block_product.rows") products.push_back(step.op);
+    EXPECT_EQ(std::ranges::count(products, "RMSNormalization+BlockMatMul+BlockMatMul+BlockMatMul"),
+              2);  // queries, keys and values of each layer
+    EXPECT_EQ(std::ranges::count(products, "RMSNormalization+BlockMatMul+BlockMatMul"), 2);
+  }
+}
+
 TEST(SequenceDecoderTest, RefusesWhatDoesNotFit) {
   const auto decoder = Open({}, 16);
   std::span<const float> logits;

@@ -1,11 +1,14 @@
-// cpu.block_product.rows: BlockMatMul with constant weights. Rows are rounded to bytes once; then
-// each panel of weights is read once for as many rows as fit the registers, and once a task from
-// memory.
+// cpu.block_product.rows: BlockMatMul with constant weights, or two or three of them of one input
+// (queries, keys and values; gate and up), with the RMSNormalization that makes it. Rows are
+// rounded to bytes once; then each panel of weights is read once for as many rows as fit the
+// registers, and once a task from memory.
 #include <algorithm>
+#include <optional>
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/block_product/block_panel.h"
 #include "kernels/cpu/epilogue/epilogue.h"
+#include "kernels/cpu/norm/layer_rows.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
 #include "ops/op.h"
@@ -14,112 +17,198 @@ namespace fettle::kernels {
 namespace {
 
 struct Facts {
-  ops::BlockProduct p;
-  int bits = 4;
+  struct Product {
+    ops::BlockProduct p;
+    int bits = 4;
+  };
+  std::vector<Product> products;  // of equal rows, k and block
+  std::optional<LayerFacts> norm;
+
+  const ops::BlockProduct& first() const { return products[0].p; }
 };
 
 /// Rows that a task multiplies a panel by: what they take stays in the second-level cache.
 constexpr int64_t kTaskRows = 64;
+/// Rows that are normalised and rounded by the caller: they take less than waking a lane does.
+constexpr int64_t kFewRows = 4;
 
 class BlockProductRows final : public PreparedKernel {
  public:
   BlockProductRows(const Problem& problem, const Facts& facts)
-      : node_(problem.node()), p_(facts.p), kernels_(GetBlockKernels()) {
+      : p_(facts.first()), kernels_(GetBlockKernels()) {
     const auto& graph = *problem.group;
-    a_ = IndexOf(graph.inputs, node_.inputs[0]);
-    layout_ = {.n = p_.n, .k = p_.k, .block = p_.block, .bits = facts.bits};
-    layout_.halves = graph.value(node_.inputs[2]).dtype == DType::kF16;
+    a_ = IndexOf(graph.inputs, graph.nodes()[0].inputs[0]);
+    if (facts.norm) norm_.emplace(graph, graph.nodes()[0], *facts.norm);
+    if (norm_) packs_ = norm_->packs();
+    for (size_t i = 0; i < facts.products.size(); ++i)
+      Add(graph, graph.nodes()[i + (norm_ ? 1 : 0)], facts.products[i]);
     row_tasks_ = (p_.rows + kTaskRows - 1) / kTaskRows;
+    lanes_ = problem.threads;
     // Four tasks a lane even out what lanes lose.
-    const int64_t tasks = std::max<int64_t>(1, int64_t{4} * problem.threads);
-    task_panels_ = std::max<int64_t>(1, layout_.panels() * row_tasks_ / tasks);
+    const int64_t tasks = std::max<int64_t>(1, int64_t{4} * lanes_);
+    task_panels_ = std::max<int64_t>(1, panels_ * row_tasks_ / tasks);
   }
 
-  std::vector<PackRequest> packs() const override {
-    PackRequest request;
-    request.constants = {node_.inputs[1], node_.inputs[2], node_.inputs[3]};
-    request.recipe = fmt::format("block_product.n{}.k{}.block{}.bits{}.halves{}", p_.n, p_.k,
-                                 p_.block, layout_.bits, layout_.halves);
-    request.bytes = layout_.bytes();
-    request.pack = [layout = layout_](std::span<const Constant* const> constants, std::byte* out) {
-      PackBlocks(layout, *constants[0], *constants[1], *constants[2], out);
-      return OkStatus();
-    };
-    return {std::move(request)};
-  }
+  std::vector<PackRequest> packs() const override { return packs_; }
 
-  int64_t workspace_bytes() const override { return p_.rows * layout_.row_bytes(); }
+  /// Rounded rows, and for each lane a normalised one.
+  int64_t workspace_bytes() const override {
+    return p_.rows * row_bytes() + (norm_ ? lanes_ * NormBytes() : 0);
+  }
 
   Status Launch(const LaunchArgs& args) const override {
     auto& stream = static_cast<CpuStream&>(args.stream);
-    const float* a = args.inputs[a_].host<float>();
-    std::byte* rows = args.workspace.host<std::byte>();
-    const auto round = [&](int64_t row) {
-      kernels_.round(layout_, a + row * p_.k, rows + row * layout_.row_bytes());
-    };
-    // Few rows take less than waking a lane does.
-    if (p_.rows <= 4) {
-      for (int64_t row = 0; row < p_.rows; ++row) round(row);
+    if (p_.rows <= kFewRows) {
+      for (int64_t row = 0; row < p_.rows; ++row) Round(args, row, 0);
     } else {
-      stream.ParallelFor(p_.rows, [&](int64_t row, int) { round(row); });
+      stream.ParallelFor(p_.rows, [&](int64_t row, int lane) { Round(args, row, lane); });
     }
-    const int64_t column_tasks = (layout_.panels() + task_panels_ - 1) / task_panels_;
+    const int64_t column_tasks = (panels_ + task_panels_ - 1) / task_panels_;
     stream.ParallelFor(column_tasks * row_tasks_, [&](int64_t task, int) {
       const int64_t first = task % column_tasks * task_panels_;
-      const int64_t last = std::min(first + task_panels_, layout_.panels());
-      for (int64_t panel = first; panel < last; ++panel)
-        Multiply(args, panel, task / column_tasks * kTaskRows);
+      const int64_t last = std::min(first + task_panels_, panels_);
+      for (const Product& product : products_) {
+        const int64_t end = std::min(last - product.first_panel, product.layout.panels());
+        for (int64_t i = std::max<int64_t>(first - product.first_panel, 0); i < end; ++i)
+          Multiply(args, product, i, task / column_tasks * kTaskRows);
+      }
     });
     return OkStatus();
   }
 
  private:
+  struct Product {
+    BlockLayout layout;
+    size_t output = 0, pack = 0;
+    int64_t first_panel = 0;  // of all products, one behind the other
+  };
+
+  int64_t row_bytes() const { return products_[0].layout.row_bytes(); }
+  int64_t NormBytes() const { return (p_.k * 4 + 63) / 64 * 64; }
+
+  void Add(const ir::Graph& graph, const ir::Node& node, const Facts::Product& facts) {
+    Product& product = products_.emplace_back();
+    BlockLayout& layout = product.layout;
+    layout = {.n = facts.p.n, .k = facts.p.k, .block = facts.p.block, .bits = facts.bits};
+    layout.halves = graph.value(node.inputs[2]).dtype == DType::kF16;
+    product.output = IndexOf(graph.outputs, node.outputs[0]);
+    product.pack = packs_.size();
+    product.first_panel = panels_;
+    panels_ += layout.panels();
+    PackRequest request;
+    request.constants = {node.inputs[1], node.inputs[2], node.inputs[3]};
+    request.recipe = fmt::format("block_product.n{}.k{}.block{}.bits{}.halves{}", layout.n,
+                                 layout.k, layout.block, layout.bits, layout.halves);
+    request.bytes = layout.bytes();
+    request.pack = [layout](std::span<const Constant* const> constants, std::byte* out) {
+      PackBlocks(layout, *constants[0], *constants[1], *constants[2], out);
+      return OkStatus();
+    };
+    packs_.push_back(std::move(request));
+  }
+
+  std::byte* Rounded(const LaunchArgs& args, int64_t row) const {
+    return args.workspace.host<std::byte>() + row * row_bytes();
+  }
+
+  void Round(const LaunchArgs& args, int64_t row, int lane) const {
+    const float* a = args.inputs[a_].host<float>() + row * p_.k;
+    if (norm_) {
+      auto* y = reinterpret_cast<float*>(Rounded(args, p_.rows) + lane * NormBytes());
+      norm_->Run(args, a, y, 1);
+      a = y;
+    }
+    kernels_.round(products_[0].layout, a, Rounded(args, row));
+  }
+
   /// A panel by the rows of a task.
-  void Multiply(const LaunchArgs& args, int64_t panel, int64_t row) const {
+  void Multiply(const LaunchArgs& args, const Product& product, int64_t panel, int64_t row) const {
+    const BlockLayout& layout = product.layout;
     BlockTile tile;
-    tile.layout = &layout_;
-    tile.panel = args.packed[0].host<std::byte>() + panel * layout_.panel_bytes();
-    tile.c_stride = p_.n;
-    tile.columns = std::min(kBlockColumns, p_.n - panel * kBlockColumns);
+    tile.layout = &layout;
+    tile.panel = args.packed[product.pack].host<std::byte>() + panel * layout.panel_bytes();
+    tile.c_stride = layout.n;
+    tile.columns = std::min(kBlockColumns, layout.n - panel * kBlockColumns);
+    float* c = args.outputs[product.output].host<float>() + panel * kBlockColumns;
     const int64_t end = std::min(row + kTaskRows, p_.rows);
-    const auto& tiles = layout_.bits == 4 ? kernels_.nibbles : kernels_.bytes;
+    const auto& tiles = layout.bits == 4 ? kernels_.nibbles : kernels_.bytes;
     for (int64_t count = 0; row < end; row += count) {
       count = std::min<int64_t>(kernels_.rows, end - row);
-      tile.rows = args.workspace.host<std::byte>() + row * layout_.row_bytes();
-      tile.c = args.outputs[0].host<float>() + row * p_.n + panel * kBlockColumns;
+      tile.rows = Rounded(args, row);
+      tile.c = c + row * layout.n;
       tiles[count](tile);
     }
   }
 
-  ir::Node node_;
-  ops::BlockProduct p_;
+  ops::BlockProduct p_;  // the first one
   const BlockKernels& kernels_;
-  BlockLayout layout_;
+  std::optional<LayerRows> norm_;
+  std::vector<Product> products_;
+  std::vector<PackRequest> packs_;
   size_t a_ = 0;
-  int64_t row_tasks_ = 1, task_panels_ = 1;
+  int64_t row_tasks_ = 1, task_panels_ = 1, panels_ = 0, lanes_ = 1;
 };
 
-Result<Facts> Read(const ir::Graph& group, const Device&) {
-  if (group.nodes().size() != 1 || group.nodes()[0].op != "BlockMatMul"_op)
-    return Unsupported("computes BlockMatMul only");
-  const ir::Node& node = group.nodes()[0];
+Result<Facts::Product> ReadProduct(const ir::Graph& group, const ir::Node& node) {
+  if (node.op != "BlockMatMul"_op) return Unsupported("computes BlockMatMul only");
   std::vector<Shape> shapes;
   for (ir::ValueId id : node.inputs) shapes.push_back(*group.value(id).shape);
   if (group.value(node.inputs[0]).is_constant()) return Unsupported("the rows are constant");
   for (size_t i : {1, 2, 3}) {
     if (!group.value(node.inputs[i]).is_constant()) return Unsupported("weights are computed");
   }
+  Facts::Product product;
+  ASSIGN_OR_RETURN(product.p, ops::ReadBlockProduct(node, shapes));
+  product.bits = group.value(node.inputs[1]).dtype == DType::kU4 ? 4 : 8;
+  return product;
+}
+
+/// Of whole rows of floats, by constants, that nothing else reads.
+Result<LayerFacts> ReadNorm(const ir::Graph& group) {
+  const ir::Node& norm = group.nodes()[0];
+  ASSIGN_OR_RETURN(LayerFacts facts, ReadLayer(group, norm));
+  const ir::Value& x = group.value(norm.inputs[0]);
+  if (norm.outputs.size() != 1 || facts.extents.row != (*x.shape)[x.shape->rank() - 1])
+    return Unsupported("rows that are normalised in parts");
+  if (x.is_constant() || x.dtype != DType::kF32) return Unsupported("rows that are not f32");
+  for (size_t i = 1; i < norm.inputs.size(); ++i) {
+    if (norm.inputs[i] != ir::kAbsent && !group.value(norm.inputs[i]).is_constant())
+      return Unsupported("a scale that is computed");
+  }
+  return facts;
+}
+
+Result<Facts> Read(const ir::Graph& group, const Device&) {
   Facts facts;
-  ASSIGN_OR_RETURN(facts.p, ops::ReadBlockProduct(node, shapes));
-  facts.bits = group.value(node.inputs[1]).dtype == DType::kU4 ? 4 : 8;
+  size_t i = 0;
+  if (group.nodes().size() > 1 && group.nodes()[0].op != "BlockMatMul"_op) {
+    ASSIGN_OR_RETURN(facts.norm, ReadNorm(group));
+    i = 1;
+  }
+  const ir::ValueId rows = group.nodes()[i].input(0);
+  if (facts.norm && rows != group.nodes()[0].outputs[0])
+    return Unsupported("computes BlockMatMul of one input only");
+  for (; i < group.nodes().size(); ++i) {
+    ASSIGN_OR_RETURN(const Facts::Product product, ReadProduct(group, group.nodes()[i]));
+    facts.products.push_back(product);
+    if (group.nodes()[i].inputs[0] != rows || product.p.k != facts.first().k ||
+        product.p.block != facts.first().block)
+      return Unsupported("computes BlockMatMul of one input only");
+  }
+  if (group.outputs.size() != facts.products.size())
+    return Unsupported("gives results of BlockMatMul only");
   return facts;
 }
 
 Work WorkOf(const Problem&, const Facts& facts, const Params&, const Device&) {
-  const auto m = static_cast<double>(facts.p.rows), n = static_cast<double>(facts.p.n),
-             k = static_cast<double>(facts.p.k);
-  const double weights = n * k * (facts.bits / 8.0 + 4.0 / static_cast<double>(facts.p.block));
-  return {.operations = 2 * m * n * k, .bytes = (weights) + 4 * m * (n + k)};
+  const auto m = static_cast<double>(facts.first().rows), k = static_cast<double>(facts.first().k);
+  Work work = {.operations = 0, .bytes = 4 * m * k};
+  for (const auto& [p, bits] : facts.products) {
+    const auto n = static_cast<double>(p.n);
+    work.operations += 2 * m * n * k;
+    work.bytes += n * k * (bits / 8.0 + 4.0 / static_cast<double>(p.block)) + 4 * m * n;
+  }
+  return work;
 }
 
 constexpr Family<Facts> kFamily{.read = Read,
@@ -132,7 +221,7 @@ constexpr Family<Facts> kFamily{.read = Read,
 }  // namespace
 
 extern const KernelDesc kCpuBlockProductRows;
-const KernelDesc kCpuBlockProductRows = {.name = "cpu.block_product.rows",
-                                         .match = MatchAs<kFamily>};
+const KernelDesc kCpuBlockProductRows = {
+    .name = "cpu.block_product.rows", .version = 2, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels
