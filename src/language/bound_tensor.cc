@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "language/zero_pages.h"
+
 namespace fettle::language {
 namespace {
 
@@ -50,7 +52,7 @@ Status BoundTensor::Fetch() {
 Result<CacheBuffers> MakeCache(const std::shared_ptr<const Device>& device, const Shape& shape) {
   CacheBuffers made;
   if (device == nullptr) {
-    ASSIGN_OR_RETURN(const Tensor cache, Tensor::Create(DType::kF16, shape));
+    ASSIGN_OR_RETURN(const Tensor cache, ZeroPages(DType::kF16, shape));
     return CacheBuffers{OnHost(cache), OnHost(cache)};
   }
   ASSIGN_OR_RETURN(made.past, OnDevice(device, DType::kF16, shape));

@@ -197,9 +197,10 @@ struct TokenizerReader {
     const auto* merges = file.Texts(Key("merges"));
     if (merges == nullptr) return InvalidModel("value '{}' is missing", Key("merges"));
     Ids ranks;
+    ranks.reserve(merges->size());
     for (size_t i = 0; i < merges->size(); ++i)
       ranks.emplace((*merges)[i], static_cast<int32_t>(i));
-    tokenizer = std::make_unique<ByteLevel>(*rule, ids, std::move(ranks));
+    tokenizer = std::make_unique<ByteLevel>(*rule, std::move(ids), std::move(ranks));
     return OkStatus();
   }
 
@@ -209,8 +210,8 @@ struct TokenizerReader {
       return InvalidModel("value '{}': expected {} scores", Key("scores"), size);
     ASSIGN_OR_RETURN(const bool adds_space, Flag("add_space_prefix", true));
     ASSIGN_OR_RETURN(const int64_t unknown, Token("unknown_token_id", static_cast<int64_t>(size)));
-    tokenizer =
-        std::make_unique<SentencePiece>(ids, *scores, adds_space, static_cast<int32_t>(unknown));
+    tokenizer = std::make_unique<SentencePiece>(std::move(ids), *scores, adds_space,
+                                                static_cast<int32_t>(unknown));
     return OkStatus();
   }
 
@@ -250,6 +251,7 @@ struct TokenizerReader {
     if (tokens == nullptr || tokens->empty() || tokens->size() > (size_t{1} << 30))
       return InvalidModel("value '{}' is missing", Key("tokens"));
     const auto size = std::ssize(*tokens);
+    ids.reserve(tokens->size());
     for (int64_t i = 0; i < size; ++i) ids.emplace((*tokens)[i], static_cast<int32_t>(i));
     if (model == "gpt2") {
       RETURN_IF_ERROR(MakeByteLevel());

@@ -1,7 +1,7 @@
 // Constants over tensors of GGUF files: read from the file's bytes whenever a kernel packs them.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
+#include <mutex>
 
 #include "base/hash.h"
 #include "importers/gguf/gguf_file.h"
@@ -12,10 +12,29 @@ namespace {
 
 enum class Part { kCodes, kScales, kMinima, kFloats, kColumns };
 
+/// What constants over one tensor share: its bytes are hashed once.
+class TensorBytes {
+ public:
+  TensorBytes(std::span<const uint8_t> bytes, std::shared_ptr<const void> owner)
+      : bytes_(bytes), owner_(std::move(owner)) {}
+
+  uint64_t hash() const {
+    std::call_once(once_, [this] { hash_ = HashBytes(std::as_bytes(bytes_)); });
+    return hash_;
+  }
+
+ private:
+  std::span<const uint8_t> bytes_;
+  std::shared_ptr<const void> owner_;
+  mutable std::once_flag once_;
+  mutable uint64_t hash_ = 0;
+};
+using SharedBytes = std::shared_ptr<const TensorBytes>;
+
 class TensorSource final : public ConstantSource, public SixteenBitSource {
  public:
-  TensorSource(TensorInfo tensor, std::shared_ptr<const void> owner, Part part, bool halves)
-      : tensor_(std::move(tensor)), owner_(std::move(owner)), part_(part), halves_(halves) {}
+  TensorSource(TensorInfo tensor, SharedBytes bytes, Part part, bool halves)
+      : tensor_(std::move(tensor)), bytes_(std::move(bytes)), part_(part), halves_(halves) {}
 
   void CopyTo(int64_t begin, int64_t count, std::byte* out) const override {
     if (part_ == Part::kColumns) return CopyColumns(begin, count, out);
@@ -24,20 +43,24 @@ class TensorSource final : public ConstantSource, public SixteenBitSource {
     const int64_t each = part_ == Part::kScales || part_ == Part::kMinima
                              ? type.elements / type.part
                              : type.elements;
-    while (count > 0) {
-      std::byte block[kMaxBlockElements * 4];
-      ReadBlock(tensor_.bytes.data() + begin / each * type.bytes, block);
-      const int64_t first = begin % each, some = std::min(count, each - first);
-      std::memcpy(out, block + first * size, some * size);
+    const uint8_t* from = tensor_.bytes.data() + begin / each * type.bytes;
+    for (int64_t first = begin % each; count > 0; from += type.bytes, first = 0) {
+      const int64_t some = std::min(count, each - first);
+      if (some == each) {
+        ReadBlock(from, out);
+      } else {
+        std::byte block[kMaxBlockElements * 4];
+        ReadBlock(from, block);
+        std::memcpy(out, block + first * size, some * size);
+      }
       out += some * size;
-      begin += some;
       count -= some;
     }
   }
   uint64_t Hash() const override {
     const int64_t form[] = {tensor_.rows, tensor_.columns, int64_t{tensor_.type->id},
                             static_cast<int64_t>(part_), halves_};
-    return HashBytes(std::as_bytes(std::span(form)), HashBytes(std::as_bytes(tensor_.bytes)));
+    return HashBytes(std::as_bytes(std::span(form)), bytes_->hash());
   }
   std::span<const std::byte> raw_bytes() const override { return std::as_bytes(tensor_.bytes); }
   DType stored_type() const override {
@@ -53,14 +76,26 @@ class TensorSource final : public ConstantSource, public SixteenBitSource {
 
   void ReadBlock(const uint8_t* from, std::byte* out) const {
     const TensorType& type = *tensor_.type;
+    if (halves_) return ReadHalves(from, out);
     auto* floats = reinterpret_cast<float*>(out);
     switch (part_) {
-      case Part::kCodes: type.read(from, {.codes = reinterpret_cast<uint8_t*>(out)}); return;
-      case Part::kScales: type.read(from, {.scales = floats}); break;
-      case Part::kMinima: type.read(from, {.minima = floats}); break;
-      default: Dequantise(type, from, 1, floats); return;
+      case Part::kCodes: return type.read(from, {.codes = reinterpret_cast<uint8_t*>(out)});
+      case Part::kScales: return type.read(from, {.scales = floats});
+      case Part::kMinima: return type.read(from, {.minima = floats});
+      default: return Dequantise(type, from, 1, floats);
     }
-    for (int64_t i = 0; halves_ && i < type.elements / type.part; ++i) {
+  }
+
+  void ReadHalves(const uint8_t* from, std::byte* out) const {
+    const TensorType& type = *tensor_.type;
+    if (part_ == Part::kScales && type.part == type.elements) {  // the step itself
+      std::memcpy(out, from + type.step_at, sizeof(Half));
+      return;
+    }
+    float floats[kMaxBlockElements / 16];
+    type.read(from,
+              part_ == Part::kScales ? BlockParts{.scales = floats} : BlockParts{.minima = floats});
+    for (int64_t i = 0; i < type.elements / type.part; ++i) {
       const Half half(floats[i]);
       std::memcpy(out + i * 2, &half, 2);
     }
@@ -79,7 +114,7 @@ class TensorSource final : public ConstantSource, public SixteenBitSource {
   }
 
   TensorInfo tensor_;
-  std::shared_ptr<const void> owner_;
+  SharedBytes bytes_;
   Part part_;
   bool halves_;
 };
@@ -89,20 +124,24 @@ class TensorSource final : public ConstantSource, public SixteenBitSource {
 bool HalvesHold(const TensorInfo& tensor) {
   const TensorType& type = *tensor.type;
   if (type.most_of_step == 0) return false;
+  // Magnitudes of halves are ordered as their bits are, infinity and NaN behind all numbers.
+  const uint16_t most = Half(65504.0F / static_cast<float>(type.most_of_step)).bits;
   for (size_t at = 0; at < tensor.bytes.size(); at += type.bytes) {
     Half step;
     std::memcpy(&step, tensor.bytes.data() + at + type.step_at, sizeof(step));
-    const float most = std::fabs(static_cast<float>(step)) * static_cast<float>(type.most_of_step);
-    if (!(most <= 65504)) return false;
+    if ((step.bits & 0x7fff) > most) return false;
   }
   return true;
 }
 
-Constant Make(const TensorInfo& tensor, const std::shared_ptr<const void>& owner, Part part,
-              DType dtype, Shape shape) {
+SharedBytes Share(const TensorInfo& tensor, std::shared_ptr<const void> owner) {
+  return std::make_shared<const TensorBytes>(tensor.bytes, std::move(owner));
+}
+
+Constant Make(const TensorInfo& tensor, SharedBytes bytes, Part part, DType dtype, Shape shape) {
   return Constant::Generated(
       dtype, std::move(shape),
-      std::make_shared<TensorSource>(tensor, owner, part, dtype == DType::kF16));
+      std::make_shared<TensorSource>(tensor, std::move(bytes), part, dtype == DType::kF16));
 }
 
 }  // namespace
@@ -111,20 +150,23 @@ BlockConstants ReadBlocks(const TensorInfo& tensor, std::shared_ptr<const void> 
   const TensorType& type = *tensor.type;
   const DType scales = HalvesHold(tensor) ? DType::kF16 : DType::kF32;
   const Shape parts = {tensor.rows, tensor.columns / type.part};
-  return {Make(tensor, owner, Part::kCodes, type.bits == 4 ? DType::kU4 : DType::kU8,
+  const SharedBytes bytes = Share(tensor, std::move(owner));
+  return {Make(tensor, bytes, Part::kCodes, type.bits == 4 ? DType::kU4 : DType::kU8,
                Shape{tensor.rows, tensor.columns}),
-          Make(tensor, owner, Part::kScales, scales, parts),
-          Make(tensor, owner, Part::kMinima, scales, parts)};
+          Make(tensor, bytes, Part::kScales, scales, parts),
+          Make(tensor, bytes, Part::kMinima, scales, parts)};
 }
 
 Constant ReadFloats(const TensorInfo& tensor, std::shared_ptr<const void> owner, bool transposed) {
+  const SharedBytes bytes = Share(tensor, std::move(owner));
   return transposed
-             ? Make(tensor, owner, Part::kColumns, DType::kF32, Shape{tensor.columns, tensor.rows})
-             : Make(tensor, owner, Part::kFloats, DType::kF32, Shape{tensor.rows, tensor.columns});
+             ? Make(tensor, bytes, Part::kColumns, DType::kF32, Shape{tensor.columns, tensor.rows})
+             : Make(tensor, bytes, Part::kFloats, DType::kF32, Shape{tensor.rows, tensor.columns});
 }
 
 Constant ReadVector(const TensorInfo& tensor, std::shared_ptr<const void> owner) {
-  return Make(tensor, owner, Part::kFloats, DType::kF32, Shape{tensor.columns});
+  return Make(tensor, Share(tensor, std::move(owner)), Part::kFloats, DType::kF32,
+              Shape{tensor.columns});
 }
 
 void ReadRow(const TensorInfo& tensor, int64_t row, float* out) {

@@ -29,11 +29,21 @@ void SetBoth(const BlockParts& parts, const uint8_t* block) {
   if (parts.minima != nullptr) *parts.minima = HalfAt(block + 2);
 }
 
+/// 8 bytes at a time.
+uint64_t EightAt(const uint8_t* from) {
+  uint64_t bytes;
+  std::memcpy(&bytes, from, sizeof(bytes));
+  return bytes;
+}
+void PutEight(uint64_t bytes, uint8_t* to) { std::memcpy(to, &bytes, sizeof(bytes)); }
+
 /// 32 codes of 4 bits, the first 16 in the low halves of the bytes.
 void ReadNibbles(const uint8_t* from, uint8_t* codes) {
-  for (int i = 0; codes != nullptr && i < 16; ++i) {
-    codes[i] = from[i] & 15;
-    codes[i + 16] = from[i] >> 4;
+  constexpr uint64_t kLow = 0x0f0f0f0f0f0f0f0f;
+  for (int i = 0; codes != nullptr && i < 16; i += 8) {
+    const uint64_t bytes = EightAt(from + i);
+    PutEight(bytes & kLow, codes + i);
+    PutEight(bytes >> 4 & kLow, codes + i + 16);
   }
 }
 
@@ -62,7 +72,9 @@ void ReadQ51(const uint8_t* block, const BlockParts& parts) {
 }
 void ReadQ80(const uint8_t* block, const BlockParts& parts) {
   SetScaled(parts, block, -128);
-  for (int i = 0; parts.codes != nullptr && i < 32; ++i) parts.codes[i] = block[2 + i] ^ 128;
+  constexpr uint64_t kSigns = 0x8080808080808080;
+  for (int i = 0; parts.codes != nullptr && i < 32; i += 8)
+    PutEight(EightAt(block + 2 + i) ^ kSigns, parts.codes + i);
 }
 
 /// The scale and the minimum, of 6 bits each, of part `i` of 8.
