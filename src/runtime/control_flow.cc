@@ -132,12 +132,24 @@ class If final : public ControlNode {
   std::unique_ptr<GraphRunner> then_, else_;
 };
 
+/// Whether a condition that was true once stays so: the body gives back what it took, or a number.
+bool StaysTrue(const ir::Graph& body) {
+  const auto producers = body.Producers();
+  ir::ValueId id = body.outputs[0];
+  while (producers[id] != -1 && body.node(producers[id]).op == "Identity"_op)
+    id = body.node(producers[id]).inputs[0];
+  const ir::Value& value = body.value(id);
+  if (value.is_constant() && value.constant->elements() == 1) return value.constant->GetInt(0) != 0;
+  return id == body.inputs[1];
+}
+
 class Loop final : public ControlNode {
  public:
   Loop(const ir::Node& node, Context& context)
       : body_(node.attributes.SubGraph("body")),
         runner_(MakeRunner(node, "body", context)),
         captures_(node.attributes.Int("captures")),
+        stays_true_(StaysTrue(*body_)),
         context_(context) {}
 
   Result<std::vector<Tensor>> Run(std::span<const Tensor> inputs) override {
@@ -145,6 +157,9 @@ class Loop final : public ControlNode {
     const size_t scans = body_->outputs.size() - 1 - carried;
     const int64_t trips = inputs[0].empty() ? kMaxIterations : inputs[0].view().GetInt(0);
     bool condition = inputs[1].empty() || inputs[1].view().GetInt(0) != 0;
+    if (inputs[0].empty() && condition && stays_true_)
+      return InvalidModel(
+          "has no number of iterations, and its condition stays true: it never ends");
 
     std::vector<Tensor> operands(2);
     operands.insert(operands.end(), inputs.begin() + 2, inputs.end());
@@ -179,6 +194,7 @@ class Loop final : public ControlNode {
   std::shared_ptr<const ir::Graph> body_;
   std::unique_ptr<GraphRunner> runner_;
   size_t captures_;
+  bool stays_true_;
   Context& context_;
 };
 

@@ -13,18 +13,21 @@ import onnx
 from onnx import helper, numpy_helper
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "models"))
+import microsoft_operators  # noqa: E402
+import newest_operators  # noqa: E402
 import random_graphs  # noqa: E402
 import random_operators  # noqa: E402
 import random_quantised  # noqa: E402
 import rarer_operators  # noqa: E402
 import spellings  # noqa: E402
+import trained_quantisers  # noqa: E402
 from random_operators import n, pick  # noqa: E402
 
 # Attributes that say yes or no: what others than 0 and 1 mean is nowhere said.
-FLAGS = {"align_corners", "ceil_mode", "channels_last", "count_include_pad", "do_rotary", "exclude_outside", "exclusive", "fmod", "interleaved",
-         "inverse", "is_causal", "keepdims", "largest", "linear_before_reset", "noop_with_empty_axes", "onesided", "reverse", "rotary_interleaved",
-         "select_last_index", "smooth_softmax", "sorted", "training_mode", "transA", "transB", "transBatchA", "transBatchB", "unidirectional",
-         "upper"}
+FLAGS = {"align_corners", "ceil_mode", "channels_last", "count_include_pad", "do_rotary", "exclude_outside", "exclusive", "fmod",
+         "interleaved", "inverse", "is_causal", "keepdims", "largest", "linear_before_reset", "narrow", "normalize_routing_weights", "noop_with_empty_axes",
+         "onesided", "reverse", "rotary_interleaved", "select_last_index", "signed", "smooth_softmax", "sorted", "training_mode",
+         "transA", "transB", "transBatchA", "transBatchB", "unidirectional", "upper"}
 SIBLINGS = [("Add", "Sub", "Mul", "Div", "Max", "Min", "Pow", "PRelu"), ("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceL2"),
             ("Relu", "Sigmoid", "Tanh", "Erf", "Sqrt", "Neg", "Abs", "Identity", "Reciprocal", "HardSwish", "Softplus", "Exp"),
             ("MaxPool", "AveragePool"), ("GlobalMaxPool", "GlobalAveragePool"), ("Softmax", "LogSoftmax", "Hardmax"),
@@ -79,7 +82,14 @@ class Built:
             self.graph.output.append(onnx.ValueInfoProto(name=name))
 
 
-OPERATORS = [*random_operators.MAKERS, *random_quantised.makers(random_operators), *rarer_operators.makers(random_operators)]
+OPERATORS = [*random_operators.MAKERS, *(maker for module in (random_quantised, rarer_operators, newest_operators, microsoft_operators,
+                                                              trained_quantisers) for maker in module.makers(random_operators))]
+
+
+def choose(names):
+    """Leaves the makers of operators and the patterns of these names alone."""
+    for makers in (OPERATORS, spellings.PATTERNS):
+        makers[:] = [maker for maker in makers if maker.__name__ in names]
 
 
 def operator():
@@ -98,7 +108,7 @@ def network():
 
 
 def spelling():
-    net = spellings.Spelling(n(13, 23))
+    net = spellings.Spelling(pick(n(13, 23), n(13, 28)))
     return Built(net.model(), net.feed())
 
 
@@ -298,7 +308,10 @@ def reduced(built):
 def make(seed, near_misses=False):
     """(what it is, model, feed), the same for the same seed. `near_misses`: what passes find, changed in one thing or two."""
     random_operators.R = random_graphs.R = np.random.default_rng(seed)
-    maker = spelling if near_misses else pick(operator, operator, network, spelling, spelling)
+    makers = [operator, operator, network, spelling, spelling]
+    if not OPERATORS or not spellings.PATTERNS:  # some were chosen
+        makers = [operator] if OPERATORS else [spelling]
+    maker = spelling if near_misses else pick(*makers)
     built, told = maker(), [maker.__name__]
     for _ in range(pick(1, 1, 2) if near_misses else pick(0, 1, 1, 2, 3)):
         change = pick(*(NEAR_MISSES if near_misses else CHANGES))

@@ -2,18 +2,20 @@
 """Random operators and graphs: Fettle's kernels twice, over two fillings of fresh memory, its scalar reference, and ONNX Runtime.
 
 usage: tests/attack/graphs.py FETTLE [--seed N] [--seconds S] [--count N] [--out FOLDER] [--only N] [--device NAME] [--near-misses]
+       [--makers NAMES]
 
 The library of the program's build is attacked: the one that fills memory before each use (tests/libfettle_marked.so), else
 lib/libfettle.so. A crash, a hang, "CHECK failed", an output of another type, shape or value, and bytes that differ between the
-fillings are failures; a case that fails is kept below --out with the command that shows it again. What ONNX Runtime refuses is
-compared with the reference alone; what both refuse, what Fettle refuses, and results that a rounding of the inputs changes as much
-are counted as skips, with the reasons. The same seed makes the same cases. --device runs the kernels of another device
-("opencl:portable"), of which buffers and images are filled, too. --near-misses makes what passes rewrite alone, changed a little.
+fillings are failures; a case that fails is kept below --out with the command that shows it again. Models of the newest
+operators and of trainers' are compared with ONNX's evaluator (peers.py), what ONNX Runtime refuses with the reference alone; what
+both refuse, what Fettle refuses, and
+results that a rounding of the inputs changes as much are counted as skips, with the reasons. The same seed makes the same cases.
+--device runs the kernels of another device ("opencl:portable"), of which buffers and images are filled, too. --near-misses makes
+what passes rewrite alone, changed a little; --makers only single operators of the makers named, or patterns ("layer,gate").
 """
 
 import argparse
 import collections
-import itertools
 import multiprocessing
 import os
 import pathlib
@@ -28,6 +30,8 @@ import onnx
 from onnx import numpy_helper
 
 import graph_cases
+import peers
+import quirks
 from servers import Died, Server
 
 MOST_SECONDS = 60
@@ -58,96 +62,28 @@ def difference(got, wanted, loose):
     return f"{int(wrong.sum())} of {got.size} values, first at {at}: {got[at]}, not {wanted[at]}"
 
 
-REDUCTIONS = re.compile("Reduce|Arg(Max|Min)$|.*Pool$|Mean$|TopK|Softmax|LogSoftmax|.*Normalization$")
-
-
-def passes_its_type(node, x, inside):
-    """Whether a node that computes integers in doubles ends beyond what their type holds."""
-    with np.errstate(all="ignore"):
-        if node.op_type == "Shrink":
-            results = x.astype(np.float64)
-        elif node.op_type == "Pow" and inside.get(node.input[1]) is not None:
-            results = np.power(x.astype(np.float64), inside[node.input[1]].astype(np.float64))
-        elif node.op_type == "ReduceLogSum":
-            results = np.log(x.astype(np.float64))
-        else:
-            return False
-    return bool((~(np.abs(results) < np.iinfo(x.dtype).max)).any())
-
-
-def is_below_strides(node, weights):
-    """Whether windows that do not touch one another leave room between them."""
-    given = {a.name: list(a.ints) for a in node.attribute}
-    if weights is None:
-        return False
-    spans = [(extent - 1) * step + 1 for extent, step in zip(weights.shape[2:], given.get("dilations", [1] * weights.ndim))]
-    return any(span < stride for span, stride in zip(spans, given.get("strides", [1] * weights.ndim)))
-
-
-def takes_no_products_for_one(a, b):
-    """Whether one operand of a product holds no matrices where the other holds one."""
-    batches = [value.shape[:-2][::-1] for value in (a, b)]
-    return any({x, y} == {0, 1} for x, y in itertools.zip_longest(*batches, fillvalue=1))
-
-
-def quirk(model, inside):
-    """Where ONNX Runtime's results are its own: the reason, or "". `inside`: its values by name."""
-    for node in model.graph.node:
-        first = inside.get(node.input[0]) if node.input else None
-        if first is not None and first.size == 0 and REDUCTIONS.match(node.op_type):
-            return "no text says what is made of no elements"
-        if first is not None and first.dtype.kind in "iu" and passes_its_type(node, first, inside):
-            return "integers beyond their type are undefined in ONNX Runtime"
-        second = inside.get(node.input[1]) if len(node.input) > 1 and node.input[1] else None
-        if node.op_type == "Squeeze" and second is not None and second.size == 0:
-            return "ONNX Runtime takes an empty list of axes for none"
-        if node.op_type == "ConvTranspose" and any(a.s.startswith(b"SAME") for a in node.attribute) and is_below_strides(node, second):
-            return "ONNX Runtime leaves out what SAME adds behind the last window"
-        if node.op_type == "SkipLayerNormalization" and first is not None and second is not None and second.ndim == first.ndim and \
-                second.size > first.size:
-            return "ONNX Runtime gives a larger skip the input's shape"
-        if node.op_type == "MatMul" and first is not None and second is not None and takes_no_products_for_one(first, second):
-            return "ONNX Runtime takes the larger of 0 and 1 products of matrices"
-        if node.op_type == "DynamicQuantizeMatMul" and first is not None and first.size == 0:
-            return "ONNX Runtime leaves the bias out where products have no terms"
-        third = inside.get(node.input[2]) if len(node.input) > 2 and node.input[2] else None
-        if node.op_type == "DynamicQuantizeMatMul" and third is not None and second is not None and third.ndim > second.ndim - 1:
-            return "ONNX Runtime does not look at the shape of scales"
-        if node.op_type == "Loop" and any(np.asarray(inside.get(name, 1)).shape == (0,) for name in node.output):
-            return "ONNX Runtime knows no rank of what no iteration made"
-        if node.op_type == "AffineGrid" and second is not None and 1 in second[2:] and any(a.name == "align_corners" and a.i for a in node.attribute):
-            return "no text says where the corners of one element lie"
-        if node.op_type == "MaxUnpool" and third is not None:
-            return "ONNX Runtime counts indices in the shape that is asked for"
-        if node.op_type.endswith("Window") and np.asarray(inside.get(node.output[0], 0.0)).dtype.kind in "iu":
-            return "a rounding of a window's largest value is another integer"
-        if node.op_type == "MoE" and first is not None and first.dtype == np.float16:
-            return "ONNX Runtime makes zeros of experts of halves"
-        beta = [a.f for a in node.attribute if a.name == "beta"]
-        if node.op_type == "Gemm" and beta and beta[0] != 1 and first is not None and first.size == 0:
-            return "ONNX Runtime leaves beta out where products have no terms"
-    return ""
-
-
 class Lane:
     """One process's servers, and the cases that it makes."""
 
     def __init__(self, library, device, near_misses):
         self.near_misses = near_misses
         self.device = {"device": device} if device else {}
-        self.peer = Server("onnxruntime", library)
+        self.peer, self.evaluator = Server("onnxruntime", library), Server("evaluator", library)
         self.first, self.second = (Server("fettle", library, fill) for fill in (1, 2))
 
     def stop(self):
-        for server in (self.peer, self.first, self.second):
+        for server in (self.peer, self.evaluator, self.first, self.second):
             server.stop()
 
     def expected(self, request):
-        """(results, who computed them): of ONNX Runtime, or None where that refuses."""
-        try:
-            return self.peer.ask(request, MOST_SECONDS), ""
-        except (Died, RuntimeError) as error:
-            return None, str(error)
+        """(results, why there are none): of ONNX's evaluator where peers.py says so, of ONNX Runtime, or None where both refuse."""
+        refusal, servers = "", [self.evaluator, self.peer] if peers.knows(onnx.load_from_string(request["model"])) else [self.peer]
+        for server in servers:
+            try:
+                return server.ask(request, MOST_SECONDS), ""
+            except (Died, RuntimeError) as error:
+                refusal = refusal or str(error)
+        return None, refusal
 
     def attempt(self, seed):
         """(verdict, what): "passed", "failed" or "skipped", and why."""
@@ -204,7 +140,7 @@ class Lane:
                 # NaN, the mean of nothing, has no byte.
                 makes_bytes = any(node.op_type.startswith("Q") for node in model.graph.node)
                 if whom != "reference" or makes_bytes:
-                    known = quirk(model, inside)
+                    known = quirks.quirk(model, inside)
                 if not known or (whom == "reference" and not makes_bytes):
                     return f"output '{name}', {who} against {whom}: {problem}"
         return f"skip {known}" if known else ""
@@ -255,11 +191,12 @@ class Lane:
                 tensor.CopyFrom(numpy_helper.from_array(shaken(numpy_helper.to_array(tensor)), tensor.name))
             changed = {**request, "model": model.SerializeToString(), "feed": {name: shaken(v) for name, v in request["feed"].items()}}
             try:
-                server = self.first if by_reference else self.peer
-                again = server.ask({**changed, "reference": True} if by_reference else changed, MOST_SECONDS)[at]
+                again = self.first.ask({**changed, "reference": True}, MOST_SECONDS) if by_reference else self.expected(changed)[0]
             except (Died, RuntimeError):
                 continue
-            if difference(np.asarray(again), wanted, loose):
+            if again is None:
+                continue
+            if difference(np.asarray(again[at]), wanted, loose):
                 return True
         return False
 
@@ -297,6 +234,7 @@ def arguments():
     parser.add_argument("--only", type=int)
     parser.add_argument("--device")
     parser.add_argument("--near-misses", action="store_true")
+    parser.add_argument("--makers", default="")
     parser.add_argument("--lanes", type=int, default=os.cpu_count())
     return parser.parse_args()
 
@@ -306,6 +244,8 @@ def main():
     build = options.fettle.resolve().parent.parent
     marked = build / "tests/libfettle_marked.so"
     library = marked if marked.exists() else build / "lib/libfettle.so"
+    if options.makers:
+        graph_cases.choose(options.makers.split(","))
     ends, most = time.monotonic() + options.seconds, options.count or 1 << 30
     lanes = options.lanes
     if options.only is not None:
@@ -324,7 +264,7 @@ def main():
         number, judged, what, model, feed = verdict
         counts[judged] += 1
         if judged == "failed":
-            command = f"{shlex.join([sys.executable, *sys.argv[:2]])} --seed {options.seed} --only {number}" + (f" --device {options.device}" if options.device else "") + " --near-misses" * options.near_misses
+            command = f"{shlex.join([sys.executable, *sys.argv[:2]])} --seed {options.seed} --only {number}" + (f" --device {options.device}" if options.device else "") + " --near-misses" * options.near_misses + (f" --makers {options.makers}" if options.makers else "")
             print(f"{number}: {what}\n  again: {command}", flush=True)
             if options.out:
                 keep(options.out, number, what, model, feed, command)

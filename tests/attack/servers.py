@@ -20,7 +20,7 @@ class Died(Exception):
 
 
 class Server:
-    """`kind`: onnxruntime, or fettle. `fill`: which of FILLS fresh memory is filled with, by glibc's malloc."""
+    """`kind`: onnxruntime, evaluator (peers.py), or fettle. `fill`: which of FILLS fresh memory is filled with, by glibc's malloc."""
 
     def __init__(self, kind, library, fill=0):
         self.words = [sys.executable, str(HERE / "servers.py"), kind, str(library)]
@@ -101,6 +101,14 @@ def onnxruntime_runner(_):
     return run
 
 
+def evaluator_runner(_):
+    import onnx
+
+    import peers
+
+    return lambda model, feed, outputs: peers.evaluate(onnx.load_from_string(model), feed, outputs)
+
+
 def fettle_runner(library):
     from library import Library
 
@@ -109,7 +117,7 @@ def fettle_runner(library):
 
 def main():
     sys.path.insert(0, str(HERE))
-    run = {"onnxruntime": onnxruntime_runner, "fettle": fettle_runner}[sys.argv[1]](sys.argv[2])
+    run = {"onnxruntime": onnxruntime_runner, "evaluator": evaluator_runner, "fettle": fettle_runner}[sys.argv[1]](sys.argv[2])
     requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     while True:

@@ -5,6 +5,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import random_operators
 import rewritten
+import trained
 from random_operators import data, n, pick
 
 TYPES = {"f4": TensorProto.FLOAT, "u1": TensorProto.UINT8, "i1": TensorProto.INT8, "b1": TensorProto.BOOL}
@@ -67,7 +68,8 @@ class Spelling:
         graph = helper.make_graph(self.nodes, "spelling", [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape)
                                                            for name, v in self.inputs],
                                   [helper.make_empty_tensor_value_info(self.result)], self.constants)
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10)
+        opsets = [helper.make_opsetid("", self.opset)] + [helper.make_opsetid(name, 1) for name in sorted({node.domain for node in self.nodes} - {""})]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
     def feed(self):
         return dict(self.inputs)
@@ -299,4 +301,4 @@ def shown_shape(s, x, dims):
 
 
 PATTERNS = [layer_norm, rms_norm, group_norm, gelu, activation, activation, softmax, normalise, conv, conv, conv, product, attention, attention,
-            shuffle, shuffle, split_join, split_join, resize, quantised, quantised, quantised, shown_shape, *rewritten.PATTERNS]
+            shuffle, shuffle, split_join, split_join, resize, quantised, quantised, quantised, shown_shape, *rewritten.PATTERNS, *trained.PATTERNS]

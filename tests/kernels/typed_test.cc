@@ -120,6 +120,14 @@ TEST(Typed, OperandsThatAreLeftOut) {
   }
 }
 
+TEST(Typed, OperandsOfOtherTypes) {
+  const auto group = ops::Parse(
+      "input %x: f64[5]\nconst %l: f32[] = -1\nconst %h: f32[] = 1\n%y = Clip(%x, %l, %h)\n"
+      "output %y\n");
+  ASSERT_TRUE(group.ok()) << group.status().message();
+  EXPECT_FALSE(CandidatesOf(kCpuElementwiseTyped, *group, TestDevice(1)).ok());
+}
+
 TEST(Typed, CastsBetweenAll) {
   constexpr std::string_view kTypes[] = {"i8",  "u8",  "i16", "u16", "i32", "u32",
                                          "i64", "u64", "f32", "f64", "bool"};

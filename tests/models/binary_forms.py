@@ -127,6 +127,9 @@ def quantisers():
         "thresholds of channels": (
             lambda g: g.op("MultiThreshold", "x", np.float32(np.arange(32)[:, None] / 8 - 2), domain=QONNX),
             lambda g: g.op("Where", g.op("GreaterOrEqual", "x", np.float32(np.arange(32)[:, None, None] / 8 - 2)), 1.0, 0.0), True),
+        "thresholds of channels behind another layer": (
+            lambda g: g.op("MultiThreshold", g.op("Neg", "x"), np.float32(np.arange(32)[:, None] / 8 - 2), domain=QONNX),
+            lambda g: g.op("Where", g.op("GreaterOrEqual", g.op("Neg", "x"), np.float32(np.arange(32)[:, None, None] / 8 - 2)), 1.0, 0.0), True),
     }
 
 

@@ -38,6 +38,15 @@ TEST(Attention, NegativeSoftcapsAreNone) {
   }
 }
 
+TEST(Attention, ShowsScoresOfValuesWithoutElements) {
+  ExpectAgree(
+      "const %q: f32[1x2x3x4]\nconst %k: f32[1x2x5x4]\nconst %v: f32[1x2x5x0]\n"
+      "const %w: f32[1x2x5x1]\n"
+      "%y, %nk, %nv, %s = Attention(%q, %k, %v) {qk_matmul_output_mode=3}\n"
+      "%z, %mk, %mv, %want = Attention(%q, %k, %w) {qk_matmul_output_mode=3}\n"
+      "output %s\noutput %want\n");
+}
+
 TEST(Attention, GroupsOfQueriesShareKeys) {
   // Heads 0-2 read key head 0 and heads 3-5 key head 1: the same as keys repeated threefold.
   ExpectAgree(

@@ -34,6 +34,36 @@ TEST(QuantisedRules, MulSaturates) {
               ElementsAre(255, 2));
 }
 
+TEST(QuantisedRules, ResultsWithoutAZeroPointHaveTheOperandsType) {
+  const Tensor x = Make<int8_t>(Shape{2}, {-4, 6}), zero = Make<int8_t>(Shape{}, {0});
+  const auto unary = RunRule(
+      {"QLinearLeakyRelu", kMicrosoft, 1, {{"alpha", 0.5}}, {x, Scalar(1), zero, Scalar(1)}});
+  EXPECT_THAT(Elements(unary), ElementsAre(-2, 6));
+  EXPECT_EQ((*unary)[0].dtype(), DType::kI8);
+  const auto binary = RunRule(
+      {"QLinearAdd", kMicrosoft, 1, {}, {x, Scalar(1), zero, x, Scalar(1), zero, Scalar(2)}});
+  EXPECT_THAT(Elements(binary), ElementsAre(-4, 6));
+  EXPECT_EQ((*binary)[0].dtype(), DType::kI8);
+}
+
+/// Each channel of rank 2 to 4, first or last, has its own threshold.
+TEST(QuantisedRules, ThresholdsOfChannels) {
+  constexpr std::string_view kQonnx = "qonnx.custom_op.general";
+  const Tensor thresholds = Make<float>(Shape{2, 1}, {1, 3});
+  const auto run = [&](const Shape& shape, const std::string& layout) {
+    const Tensor x = Make<float>(shape, {0, 1, 2, 3});
+    return Elements(
+        RunRule({"MultiThreshold", kQonnx, 1, {{"data_layout", layout}}, {x, thresholds}}));
+  };
+  for (const Shape& first : {Shape{2, 2}, Shape{2, 2, 1}, Shape{2, 2, 1, 1}})
+    EXPECT_THAT(run(first, "NCHW"), ElementsAre(0, 0, 1, 1)) << first.ToString();
+  for (const Shape& first : {Shape{1, 2, 2}, Shape{1, 2, 2, 1}, Shape{1, 2, 1, 2}})
+    EXPECT_THAT(run(first, "NCHW"), ElementsAre(0, 1, 0, 1)) << first.ToString();
+  EXPECT_THAT(run(Shape{2, 2}, "NC"), ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(run(Shape{1, 2, 2}, "NWC"), ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(run(Shape{1, 1, 2, 2}, "NHWC"), ElementsAre(0, 0, 1, 1));
+}
+
 TEST(QuantisedRules, ConcatBringsPartsToOneScale) {
   EXPECT_THAT(Elements(RunRule({"QLinearConcat",
                                 kMicrosoft,

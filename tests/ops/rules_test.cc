@@ -221,6 +221,19 @@ TEST(Rules, CausalConvContinuesItsState) {
   EXPECT_THAT(Elements(next, 1), ElementsAre(4, 5));
 }
 
+TEST(Rules, CausalConvRefusesStatesOfOtherLengths) {
+  const Tensor one = Make<float>(Shape{1, 1, 1}, {5});
+  for (const Tensor& w : {Make<float>(Shape{1, 1, 3}, {100, 10, 1}), one}) {
+    const auto y = RunRule({"CausalConvWithState",
+                            "",
+                            27,
+                            {},
+                            {one, w, Tensor(), Make<float>(Shape{1, 1, 1}, {3})},
+                            2});
+    EXPECT_FALSE(y.ok()) << w.shape().ToString();
+  }
+}
+
 TEST(Rules, TheInverseTransformIsExact) {
   // 0, 1 ... 99 forward and back: within 1e-7 of where it started, relative to the largest.
   std::vector<float> ramp;

@@ -12,6 +12,7 @@ namespace fettle::runtime {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 class GraphRunnerTest : public testing::Test {
  protected:
@@ -235,6 +236,30 @@ output %y
   const exec::StepProfile row = ProfileOf(often.back()), one = ProfileOf(once.back());
   EXPECT_EQ(row.runs, 1000);
   EXPECT_EQ(row.bytes, 1000 * one.bytes);
+}
+
+TEST_F(GraphRunnerTest, RefusesLoopsThatNeverEnd) {
+  constexpr std::string_view kBody =
+      "  input %i: i64[]\n  input %go: bool[]\n  input %v: f32[2]\n  {}\n  %w = Neg(%v)\n"
+      "  output %on\n  output %w\nend}}\noutput %y\n";
+  const auto with = [&](std::string_view count, std::string_view on) {
+    return Load(fmt::format("input %m: i64[]\ninput %c: bool[]\ninput %x: f32[2]\n"
+                            "%y = Loop({}, %c, %x) {{captures=0, body=graph\n",
+                            count) +
+                fmt::format(fmt::runtime(kBody), on));
+  };
+  const auto run = [&](GraphRunner& runner, bool go) {
+    return runner.Run(
+        std::vector{Make<int64_t>({}, {3}), Make<bool>({}, {go}), Make<float>({2}, {1, 2})});
+  };
+  for (std::string_view on : {"%on = Identity(%go)", "const %on: bool[] = 1"}) {
+    const auto y = run(*with("_", on), true);
+    ASSERT_FALSE(y.ok()) << on;
+    EXPECT_THAT(y.status().message(), HasSubstr("it never ends"));
+    EXPECT_TRUE(run(*with("_", on), false).ok()) << on;
+    EXPECT_TRUE(run(*with("%m", on), true).ok()) << on;
+  }
+  EXPECT_TRUE(run(*with("_", "%on = Not(%go)"), true).ok());
 }
 
 TEST_F(GraphRunnerTest, LoopsThatNeverRunStackNothingOfTheBodysShape) {

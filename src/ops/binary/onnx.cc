@@ -95,6 +95,22 @@ Status ImportIntQuant(ImportContext& context) {
   return OkStatus();
 }
 
+/// Where the channels of MultiThreshold's x lie, and x as they are compared there.
+struct Channels {
+  ir::ValueId x;
+  int behind;    // axes behind them
+  bool is_flat;  // x has the shape [batch, channels, all else]
+};
+
+Channels FindChannels(ImportContext& context, int64_t count) {
+  const ir::ValueId x = context.input(0);
+  // NHWC, NWC and NC.
+  const bool last = context.attributes().Text("data_layout", "NCHW").ends_with("C");
+  if (count == 1 || last) return {x, 0, false};
+  if (const std::optional<int> rank = context.rank(0)) return {x, std::max(0, *rank - 2), false};
+  return {context.Emit1("Reshape", {x, context.ConstInts({0, 0, -1})}), 1, true};
+}
+
 /// MultiThreshold(x, thresholds [channels or 1, count]) of QONNX: how many thresholds of its
 /// channel x reaches, times out_scale, plus out_bias.
 Status ImportMultiThreshold(ImportContext& context) {
@@ -104,12 +120,8 @@ Status ImportMultiThreshold(ImportContext& context) {
     return Unsupported("thresholds that are not a constant matrix");
   const int64_t channels = thresholds->shape()[0], count = thresholds->shape()[1];
   if (count < 1 || count > kMost) return Unsupported("{} thresholds", count);
-  const bool channels_last = context.attributes().Text("data_layout", "NCHW") == "NHWC";
-  const std::optional<int> rank = context.rank(0);
-  if (channels > 1 && !channels_last && !rank)
-    return Unsupported("thresholds for each channel of a tensor of unknown rank");
-  const int behind = channels == 1 || channels_last || *rank != 4 ? 0 : 2;
-  std::vector<int64_t> extents(1 + behind, 1);
+  const Channels at = FindChannels(context, channels);
+  std::vector<int64_t> extents(1 + at.behind, 1);
   extents[0] = channels;
   ir::ValueId sum = ir::kAbsent;
   const MemoryScope scope(MemoryBudget::Unbounded());
@@ -119,15 +131,18 @@ Status ImportMultiThreshold(ImportContext& context) {
       column[c] = static_cast<float>(thresholds->GetDouble(c * count + i));
     const ir::ValueId least =
         context.Const(Constant::FromTensor(Tensor::FromVector(Shape(extents), column).value()));
-    const ir::ValueId reached =
-        context.Emit1("Where", {context.Emit1("GreaterOrEqual", {context.input(0), least}),
-                                Number(context, 1), Number(context, 0)});
+    const ir::ValueId reached = context.Emit1(
+        "Where",
+        {context.Emit1("GreaterOrEqual", {at.x, least}), Number(context, 1), Number(context, 0)});
     sum = i == 0 ? reached : context.Emit1("Add", {sum, reached});
   }
   const double scale = context.attributes().Float("out_scale", 1);
   const double bias = context.attributes().Float("out_bias", 0);
   if (scale != 1) sum = context.Emit1("Mul", {sum, Number(context, scale)});
   if (bias != 0) sum = context.Emit1("Add", {sum, Number(context, bias)});
+  if (at.is_flat)
+    sum = context.Emit1("Reshape", {sum, context.Emit1("Shape", {context.input(0)})},
+                        {{"allowzero", int64_t{1}}});
   context.Bind(0, sum);
   return OkStatus();
 }

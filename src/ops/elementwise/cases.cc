@@ -91,6 +91,9 @@ constexpr Case kSpecialCases[] = {
      "%y = Clip(%x, %lo, %hi)\noutput %y\n"},
     {"elementwise.clip_i64",
      "input %x: i64[37] = noise(-9, 9)\nconst %hi: i64[] = 4\n%y = Clip(%x, _, %hi)\noutput %y\n"},
+    {"elementwise.clip_f64_between_f32",
+     "input %x: f64[37]\nconst %lo: f32[] = -0.5\nconst %hi: f32[] = 0.5\n"
+     "%y = Clip(%x, %lo, %hi)\noutput %y\n"},
     {"elementwise.clip_unbounded", "input %x: f32[37]\n%y = Clip(%x)\noutput %y\n"},
     {"elementwise.div_i64",
      "input %a: i64[37] = noise(-99, 99)\ninput %b: i64[37] = noise(-3, 3)\n"

@@ -17,10 +17,14 @@ ir::ValueId Dequantised(ImportContext& context, size_t i, int64_t axis = 0) {
                        {{"axis", axis}});
 }
 
-/// Binds output 0 to `y`, quantised by the scale and zero point at inputs i, i + 1.
-void BindQuantised(ImportContext& context, ir::ValueId y, size_t i) {
-  context.Bind(0, context.Emit1("QuantizeLinear", {y, context.input(i), context.input(i + 1)},
-                                {{"axis", int64_t{1}}}));
+/// Binds output 0 to `y`, quantised by the scale and zero point at inputs i, i + 1. Without a zero
+/// point it has the type of input `like`.
+void BindQuantised(ImportContext& context, ir::ValueId y, size_t i, size_t like) {
+  ir::ValueId zero = context.input(i + 1);
+  if (zero == ir::kAbsent)
+    zero = context.Emit1("CastLike", {context.ConstScalar(DType::kI32, 0), context.input(like)});
+  context.Bind(
+      0, context.Emit1("QuantizeLinear", {y, context.input(i), zero}, {{"axis", int64_t{1}}}));
 }
 
 /// An int32 bias, whose scale is that of the products that it is added to.
@@ -45,14 +49,14 @@ Status ImportConv(ImportContext& context) {
   const ir::ValueId bias = DequantisedBias(context, 8, 1, 4);
   ir::ValueId y = context.Emit1("Conv", {x, w, bias}, Without(context, "channels_last"));
   if (last) y = ChannelsLast(context, y);
-  BindQuantised(context, y, 6);
+  BindQuantised(context, y, 6, 0);
   return OkStatus();
 }
 
 /// Scales of A may go by rows, those of B by columns.
 Status ImportMatMul(ImportContext& context) {
   const ir::ValueId a = Dequantised(context, 0, -2), b = Dequantised(context, 3, -1);
-  BindQuantised(context, context.Emit1("MatMul", {a, b}), 6);
+  BindQuantised(context, context.Emit1("MatMul", {a, b}), 6, 0);
   return OkStatus();
 }
 
@@ -69,7 +73,7 @@ Status ImportGemm(ImportContext& context) {
       "Gemm", {a, b, bias},
       {{"alpha", alpha}, {"beta", alpha}, {"transA", from.Int("transA", 0)}, {"transB", trans_b}});
   if (context.has_input(7)) {
-    BindQuantised(context, y, 7);
+    BindQuantised(context, y, 7, 0);
   } else {
     context.Bind(0, y);
   }
@@ -80,7 +84,7 @@ Status ImportGemm(ImportContext& context) {
 Status ImportBinary(ImportContext& context) {
   const std::string op = context.node().op_type.substr(std::string_view("QLinear").size());
   const ir::ValueId a = Dequantised(context, 0), b = Dequantised(context, 3);
-  BindQuantised(context, context.Emit1(op, {a, b}), 6);
+  BindQuantised(context, context.Emit1(op, {a, b}), 6, 0);
   return OkStatus();
 }
 
@@ -92,7 +96,7 @@ Status ImportUnary(ImportContext& context) {
   if (last) x = ChannelsFirst(context, x);
   ir::ValueId y = context.Emit1(op, {x}, Without(context, "channels_last"));
   if (last) y = ChannelsLast(context, y);
-  BindQuantised(context, y, 3);
+  BindQuantised(context, y, 3, 0);
   return OkStatus();
 }
 
@@ -100,7 +104,7 @@ Status ImportSoftmax(ImportContext& context) {
   ir::Attributes attributes = {{"axis", context.attributes().Int("axis", -1)}};
   if (context.attributes().Int("opset", 13) < 13) attributes.Set("flatten_2d", int64_t{1});
   BindQuantised(context, context.Emit1("Softmax", {Dequantised(context, 0)}, std::move(attributes)),
-                3);
+                3, 0);
   return OkStatus();
 }
 
@@ -111,14 +115,14 @@ Status ImportConcat(ImportContext& context) {
   std::vector<ir::ValueId> parts;
   for (size_t i = 2; i < context.num_inputs(); i += 3) parts.push_back(Dequantised(context, i));
   BindQuantised(context,
-                context.Emit1("Concat", parts, {{"axis", context.attributes().Int("axis")}}), 0);
+                context.Emit1("Concat", parts, {{"axis", context.attributes().Int("axis")}}), 0, 2);
   return OkStatus();
 }
 
 /// The condition, X 1-3, Y 4-6, Z 7-8.
 Status ImportWhere(ImportContext& context) {
   const ir::ValueId x = Dequantised(context, 1), y = Dequantised(context, 4);
-  BindQuantised(context, context.Emit1("Where", {context.input(0), x, y}), 7);
+  BindQuantised(context, context.Emit1("Where", {context.input(0), x, y}), 7, 1);
   return OkStatus();
 }
 

@@ -78,15 +78,22 @@ Status ImportCausalConv(ImportContext& context) {
   const Constant* weights = context.constant(1);
   const std::string activation = context.attributes().Text("activation", "none");
   const bool known = activation == "none" || activation == "silu" || activation == "swish";
-  if (!known || weights == nullptr || weights->shape().rank() != 3 || weights->shape()[2] < 1) {
+  const bool fits = weights != nullptr && weights->shape().rank() == 3 && weights->shape()[2] >= 1;
+  // A state of no elements is only looked at.
+  if (!known || !fits || (weights->shape()[2] == 1 && context.has_input(3))) {
     context.Copy("CausalConvWithState", context.attributes());
     return OkStatus();
   }
   const int64_t past = weights->shape()[2] - 1;
-  const ir::ValueId padded =
-      context.has_input(3)
-          ? context.Emit1("Concat", {context.input(3), context.input(0)}, {{"axis", int64_t{2}}})
-          : context.Emit1("Pad", {context.input(0), context.ConstInts({0, 0, past, 0, 0, 0})});
+  ir::ValueId padded = context.input(0);
+  if (context.has_input(3)) {
+    // States of other lengths are refused here.
+    const ir::ValueId state =
+        context.Emit1("Reshape", {context.input(3), context.ConstInts({0, 0, past})});
+    padded = context.Emit1("Concat", {state, padded}, {{"axis", int64_t{2}}});
+  } else if (past > 0) {
+    padded = context.Emit1("Pad", {padded, context.ConstInts({0, 0, past, 0, 0, 0})});
+  }
   ir::ValueId y = context.Emit1("Conv", {padded, context.input(1), context.input(2)},
                                 {{"group", weights->shape()[0]}});
   if (activation != "none") y = context.Emit1("Swish", {y}, {{"alpha", 1.0}});

@@ -59,6 +59,9 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
     const bool folds = node.op == "Max"_op || node.op == "Min"_op;
     const size_t of_loop = folds ? 2 : node.op == "Clip"_op ? 3 : node.inputs.size();
     if (node.inputs.size() != of_loop) function = nullptr;
+    // As bounds of f32 for a Clip of f64.
+    if (!std::ranges::all_of(node.inputs, [&](auto id) { return group.value(id).dtype == dtype; }))
+      return Unsupported("operands have other types than {}", DTypeName(dtype));
   }
   if (function == nullptr)
     return Unsupported("{} of {} has no loop here", node.op, DTypeName(dtype));
