@@ -14,6 +14,7 @@ namespace fettle::kernels {
 
 extern const KernelDesc kOpenClConvDirect;
 extern const KernelDesc kOpenClConvLocal;
+extern const KernelDesc kOpenClRecurrentSteps;
 
 namespace {
 
@@ -138,6 +139,40 @@ TEST(OpenClTaste, OfTheGeneralConvolutionIsLowWhereAnotherKnowsTheWindow) {
   EXPECT_EQ(taste_of("8x1x3x3", 8), 1);
   EXPECT_GE(taste_of("8x4x3x3", 2), 3);
 }
+
+/// The forms in which steps of recurrent layers are launched.
+class OpenClSteps : public testing::TestWithParam<ops::Case> {};
+
+TEST_P(OpenClSteps, AgreeWithTheOracleInEachForm) {
+  const auto& device = TestOpenClDevice();
+  if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
+  const Result<EvaluatedCase> evaluated = EvaluateCase(GetParam());
+  ASSERT_TRUE(evaluated.ok()) << evaluated.status().message();
+  int runs = 0;
+  for (const CaseGroup& group : GroupsOf(*evaluated)) {
+    const auto candidates = CandidatesOf(kOpenClRecurrentSteps, *group.graph, **device);
+    if (!candidates.ok()) continue;
+    for (const int64_t spread : {0, 1, 2}) {
+      KernelRun run{kOpenClRecurrentSteps, group, {group.graph, candidates->front(), 1}, {}, ""};
+      run.params = DefaultParams(kOpenClRecurrentSteps, run.problem, **device);
+      run.params["spread"] = spread;
+      if (!SpaceOf(kOpenClRecurrentSteps, run.problem, **device).check(run.params).ok()) continue;
+      EXPECT_TRUE(CheckRun(run, **device)) << "spread " << spread;
+      ++runs;
+    }
+  }
+  if (runs == 0) GTEST_SKIP() << "the kernel does not take this case";
+}
+
+std::vector<ops::Case> RecurrentLayers() {
+  std::vector<ops::Case> cases = ops::AllCases();
+  std::erase_if(cases, [](const ops::Case& test) {
+    return test.bench || !test.name.starts_with("recurrent.");
+  });
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OpenClSteps, testing::ValuesIn(RecurrentLayers()), ops::CaseTestName);
 
 INSTANTIATE_TEST_SUITE_P(All, OpenClCasesTest, testing::ValuesIn(SmallCases()), ops::CaseTestName);
 

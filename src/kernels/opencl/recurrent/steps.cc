@@ -1,16 +1,17 @@
 // opencl.recurrent.steps: RNN, GRU and LSTM with their usual activations. The products of all
 // steps' inputs are one matrix product; the steps are one launch, a work-group per sequence and
-// direction, or a launch each, where weights are more than one work-group reads while another
-// launch begins. Always in f32: what a step rounds away comes back in all that follow.
+// direction, whose weights stay in registers where they are few, or a launch each, where weights
+// are more than one work-group reads while another launch begins. Always in f32: what a step rounds
+// away comes back in all that follow.
 #include <algorithm>
 #include <limits>
 
 #include "kernels/family.h"
-#include "kernels/fields.h"
 #include "kernels/match/usual_cell.h"
 #include "kernels/opencl/gemm/tiles.h"
 #include "kernels/opencl/norm/operands.h"
 #include "kernels/opencl/recurrent/recurrent_cell.h"
+#include "kernels/opencl/recurrent/step_form.h"
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"
 #include "kernels/opencl/work_sizes.h"
@@ -51,20 +52,6 @@ Location Behind(Location location, int64_t floats) {
   return location;
 }
 
-struct StepItems {
-  int64_t items = 64;
-  int64_t spread = 0;  // a launch for each step
-};
-constexpr Fields kFields("recurrent/steps.cl",
-                         Field{"items", &StepItems::items, {64, 16, 128, 256}, "ITEMS"},
-                         Field{"spread", &StepItems::spread, {0, 1}, "SPREAD"});
-constexpr int64_t kQuads = 2;  // QUADS of steps.cl
-
-/// Whether a launch may be one step. A GRU whose candidate is a product of r * h has two.
-bool MaySpread(const RecurrentCell& cell) {
-  return cell.number() != 1 && cell.attributes.steps > 0;
-}
-
 class Steps final : public PreparedKernel {
  public:
   Steps(const Problem& problem, RecurrentCell cell, const StepItems& form)
@@ -75,11 +62,7 @@ class Steps final : public PreparedKernel {
   }
 
   Status Build(const OpenClDevice& device) {
-    BuildOptions options;
-    options.Define("CELL", cell_.number());
-    kFields.Define(form_, options);
-    ASSIGN_OR_RETURN(steps_, device.BuildKernel(MakeProgram("recurrent/steps.cl", options),
-                                                form_.spread > 0 ? "one_step" : "steps"));
+    ASSIGN_OR_RETURN(steps_, form_.spread == 2 ? BuildResident(device) : BuildSteps(device));
     const GemmShape shape = InputProduct(cell_);
     setup_ = SetUpRegisters(shape, {}, UsualRegisters(shape, device.facts()), device.facts());
     BuildOptions product;
@@ -112,6 +95,21 @@ class Steps final : public PreparedKernel {
   }
   /// Whole vectors, as operands are aligned.
   int64_t SumFloats() const { return (cell_.rows() * cell_.columns() + 15) / 16 * 16; }
+
+  Result<std::shared_ptr<OpenClKernel>> BuildSteps(const OpenClDevice& device) const {
+    BuildOptions options;
+    options.Define("CELL", cell_.number());
+    kStepFields.Define(form_, options);
+    return device.BuildKernel(MakeProgram("recurrent/steps.cl", options),
+                              form_.spread > 0 ? "one_step" : "steps");
+  }
+  Result<std::shared_ptr<OpenClKernel>> BuildResident(const OpenClDevice& device) const {
+    const Resident form(cell_);
+    BuildOptions options;
+    options.Define("CELL", cell_.number()).Define("ITEMS", form.items).Define("HELD", form.held);
+    options.Define("HIDDEN", cell_.attributes.hidden).Define("UNITS", cell_.units());
+    return device.BuildKernel(MakeProgram("recurrent/resident.cl", options), "resident");
+  }
 
   void MakePacks(const ir::Node& node) {
     PackRequest request{.constants = {node.input(kRecurrentW), node.input(kRecurrentR)}};
@@ -173,7 +171,10 @@ class Steps final : public PreparedKernel {
     list.Value(cl_int4{{Int(a.steps), Int(a.batch), Int(a.directions), Int(a.hidden)}});
     list.Value(flags);
     const int64_t quads = cell_.units() / 4;
-    if (form_.spread > 0) return LaunchEach(DivideUp(quads, kQuads), list, stream);
+    if (form_.spread == 2)
+      return stream.Launch(*steps_, GroupSizes(Resident(cell_).items, 1, cell_.sequences()),
+                           list.args());
+    if (form_.spread == 1) return LaunchEach(DivideUp(quads, kStepQuads), list, stream);
     const int64_t slices = std::max<int64_t>(1, form_.items / quads);
     list.Value(Int(std::min(slices, a.hidden)));
     return stream.Launch(*steps_, GroupSizes(form_.items, 1, cell_.sequences()), list.args());
@@ -203,44 +204,18 @@ class Steps final : public PreparedKernel {
   std::shared_ptr<OpenClKernel> product_, steps_;
 };
 
-/// What one work-group reads in the time of a launch; measured on an H100 (LSTM of 128 units: 8.9
-/// us a step by one, 256 KB).
-constexpr int64_t kSpreadBytes = 96 << 10;
-
-StepItems UsualItems(const RecurrentCell& cell, const OpenClFacts& facts) {
-  const RecurrentAttributes& a = cell.attributes;
-  const int64_t bytes = a.gates * a.hidden * cell.units() * static_cast<int64_t>(sizeof(float));
-  StepItems usual{.items = facts.is_cpu ? 64 : 256, .spread = 0};
-  if (!facts.is_cpu && MaySpread(cell) && bytes > kSpreadBytes) usual = {.items = 128, .spread = 1};
-  usual.items = std::min<int64_t>(usual.items, facts.max_work_group_size);
-  return usual;
-}
-
-Status CheckItems(const RecurrentCell& cell, const StepItems& form, const OpenClFacts& facts) {
-  if (form.spread > 0 && !MaySpread(cell))
-    return Unsupported("a launch for each step: of RNN, LSTM and GRU with linear_before_reset");
-  // Each sums one of the first slice's floats.
-  const int64_t least = form.spread > 0 ? kQuads * 4 * cell.attributes.gates : 1;
-  if (form.items < least)
-    return Unsupported("a launch for each step: of {} items or more, got {}", least, form.items);
-  if (form.items > facts.max_work_group_size || form.items > facts.max_work_item_sizes[0])
-    return Unsupported("a work-group of {} items: the device takes {}", form.items,
-                       facts.max_work_group_size);
-  return OkStatus();
-}
-
 ParamSpace Space(const Problem&, const RecurrentCell& cell, const Device& device) {
   const OpenClFacts& facts = AsOpenCl(device).facts();
   StepItems usual = UsualItems(cell, facts);
   if (!CheckItems(cell, usual, facts).ok()) usual.spread = 0;
-  return {kFields.Tunables(), kFields.Write(usual), [&facts, cell](const Params& params) {
-            return CheckItems(cell, kFields.Read(params), facts);
+  return {kStepFields.Tunables(), kStepFields.Write(usual), [&facts, cell](const Params& params) {
+            return CheckItems(cell, kStepFields.Read(params), facts);
           }};
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const RecurrentCell& cell,
                                                 const Params& params, const Device& device) {
-  auto made = std::make_unique<Steps>(problem, cell, kFields.Read(params));
+  auto made = std::make_unique<Steps>(problem, cell, kStepFields.Read(params));
   RETURN_IF_ERROR(made->Build(AsOpenCl(device)));
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
@@ -257,6 +232,6 @@ constexpr Family<RecurrentCell> kFamily{.read = Read,
 extern const KernelDesc kOpenClRecurrentSteps;
 const KernelDesc kOpenClRecurrentSteps = {.name = "opencl.recurrent.steps",
                                           .match = MatchAs<kFamily>,
-                                          .parameters = ParametersOf<kFields>};
+                                          .parameters = ParametersOf<kStepFields>};
 
 }  // namespace fettle::kernels
