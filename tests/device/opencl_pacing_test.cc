@@ -63,14 +63,37 @@ TEST_F(Pacing, CapSplitsTheLastAxisAtWholeGroups) {
   const auto stream = NewStream({.kernel_ms = 1});
   Launch(*stream, {.gws = {6, 599, 1}, .lws = {2, 4, 1}});
   EXPECT_LE(LongestMs(), 1.2);
-  size_t next = 0;
-  for (const FakeOpenCl::Command& command : fake_.commands) {
+  // The first row is measured group by group.
+  size_t next = 4, groups = 0;
+  for (; fake_.commands[groups].gws[0] < 6; ++groups) EXPECT_EQ(fake_.commands[groups].gws[1], 4u);
+  EXPECT_EQ(groups, 2u);
+  for (size_t i = groups; i < fake_.commands.size(); ++i) {
+    const FakeOpenCl::Command& command = fake_.commands[i];
     EXPECT_EQ(command.offset, (std::array<size_t, 3>{0, next, 0}));
     EXPECT_EQ(command.gws[0], 6u);
     EXPECT_EQ(command.gws[1] % 4, 0u);
     next += command.gws[1];
   }
   EXPECT_EQ(next, 600u);
+}
+
+TEST_F(Pacing, RowsThatTakeTooLongAreSplitToo) {
+  fake_.ns_per_item = kMillisecond / 400;  // 1024 items of a row: 2.6 ms, 64 of a group: 0.16
+  const auto stream = NewStream({.kernel_ms = 1});
+  const WorkSizes sizes{.gws = {1024, 3, 2}, .lws = {64, 1, 1}};
+  for (int i = 0; i < 1000 / 6; ++i) Launch(*stream, sizes);
+  EXPECT_LE(LongestMs(), 1.0);
+  // Each item once, whole groups.
+  const size_t before = fake_.commands.size();
+  Launch(*stream, sizes);
+  size_t items = 0;
+  for (size_t i = before; i < fake_.commands.size(); ++i) {
+    const FakeOpenCl::Command& command = fake_.commands[i];
+    EXPECT_EQ(command.gws[0] % 64, 0u);
+    items += command.gws[0] * command.gws[1] * command.gws[2];
+  }
+  EXPECT_EQ(items, 1024u * 3 * 2);
+  EXPECT_LE(fake_.commands.size() - before, 6u * 5);  // rows in pieces of at most 0.75 ms
 }
 
 TEST_F(Pacing, CapHoldsFromTheFirstLaunchOn) {

@@ -67,6 +67,19 @@ class Counts(unittest.TestCase):
         self.assertTrue(all(row["share_of_peak"] is None or row["share_of_peak"] <= 1 for row in product["rows"]
                             if "ms" in row))
 
+    def test_launches_with_a_cap_are_counted(self):
+        if not json.loads(self.say("devices", "--json"))["opencl"]:
+            self.skipTest("no OpenCL device")
+        words = ("bench", MODEL, *SMALL, "--device", "opencl", "--iters", "3")
+        self.assertIsNone(json.loads(self.say(*words, "--json"))["launches"])
+        for cap in (0.001, 1e6):
+            launches = json.loads(self.say(*words, "--kernel-ms", str(cap), "--json"))["launches"]
+            self.assertEqual(launches["cap_ms"], cap)
+            self.assertGreaterEqual(launches["count"], 3)
+            self.assertLessEqual(launches["over"], launches["count"])
+            self.assertEqual(launches["over"] > 0, launches["longest_ms"] > cap)
+        self.assertRegex(self.say(*words, "--kernel-ms", "1000000"), r"\nlaunches: 0 of \d+ longer than 1000000 ms, the longest ")
+
     def test_what_was_not_measured_is_not_called_good(self):
         said = self.say("advise", MODEL, *SMALL, "--budget", "0")
         self.assertIn("nothing to advise", said)

@@ -1,6 +1,7 @@
 #include "device/opencl/launch_pace.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace fettle {
 namespace {
@@ -24,6 +25,12 @@ int64_t LaunchPace::NextSteps(int64_t left, double cap_ms) const {
   return (left + pieces - 1) / pieces;
 }
 
+double LaunchPace::Forecast(int64_t steps) const {
+  std::lock_guard lock(mutex_);
+  return measured_steps_ == 0 ? std::numeric_limits<double>::infinity()
+                              : static_cast<double>(steps) * MsPerStep();
+}
+
 bool LaunchPace::IsUnknown(int64_t steps) const {
   std::lock_guard lock(mutex_);
   return steps > measured_steps_;
@@ -34,6 +41,18 @@ void LaunchPace::Learn(int64_t steps, double ms) {
   if (steps > measured_steps_) learned_ = 0;
   measured_steps_ = std::max(measured_steps_, steps);
   ms_per_step_[learned_++ % kSamples] = ms / static_cast<double>(steps);
+}
+
+void LaunchTally::Add(double ms, double cap_ms) {
+  std::lock_guard lock(mutex_);
+  ++counts_.launches;
+  counts_.over += ms > cap_ms ? 1 : 0;
+  counts_.longest_ms = std::max(counts_.longest_ms, ms);
+}
+
+LaunchCounts LaunchTally::counts() const {
+  std::lock_guard lock(mutex_);
+  return counts_;
 }
 
 /// The slower of the two in the middle where they are even in number.

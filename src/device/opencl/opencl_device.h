@@ -176,6 +176,9 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
   Status CheckChains() const;
   Status ChainsMayPay() const override;
   const StreamOptions& pacing() const { return pacing_; }
+  /// The launches of streams with a cap on them (StreamOptions::kernel_ms), once they are finished
+  /// and their stream went on or was waited for.
+  LaunchTally& tally() const { return tally_; }
   /// What the host has mapped of this device's memory.
   MappedRegions& mapped() const { return mapped_; }
   /// The programs of this device: their statistics, export and import.
@@ -202,6 +205,7 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
   SharedVirtualMemory svm_ = SharedVirtualMemory::kOff;
   StreamOptions pacing_;
   mutable MappedRegions mapped_;
+  mutable LaunchTally tally_;
   mutable std::once_flag graphs_tried_;
   mutable std::shared_ptr<LaunchGraphs> graphs_;
   mutable std::once_flag chains_tried_;

@@ -198,7 +198,9 @@ Status OpenClStream::WaitForWindow(const OpenClEvent& event) {
 Status OpenClStream::Synchronise() {
   held_ = false;
   if (graph_queue_ != nullptr) RETURN_IF_ERROR(WaitForGraph());
-  return FinishQueue();
+  RETURN_IF_ERROR(FinishQueue());
+  LearnFromFinished();
+  return OkStatus();
 }
 
 Status OpenClStream::Hold(double us) {

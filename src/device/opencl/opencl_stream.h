@@ -158,6 +158,15 @@ class OpenClStream final : public HoldingStream, public MarksMemory {
   /// As many commands as the cap asks for; the last one's event.
   Result<OpenClEvent> EnqueueSplit(const OpenClKernel& kernel, const WorkSizes& sizes,
                                    std::span<const KernelArg> args);
+  /// The same of a part of a launch, cut along `axis`; where one step of it would take too long, or
+  /// was never measured, the step along an axis below. `forecast_ms`: of the part, from now on.
+  Result<OpenClEvent> EnqueuePart(const OpenClKernel& kernel, const WorkSizes& sizes,
+                                  std::span<const KernelArg> args, size_t axis, Extents offset,
+                                  Extents gws, double& forecast_ms);
+  /// A piece of `steps`, waited for where more than ever are taken at once.
+  Result<OpenClEvent> EnqueuePiece(const OpenClKernel& kernel, const WorkSizes& sizes,
+                                   const Extents& offset, const Extents& gws, int64_t steps,
+                                   const std::shared_ptr<LaunchPace>& pace);
   Status Measure(const OpenClEvent& event, int64_t start_ns, int64_t steps, LaunchPace& pace);
   void LearnFromFinished();
   Status Wait(const OpenClEvent& event);

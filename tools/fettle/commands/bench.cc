@@ -68,6 +68,23 @@ std::vector<StepLimit> StepLimits(const BenchResult& result, Roofline& roofline)
   return limits;
 }
 
+/// What an inference asks of host and device beside arithmetic.
+void PrintDevice(const BenchOptions& options, const Job& job, const BenchResult& result) {
+  if (job.session.accelerator() != nullptr)
+    fmt::print("{}\n",
+               Fit(fmt::format("host: {:.3f} ms of an inference, without waiting for the device",
+                               Summarise(result.host_ms).median)));
+  if (job.session.accelerator() != nullptr || options.bound) {
+    const Transfers& transfers = result.transfers;
+    fmt::print("{}\n", Fit(fmt::format("transfers of an inference{}: {} copies ({}), {} maps, "
+                                       "{} conversions by the host",
+                                       options.bound ? ", inputs and outputs bound" : "",
+                                       transfers.copies, BytesText(transfers.copied_bytes),
+                                       transfers.maps, transfers.conversions)));
+  }
+  PrintLaunches(job);
+}
+
 void PrintTables(const BenchOptions& options, const Job& job, const BenchResult& result,
                  Roofline& roofline) {
   const Summary summary = Summarise(result.latencies);
@@ -87,18 +104,7 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
              options.profile ? ListProfile(result.steps, StepLimits(result, roofline), options.sort)
                              : SummariseProfile(result.steps, kProfileRows, options.sort));
   PrintMemory(job, result);
-  if (job.session.accelerator() != nullptr)
-    fmt::print("{}\n",
-               Fit(fmt::format("host: {:.3f} ms of an inference, without waiting for the device",
-                               Summarise(result.host_ms).median)));
-  if (job.session.accelerator() != nullptr || options.bound) {
-    const Transfers& transfers = result.transfers;
-    fmt::print("{}\n", Fit(fmt::format("transfers of an inference{}: {} copies ({}), {} maps, "
-                                       "{} conversions by the host",
-                                       options.bound ? ", inputs and outputs bound" : "",
-                                       transfers.copies, BytesText(transfers.copied_bytes),
-                                       transfers.maps, transfers.conversions)));
-  }
+  PrintDevice(options, job, result);
   // What an interruption kept from being probed is not known.
   if (const double share = roofline.Share(result.steps); share > 0 || !result.interrupted)
     fmt::print("roofline: {:.0f} % of what this machine can do at best\n", 100 * share);

@@ -82,6 +82,7 @@ Json BenchDocument(const JobOptions& options, bool bound, const Job& job, const 
         {"copied_bytes", result.transfers.copied_bytes},
         {"maps", result.transfers.maps},
         {"conversions", result.transfers.conversions}}},
+      {"launches", LaunchesJson(job)},
       {"bound", bound},
       {"iterations", result.latencies.size()},
       {"on_fewer_threads", result.runs_on_fewer},

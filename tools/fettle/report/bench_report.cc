@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "device/capped_launches.h"
 #include "jobs/accelerator.h"
 #include "report/table.h"
 #include "report/terminal.h"
@@ -10,6 +11,11 @@ namespace fettle::tools {
 namespace {
 
 double MsOf(int64_t ns) { return static_cast<double>(ns) * 1e-6; }
+
+std::optional<CappedLaunches> LaunchesOf(const Job& job) {
+  const Device* device = job.session.accelerator();
+  return device == nullptr ? std::nullopt : CappedLaunchesOf(*device);
+}
 
 }  // namespace
 
@@ -50,6 +56,23 @@ void PrintMemory(const Job& job, const BenchResult& result) {
                                      BytesText(memory.device_bytes), BytesText(memory.live_bytes),
                                      static_cast<double>(memory.device_bytes) /
                                          static_cast<double>(memory.live_bytes))));
+}
+
+Json LaunchesJson(const Job& job) {
+  const std::optional<CappedLaunches> launches = LaunchesOf(job);
+  if (!launches) return nullptr;
+  return {{"cap_ms", launches->cap_ms},
+          {"count", launches->count},
+          {"over", launches->over},
+          {"longest_ms", launches->longest_ms}};
+}
+
+void PrintLaunches(const Job& job) {
+  const std::optional<CappedLaunches> launches = LaunchesOf(job);
+  if (!launches) return;
+  fmt::print("{}\n", Fit(fmt::format("launches: {} of {} longer than {} ms, the longest {} ms",
+                                     launches->over, launches->count, launches->cap_ms,
+                                     MsText(launches->longest_ms))));
 }
 
 Json PreparationJson(const exec::PreparationTimes& times) {
