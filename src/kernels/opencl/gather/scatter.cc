@@ -16,7 +16,9 @@ namespace fettle::kernels {
 namespace {
 
 constexpr int kMostAxes = 8;
-/// Each element looks at all updates that may be its own: so many in all take milliseconds.
+/// Of a work-group, which looks at each update once.
+constexpr int64_t kItems = 256;
+/// Elements look at all updates that may be their own: so many in all take milliseconds.
 constexpr int64_t kMostLooks = int64_t{1} << 33;
 
 struct Facts {
@@ -107,7 +109,7 @@ BuildOptions OptionsOf(const Problem& problem, const Facts& facts) {
     }
     return 0;
   };
-  options.Define("RULE", rule()).Define("ITEMS", static_cast<int64_t>(kGroupItems));
+  options.Define("RULE", rule()).Define("ITEMS", kItems);
   return options;
 }
 
@@ -123,7 +125,6 @@ Result<std::unique_ptr<PreparedKernel>> Make(const Problem& problem, const Facts
       AsOpenCl(device).BuildKernel(MakeProgram("gather/scatter.cl", OptionsOf(problem, facts)),
                                    std::string(function)));
   const DType storage = problem.states.outputs[0].storage;
-  constexpr auto kItems = static_cast<int64_t>(kGroupItems);
   const int64_t elements = problem.shape(node.inputs[0]).elements();
   auto made = std::make_unique<RecordedKernel>();
   RecordedLaunch launch(std::move(kernel), GroupSizes(kItems, DivideUp(elements, kItems)));

@@ -21,9 +21,9 @@
 
 #ifndef RULE
 #define RULE 1
-#define ITEMS 64
+#define ITEMS 256
 #endif
-#define CHUNK 256
+#define CHUNK 1024
 
 #if RULE == 0
 #define JOIN(old, v) (v)
@@ -60,23 +60,25 @@ __kernel void tuples(__global const ELEMENT* restrict x, const int x_offset,
                      const int8 steps, const int width, const int count, const int inner,
                      const int elements) {
   __local int slices[CHUNK];
-  __local int is_wanted;
+  __local uint wanted[CHUNK / 32];  // bits of the updates that some element here takes
   const int lane = get_local_id(0), e = get_global_id(0);
   const int begin = (int)get_group_id(0) * ITEMS;
-  const int first = begin / inner, last = min(begin + ITEMS, elements) - 1;
+  const int first = begin / inner, last = (min(begin + ITEMS, elements) - 1) / inner;
   const int slice = e < elements ? e / inner : -2, i = e % inner;
   VALUE value = e < elements ? VALUE_AT(x, x_offset + e) : (VALUE)0;
   for (int from = 0; from < count; from += CHUNK) {
     const int n = min(CHUNK, count - from);
-    if (lane == 0) is_wanted = 0;
+    for (int word = lane; word < CHUNK / 32; word += ITEMS) wanted[word] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int m = lane; m < n; m += ITEMS) {
-      slices[m] = SliceOf(indices + indices_offset + (from + m) * width, extents, steps, width);
-      if (slices[m] >= first && slices[m] <= last / inner) is_wanted = 1;
+      const int at = SliceOf(indices + indices_offset + (from + m) * width, extents, steps, width);
+      slices[m] = at;
+      if (at >= first && at <= last) atomic_or(&wanted[m / 32], 1u << m % 32);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (is_wanted) {
-      for (int m = 0; m < n; ++m) {
+    for (int word = 0; word < (n + 31) / 32; ++word) {
+      for (uint bits = wanted[word]; bits != 0; bits &= bits - 1) {
+        const int m = word * 32 + 31 - (int)clz(bits & (0 - bits));
         if (slices[m] != slice) continue;
         const VALUE update = VALUE_AT(updates, updates_offset + (from + m) * inner + i);
         value = JOIN(value, update);
