@@ -186,16 +186,16 @@ typedef struct fettle_session_options {
   const char* when_busy;  /* wait|fail: what a call does while another thread's call uses the
                              session; fail returns FETTLE_BUSY; NULL: wait */
   const char* subnormals; /* flush: CPU kernels take numbers below 1.2e-38 as zero; keep: they
-                             follow IEEE 754, which can take 100 times as long. The calling
-                             thread's own mode is restored. NULL: flush */
+                             follow IEEE 754, up to 100 times slower. NULL: flush */
   int64_t max_memory;     /* the most bytes of host memory for weights, work and results; 0: four
                                fifths of the machine's, for the process. Above: OUT_OF_MEMORY */
   int64_t max_runs;       /* the most asynchronous runs that wait or work; 0: 16 */
+  const char* start;      /* ready|fast: the CPU answers until the device is ready; NULL: ready */
 } fettle_session_options;
 #define FETTLE_SESSION_OPTIONS_INIT                                                             \
   {                                                                                             \
     sizeof(fettle_session_options), 0, 0, NULL, 0, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, NULL, \
-        NULL, 0, 0                                                                              \
+        NULL, 0, 0, NULL                                                                        \
   }
 
 /* `options` may be NULL. Zero members are defaults: all cores, the CPU alone. Fails with

@@ -204,15 +204,13 @@ class Model {
   static Result<Model> Load(const std::string& path) {
     fettle_model* handle = nullptr;
     const fettle_status code = fettle_model_load(path.c_str(), &handle);
-    if (code != FETTLE_OK) return Result<Model>::Failed(code);
-    return Model(handle);
+    return code == FETTLE_OK ? Result<Model>(Model(handle)) : Result<Model>::Failed(code);
   }
   /// From memory, which is copied.
   static Result<Model> LoadBytes(std::span<const std::byte> bytes, const std::string& name) {
     fettle_model* handle = nullptr;
     const auto code = fettle_model_load_bytes(bytes.data(), bytes.size(), name.c_str(), &handle);
-    if (code != FETTLE_OK) return Result<Model>::Failed(code);
-    return Model(handle);
+    return code == FETTLE_OK ? Result<Model>(Model(handle)) : Result<Model>::Failed(code);
   }
   /// Takes ownership.
   explicit Model(fettle_model* handle) : handle_(handle) {}
@@ -262,6 +260,7 @@ struct SessionOptions {
   std::string subnormals = "flush";  // flush|keep
   int64_t max_memory = 0;            // bytes; 0: most of the machine's memory
   int64_t max_runs = 0;              // the most asynchronous runs that wait or work; 0: 16
+  std::string start = "ready";       // ready|fast: the CPU answers until the device is ready
 };
 
 /// Texts are read during the call.
@@ -345,6 +344,7 @@ class Session {
     raw.subnormals = options.subnormals.c_str();
     raw.max_memory = options.max_memory;
     raw.max_runs = options.max_runs;
+    raw.start = options.start.c_str();
     fettle_session* handle = nullptr;
     if (const auto code = fettle_session_create(model.get(), &raw, &handle); code != FETTLE_OK)
       return Result<Session>::Failed(code);

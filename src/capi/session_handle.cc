@@ -44,6 +44,8 @@ Status ReadDevice(const fettle_session_options& options, fettle::runtime::Sessio
   ASSIGN_OR_RETURN(wanted.precision,
                    fettle::runtime::PrecisionFromName(text(options.precision, "high")));
   ASSIGN_OR_RETURN(wanted.memory, fettle::runtime::MemoryFromName(text(options.memory, "auto")));
+  ASSIGN_OR_RETURN(wanted.starts_fast,
+                   fettle::runtime::StartsFastFromName(text(options.start, "ready")));
   wanted.accelerator_only = options.strict_device != 0;
   wanted.queue_window = options.queue_window;
   wanted.kernel_ms = options.kernel_ms;
@@ -171,6 +173,7 @@ fettle_status fettle_session_create(const fettle_model* model,
     handle->options.cancelled = &handle->stops_run;
     handle->runs.emplace(handle->mutex, handle->stops_run, max_runs);
     ASSIGN_OR_RETURN(handle->session, Session::Create(model->model, handle->options));
+    handle->options.starts_fast = false;  // sessions that take its place are ready
     handle->model = model->model;
     *session = handle.release();
     return OkStatus();

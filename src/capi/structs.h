@@ -26,7 +26,8 @@ FETTLE_PUBLIC_STRUCT(fettle_value_info, offsetof(fettle_value_info, symbols));
 FETTLE_PUBLIC_STRUCT(fettle_session_options, offsetof(fettle_session_options, svm),
                      offsetof(fettle_session_options, subnormals),
                      offsetof(fettle_session_options, max_memory),
-                     offsetof(fettle_session_options, max_runs));
+                     offsetof(fettle_session_options, max_runs),
+                     offsetof(fettle_session_options, start));
 FETTLE_PUBLIC_STRUCT(fettle_tune_options, offsetof(fettle_tune_options, packed_weights),
                      offsetof(fettle_tune_options, progress));
 FETTLE_PUBLIC_STRUCT(fettle_tune_report);

@@ -55,6 +55,11 @@ Result<MemoryKind> MemoryFromName(std::string_view name) {
   return InvalidArgument("memory: expected auto|buffer|image, got '{}'", name);
 }
 
+Result<bool> StartsFastFromName(std::string_view name) {
+  if (name == "ready" || name == "fast") return name == "fast";
+  return InvalidArgument("start: expected ready|fast, got '{}'", name);
+}
+
 Result<Subnormals> SubnormalsFromName(std::string_view name) {
   if (name == "flush") return Subnormals::kFlush;
   if (name == "keep") return Subnormals::kKeep;

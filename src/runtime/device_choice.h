@@ -22,6 +22,8 @@ Result<planner::Precision> PrecisionFromName(std::string_view name);
 Result<SharedVirtualMemory> SharedMemoryFromName(std::string_view name);
 /// "auto" (kHost), "buffer" or "image".
 Result<MemoryKind> MemoryFromName(std::string_view name);
+/// "ready" (false) or "fast": SessionOptions::starts_fast.
+Result<bool> StartsFastFromName(std::string_view name);
 /// "flush" or "keep".
 Result<Subnormals> SubnormalsFromName(std::string_view name);
 

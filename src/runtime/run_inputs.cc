@@ -1,6 +1,7 @@
 #include "runtime/run_inputs.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/nearest.h"
 #include "ir/value_text.h"
@@ -70,6 +71,31 @@ bool RunInputs::IsInput(const std::string& name) const {
 
 std::vector<std::string> RunInputs::Names() const {
   return ir::NamesOfValues(*graph_, graph_->inputs);
+}
+
+std::map<std::string, Shape> ShapesOf(const TensorMap& tensors) {
+  std::map<std::string, Shape> shapes;
+  for (const auto& [name, tensor] : tensors) shapes.emplace(name, tensor.shape());
+  return shapes;
+}
+
+Result<TensorMap> CopiesOf(const TensorMap& tensors) {
+  TensorMap copies;
+  for (const auto& [name, tensor] : tensors) {
+    ASSIGN_OR_RETURN(Tensor copy, Tensor::Create(tensor.dtype(), tensor.shape()));
+    if (!tensor.bytes().empty()) std::memcpy(copy.data(), tensor.data(), tensor.bytes().size());
+    copies.emplace(name, std::move(copy));
+  }
+  return copies;
+}
+
+Result<TensorMap> CopiesOf(const BufferMap& buffers) {
+  TensorMap tensors;
+  for (const auto& [name, buffer] : buffers) {
+    ASSIGN_OR_RETURN(Tensor tensor, buffer->ReadToHost());
+    tensors.emplace(name, std::move(tensor));
+  }
+  return CopiesOf(tensors);
 }
 
 }  // namespace fettle::runtime

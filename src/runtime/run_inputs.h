@@ -14,6 +14,13 @@ namespace fettle::runtime {
 
 using TensorMap = std::map<std::string, Tensor>;
 
+/// The shape of each.
+std::map<std::string, Shape> ShapesOf(const TensorMap& tensors);
+/// Tensors that share no bytes with those.
+Result<TensorMap> CopiesOf(const TensorMap& tensors);
+/// The same of what those hold. Fails where one is in somebody else's hands.
+Result<TensorMap> CopiesOf(const BufferMap& buffers);
+
 /// Belongs to one thread at a time.
 class RunInputs {
  public:

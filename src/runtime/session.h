@@ -5,9 +5,11 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/memory_budget.h"
 #include "base/status.h"
 #include "base/subnormals.h"
 #include "exec/profile.h"
@@ -43,6 +45,8 @@ struct SessionOptions {
   /// on, that run included, and warns. Costs an inference of the CPU, once. Measured plans are
   /// judged as they are made.
   bool judges_first_run = true;
+  /// Has the CPU answer while the devices beside it get ready: Session::start tells of it.
+  bool starts_fast = false;
   /// The memory of tensors beside the CPU, where kernels leave a choice; kHost: any.
   MemoryKind memory = MemoryKind::kHost;
   /// How devices beside the CPU are left to others.
@@ -83,6 +87,22 @@ struct MemoryInfo {
   int64_t live_bytes = 0;    // of those, what is alive at once: the least that a plan needs
 };
 
+/// How far a session is whose options say starts_fast.
+struct StartState {
+  enum class Stage {
+    kWhole,   // it does not start so
+    kOnCpu,   // while a thread of its own prepares the devices beside it
+    kMoved,   // they compute
+    kStayed,  // the CPU goes on, since they cannot
+  };
+  Stage stage = Stage::kWhole;
+  int64_t cpu_runs = 0;
+  double seconds = 0;  // from the session's creation to the move, or to now
+  std::string reason;  // of kStayed
+};
+
+class FastStart;
+
 /// The most threads that a session may have.
 inline constexpr int kMaxThreads = 1024;
 /// kInvalidArgument unless it is 0 (all cores) to kMaxThreads.
@@ -113,6 +133,11 @@ class Session {
   Status RunOn(const BufferMap& inputs, const BufferMap& outputs, TensorMap* results);
   /// Prepare for the tensors that RunOn will be called with.
   Status PrepareOn(const BufferMap& inputs, const BufferMap& outputs);
+  /// Where the options say starts_fast, the CPU runs first, and another thread prepares the devices
+  /// for the shapes that it sees, which computes one run for each, too. The first run that finds
+  /// them ready is theirs, and all that follow; one line through the log says so, or says why the
+  /// CPU stays, which is no failure, not with accelerator_only either.
+  StartState start() const;
   /// Makes a Run in progress return kCancelled after the operator it is in. From any thread.
   void Cancel();
 
@@ -137,7 +162,18 @@ class Session {
  private:
   class Impl;
   explicit Session(std::unique_ptr<Impl> impl);
+  static Result<std::unique_ptr<Session>> CreateOn(std::shared_ptr<const Model> model,
+                                                   const SessionOptions& options,
+                                                   std::shared_ptr<MemoryBudget> budget);
+  static Result<std::unique_ptr<Session>> CreateFast(const std::shared_ptr<const Model>& model,
+                                                     const SessionOptions& options,
+                                                     const std::shared_ptr<MemoryBudget>& budget);
+  void MoveIfReady();
+
   std::unique_ptr<Impl> impl_;
+  mutable std::mutex move_mutex_;  // of impl_ itself, for who cancels
+  const std::atomic<bool>* cancelled_ = nullptr;
+  std::unique_ptr<FastStart> start_;  // null: none
 };
 
 }  // namespace fettle::runtime

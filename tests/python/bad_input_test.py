@@ -133,6 +133,8 @@ class Models(unittest.TestCase):
                 fettle.Session(small_models.add(), **options)
         with self.assertRaises(fettle.DeviceUnavailable):
             fettle.Session(small_models.add(), device="opencl:no such platform", strict_device=True)
+        with self.assertRaisesRegex(fettle.InvalidArgument, r"start: expected ready\|fast, got 'soon'"):
+            fettle.Session(small_models.add(), start="soon")
 
     def test_what_is_closed(self):
         with fettle.Session(small_models.add()) as session:

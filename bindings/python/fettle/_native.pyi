@@ -50,6 +50,7 @@ class Session:
         subnormals: Optional[str],
         max_memory: int,
         max_runs: int,
+        start: str | None,
     ) -> Self: ...
     def _start(
         self, feeds: dict[str, Any], names: Any, raw: bool, deliver: Callable[[Optional[list[Any]], Optional[BaseException]], Any]

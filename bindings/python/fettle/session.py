@@ -85,7 +85,8 @@ class Session(_native.Session):
     the model to return besides its outputs. `reference`: every operator by its scalar reference. `device`:
     auto|cpu|opencl[:PLATFORM[:DEVICE]]; `strict_device`, `precision` (high|normal|low), `memory`, `queue_window`,
     `kernel_ms`, `programs`, `svm`, `when_busy` (wait|fail), `subnormals` (flush|keep), `max_memory`
-    (bytes), `max_runs` (of `run_async` at a time; 0: 16) are those of fettle_session_options. Raises InvalidArgument, NotFound (an extra output that is none), DeviceUnavailable.
+    (bytes), `max_runs` (of `run_async` at a time; 0: 16), `start` (ready|fast: the CPU answers until the device's programs are
+    compiled) are those of fettle_session_options. Raises InvalidArgument, NotFound (an extra output that is none), DeviceUnavailable.
 
     Threads: any thread may call any method; calls of one session come one after another without holding the GIL, those
     of several sessions run at once. After a fork the child has to make sessions of its own; models may be shared.
@@ -100,14 +101,14 @@ class Session(_native.Session):
                 device: str | None = None, strict_device: bool = False, precision: str | None = None,
                 memory: str | None = None, queue_window: int = 0, kernel_ms: float = 0.0, programs: str | None = None,
                 svm: str | None = None, when_busy: str | None = None, subnormals: str | None = None,
-                max_memory: int = 0, max_runs: int = 0):
+                max_memory: int = 0, max_runs: int = 0, start: str | None = None):
         if isinstance(model, (bytes, bytearray, memoryview)):
             model = Model(data=model)
         elif not isinstance(model, Model):
             model = Model(model)
         self = super().__new__(cls, model, threads, reference, tuple(extra_outputs), device, strict_device, precision,
                                memory, queue_window, kernel_ms, programs, svm, when_busy, subnormals,
-                               max_memory, max_runs)
+                               max_memory, max_runs, start)
         self.model = model
         self._names = tuple(value.name for value in model.outputs) + tuple(extra_outputs)
         self._runs = Runs(max_runs or 16, when_busy != "fail")

@@ -22,16 +22,16 @@ bool ReadNames(const fettle_model* model, bool of_outputs, Names* names) {
 }
 
 /// Session(model, threads, reference, extra_outputs, device, strict, precision, memory,
-/// queue_window, kernel_ms, programs, svm, when_busy, subnormals, max_memory, max_runs)
+/// queue_window, kernel_ms, programs, svm, when_busy, subnormals, max_memory, max_runs, start)
 PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject *model = nullptr, *extra = nullptr;
   fettle_session_options options = FETTLE_SESSION_OPTIONS_INIT;
   long long limit = 0, runs = 0;
-  if (PyArg_ParseTuple(args, "OipO!zpzzidzzzzLL", &model, &options.threads, &options.reference_only,
-                       &PyTuple_Type, &extra, &options.device, &options.strict_device,
-                       &options.precision, &options.memory, &options.queue_window,
-                       &options.kernel_ms, &options.programs, &options.svm, &options.when_busy,
-                       &options.subnormals, &limit, &runs) == 0)
+  if (PyArg_ParseTuple(args, "OipO!zpzzidzzzzLLz", &model, &options.threads,
+                       &options.reference_only, &PyTuple_Type, &extra, &options.device,
+                       &options.strict_device, &options.precision, &options.memory,
+                       &options.queue_window, &options.kernel_ms, &options.programs, &options.svm,
+                       &options.when_busy, &options.subnormals, &limit, &runs, &options.start) == 0)
     return nullptr;
   options.max_memory = limit;
   options.max_runs = runs;

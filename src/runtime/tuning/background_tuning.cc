@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -27,17 +26,6 @@ void GiveWay() {
   constexpr int kNice = 10;
   setpriority(PRIO_PROCESS, 0, kNice);
 #endif
-}
-
-Result<TensorMap> CopyOf(const BufferMap& inputs) {
-  TensorMap copies;
-  for (const auto& [name, buffer] : inputs) {
-    ASSIGN_OR_RETURN(const Tensor given, buffer->ReadToHost());
-    ASSIGN_OR_RETURN(Tensor copy, Tensor::Create(given.dtype(), given.shape()));
-    if (!given.bytes().empty()) std::memcpy(copy.data(), given.data(), given.bytes().size());
-    copies.emplace(name, std::move(copy));
-  }
-  return copies;
 }
 
 }  // namespace
@@ -70,7 +58,7 @@ void BackgroundTuning::Observe(const BufferMap& inputs) {
   const int64_t now = NowNs();
   if (!inputs_.empty() && (now - observed_ns_ < kBetweenCopiesNs || ShapesOf(inputs_) != shapes))
     return;
-  Result<TensorMap> copies = CopyOf(inputs);
+  Result<TensorMap> copies = CopiesOf(inputs);
   if (!copies.ok()) return;  // in somebody else's hands
   inputs_ = *std::move(copies);
   observed_ns_ = now;

@@ -61,12 +61,6 @@ double ComparingSeconds(double before, const tuner::GateOptions& gate, int64_t d
 
 }  // namespace
 
-std::map<std::string, Shape> ShapesOf(const TensorMap& tensors) {
-  std::map<std::string, Shape> shapes;
-  for (const auto& [name, tensor] : tensors) shapes.emplace(name, tensor.shape());
-  return shapes;
-}
-
 Result<TriedPlan> RunDefaultPlan(const std::shared_ptr<const Model>& model,
                                  const SessionOptions& options, const TensorMap& inputs,
                                  const tuner::GateOptions& gate, int64_t deadline_ns,

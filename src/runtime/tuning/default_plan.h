@@ -28,7 +28,4 @@ Result<TriedPlan> RunDefaultPlan(const std::shared_ptr<const Model>& model,
                                  const tuner::GateOptions& gate, int64_t deadline_ns,
                                  TriedPlan exact = {});
 
-/// The shape of each.
-std::map<std::string, Shape> ShapesOf(const TensorMap& tensors);
-
 }  // namespace fettle::runtime

@@ -17,6 +17,7 @@
 #include "options/checks.h"
 #include "report/profile_table.h"
 #include "report/report.h"
+#include "report/start_report.h"
 #include "report/table.h"
 
 namespace fettle::tools {
@@ -32,6 +33,7 @@ struct RunOptions {
   int top = 5;
   int iters = 1;
   int warmup = 0;
+  std::string start = "ready";
   SortOrder sort = SortOrder::kOwn;
 };
 
@@ -48,6 +50,8 @@ struct RunResult {
   std::vector<std::string> labels;
   std::vector<exec::StepProfile> profile;
   double ms = 0;
+  runtime::StartState start;
+  std::shared_ptr<runtime::Session> session;  // ends last, where it waits for a compiler
 };
 
 Result<std::vector<std::string>> ReadLabels(const std::string& path) {
@@ -83,7 +87,9 @@ Status Execute(const RunOptions& options, const OutputPlan& plan, Job& job,
   wanted.extra_outputs = plan.extra;
   wanted.plans = plans.source;
   wanted.waits_for_steps = true;
-  ASSIGN_OR_RETURN(auto session, runtime::Session::Create(job.model, wanted));
+  wanted.starts_fast = options.start == "fast";
+  ASSIGN_OR_RETURN(result.session, runtime::Session::Create(job.model, wanted));
+  runtime::Session* const session = result.session.get();
   const InterruptScope interrupt([&] { session->Cancel(); });
   RETURN_IF_ERROR(session->Prepare(job.bound.shapes()));
   const std::map<std::string, Tensor> inputs = job.bound.tensors();
@@ -97,6 +103,7 @@ Status Execute(const RunOptions& options, const OutputPlan& plan, Job& job,
   std::sort(times.begin(), times.end());
   result.ms = times[times.size() / 2];
   result.profile = session->profile();
+  result.start = session->start();
   job.warnings = WarningsOf(job, plans);
   return OkStatus();
 }
@@ -153,6 +160,7 @@ void PrintJsonResult(const RunOptions& options, const Job& job, const RunResult&
   document["precision"] =
       PrecisionJson(options.job.common, job.session.accelerator(), result.profile);
   document["device"] = DeviceJson(job.threads, job.session.accelerator());
+  document["start"] = StartJson(result.start);
   document["warnings"] = job.warnings;
   PrintJson(document);
 }
@@ -183,6 +191,7 @@ void PrintTables(const RunOptions& options, const Job& job, const RunResult& res
     add("out " + name, result.outputs.at(name), FileOf(result.files, name));
   fmt::print("{}{}\n{}\n", table.ToString(), files,
              SummariseProfile(result.profile, kSummaryRows, options.sort));
+  fmt::print("{}", StartLine(result.start, job.session.accelerator()));
   for (const std::string& name : names) {
     if (result.labels.empty()) break;
     for (const Ranked& ranked : TopOf(result.outputs.at(name), result, options.top))
@@ -195,6 +204,8 @@ void PrintTables(const RunOptions& options, const Job& job, const RunResult& res
 
 /// Options that this run has no use for.
 void AddUnused(const RunOptions& options, const OutputPlan& plan, Job& job) {
+  if (options.start == "fast" && job.session.accelerator() == nullptr)
+    job.warnings.push_back("--start fast has no effect: the CPU computes alone");
   if (options.labels.empty() && options.top != RunOptions().top)
     job.warnings.push_back("--top has no effect without --labels");
   const bool writes_picture =
@@ -260,11 +271,11 @@ int Run(const RunOptions& options) {
   result.input_files = *input_files;
   const std::vector<std::string> names = OutputOrder(*job, *plan);
   if (WritesToStandardOutput(*plan)) return kExitOk;
-  if (options.job.common.json) {
+  if (options.job.common.json)
     PrintJsonResult(options, *job, result, names);
-  } else {
+  else
     PrintTables(options, *job, result, names);
-  }
+  std::fflush(stdout);  // the session may have to wait for a compiler
   return kExitOk;
 }
 
@@ -286,6 +297,10 @@ void RegisterRun(CLI::App& app, Action& action) {
       ->take_all()
       ->expected(1);
   AddSort(*sub, options->sort);
+  sub->add_option("--start", options->start,
+                  "fast: the CPU answers until the device's programs are compiled (default ready)")
+      ->envname("FETTLE_START")
+      ->check(OneOf({"ready", "fast"}));
   sub->add_option("--labels", options->labels,
                   "file of labels, one for each element of the output");
   sub->add_option("--top", options->top,

@@ -1,0 +1,69 @@
+// Gets a session for devices beside the CPU ready while one on the CPU answers.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/bindings.h"
+#include "runtime/session.h"
+
+namespace fettle::runtime {
+
+/// `options` for the CPU alone. What was planned for other devices is not asked for plans.
+SessionOptions OnTheCpu(SessionOptions options);
+
+/// Belongs to the thread that runs the session on the CPU, state() excepted.
+class FastStart {
+ public:
+  /// `whole`, which `stops` cancels, has run nothing; `options` are the caller's.
+  FastStart(std::unique_ptr<Session> whole, const SessionOptions& options,
+            std::unique_ptr<std::atomic<bool>> stops);
+  /// Waits for what is being compiled.
+  ~FastStart();
+  FastStart(const FastStart&) = delete;
+  FastStart& operator=(const FastStart&) = delete;
+
+  /// Tells of shapes to come.
+  void ObserveShapes(const std::map<std::string, Shape>& shapes);
+  /// Tells of a run on the CPU; of inputs with new shapes a copy is made.
+  void Observe(const TensorMap& inputs);
+  void Observe(const BufferMap& inputs);
+  /// The session that is ready for a run of each of these shapes, once; null: not yet.
+  std::unique_ptr<Session> Take();
+  /// Ends `old` without having the caller wait.
+  void End(std::unique_ptr<Session> old);
+  StartState state() const;
+
+ private:
+  using Stage = StartState::Stage;
+  using Shapes = std::map<std::string, Shape>;
+
+  template <typename Inputs>
+  void ObserveRun(const Shapes& shapes, const Inputs& inputs);
+  void Work();
+  /// Prepares and runs for what is seen, until there is no more; fails where the devices do.
+  Status GetReady(std::unique_lock<std::mutex>& lock);
+  void Stay(std::string reason);
+  double Seconds() const;
+
+  const std::string model_, devices_;  // names
+  const size_t most_shapes_;
+  const int64_t begin_ns_;
+  const std::unique_ptr<std::atomic<bool>> stops_;
+  std::atomic<bool> watches_ = true, is_ready_ = false;
+  mutable std::mutex mutex_;  // of all that follows
+  std::condition_variable changed_;
+  StartState state_;
+  std::vector<Shapes> seen_;  // of runs
+  std::deque<Shapes> shapes_;
+  std::deque<TensorMap> inputs_;
+  std::unique_ptr<Session> whole_, old_;
+  std::thread thread_;
+};
+
+}  // namespace fettle::runtime

@@ -1,0 +1,17 @@
+// How a session came from the CPU to its device (`--start fast`).
+#pragma once
+
+#include <string>
+
+#include "device/device.h"
+#include "io/json.h"
+#include "runtime/session.h"
+
+namespace fettle::tools {
+
+/// {stage, cpu_runs, seconds, reason}; null where the session does not start so.
+Json StartJson(const runtime::StartState& start);
+/// A line, or "".
+std::string StartLine(const runtime::StartState& start, const Device* accelerator);
+
+}  // namespace fettle::tools
