@@ -98,6 +98,8 @@ def check_gif(program, folder):
     """A moving GIF becomes a video; as a container it carries none."""
     media.ffmpeg(*media.picture(), folder / "moving.gif")
     refused(program, folder, "gif as output", 4, ".gif cannot hold video of any encoder here: it is for gif; use .mkv", folder / "moving.gif", "-o", folder / "x.gif")
+    for name in ("x.yuv", "x.mjpeg", "x.MJPG"):  # by the suffix that was given, of several
+        refused(program, folder, name, 4, f"{pathlib.Path(name).suffix} cannot hold video of any encoder here", folder / "moving.gif", "-o", folder / name)
     done = run(program, folder / "moving.gif", "--steps", "sharpen")
     check("gif: exit code", done.returncode == 0, done.stderr)
     check("gif: frames", len(media.frame_times(folder / "moving.gif")) == len(media.frame_times(folder / "moving_enhanced.mkv")))

@@ -9,7 +9,6 @@
 #include "av/carrying.h"
 #include "av/encoder.h"
 #include "av/pixel_loss.h"
-#include "av/suffix.h"
 #include "basics/nearest.h"
 
 namespace fettle::enhance {
@@ -17,7 +16,7 @@ namespace {
 
 /// The first that is chosen for opaque frames: those without presets make large files, and are for
 /// containers that hold no other.
-const EncoderRow& First(const AVOutputFormat& container) {
+const EncoderRow& First(const AVOutputFormat& container, const std::string& suffix) {
   for (const EncoderRow& row : EncoderRows())
     if (!row.preset_option.empty() && Carries(container, row)) return row;
   for (const EncoderRow& row : EncoderRows())
@@ -26,7 +25,7 @@ const EncoderRow& First(const AVOutputFormat& container) {
       kExitUnsupported,
       fmt::format("{} cannot hold video of any encoder here: it is for {}; use .mkv, .mp4 "
                   "or .mov (by libx264), or .webm (by libvpx-vp9)",
-                  SuffixOf(container), CodecsOf(container)));
+                  suffix, CodecsOf(container)));
 }
 
 [[noreturn]] void RefuseEncoder(const std::string& name) {
@@ -37,7 +36,8 @@ const EncoderRow& First(const AVOutputFormat& container) {
 }
 
 /// The first of those that keep alpha and lose least of the pixels; the usual one where none does.
-const EncoderRow& BestWithAlpha(const AVOutputFormat& container, AVPixelFormat format) {
+const EncoderRow& BestWithAlpha(const AVOutputFormat& container, const std::string& suffix,
+                                AVPixelFormat format) {
   const EncoderRow* best = nullptr;
   int least = 0;
   for (const EncoderRow& row : EncoderRows()) {
@@ -48,14 +48,15 @@ const EncoderRow& BestWithAlpha(const AVOutputFormat& container, AVPixelFormat f
     best = &row;
     least = losses;
   }
-  return best == nullptr ? First(container) : *best;
+  return best == nullptr ? First(container, suffix) : *best;
 }
 
 }  // namespace
 
 std::vector<std::string> EncodersToTry(const std::string& name, const AVOutputFormat& container,
-                                       AVPixelFormat format) {
-  std::vector<std::string> names = {std::string(ChooseEncoder(name, container, format).name)};
+                                       const std::string& suffix, AVPixelFormat format) {
+  std::vector<std::string> names = {
+      std::string(ChooseEncoder(name, container, suffix, format).name)};
   if (name != "auto") return names;
   for (const bool with_presets : {true, false})
     for (const EncoderRow& row : EncoderRows())
@@ -66,17 +67,18 @@ std::vector<std::string> EncodersToTry(const std::string& name, const AVOutputFo
 }
 
 const EncoderRow& ChooseEncoder(const std::string& name, const AVOutputFormat& container,
-                                AVPixelFormat format) {
-  if (name == "auto") return HasAlpha(format) ? BestWithAlpha(container, format) : First(container);
+                                const std::string& suffix, AVPixelFormat format) {
+  if (name == "auto")
+    return HasAlpha(format) ? BestWithAlpha(container, suffix, format) : First(container, suffix);
   const auto row = std::ranges::find(EncoderRows(), name, &EncoderRow::name);
   if (row == EncoderRows().end()) RefuseEncoder(name);
   if (!IsPresent(*row))
     throw Failure(kExitUnsupported, fmt::format("this FFmpeg has no encoder {}", name));
   if (!Carries(container, *row))
-    throw Failure(kExitUnsupported,
-                  fmt::format("{} cannot hold {} of {}; it can hold {}; {} can hold this one",
-                              SuffixOf(container), avcodec_get_name(row->codec), name,
-                              CarriedBy(container), CarriersOf(*row)));
+    throw Failure(
+        kExitUnsupported,
+        fmt::format("{} cannot hold {} of {}; it can hold {}; {} can hold this one", suffix,
+                    avcodec_get_name(row->codec), name, CarriedBy(container), CarriersOf(*row)));
   return *row;
 }
 

@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "av/alpha.h"
-#include "av/suffix.h"
 
 extern "C" {
 #include <libavutil/display.h>
@@ -163,13 +162,14 @@ std::vector<StreamFate> FatesOf(const Input& input, const std::filesystem::path&
   return fates;
 }
 
-std::vector<std::string> LossesOf(const Input& input, const AVOutputFormat& container) {
+std::vector<std::string> LossesOf(const Input& input, const AVOutputFormat& container,
+                                  const std::string& suffix) {
   const ContainerRow row = RowOf(container);
   std::vector<std::string> losses;
   if (input.format().nb_chapters > 0 && !row.chapters)
-    losses.push_back(fmt::format("{} has no chapters", SuffixOf(container)));
+    losses.push_back(fmt::format("{} has no chapters", suffix));
   if (RotationOf(input.video()) != 0 && !row.rotation)
-    losses.push_back(fmt::format("{} does not carry the rotation", SuffixOf(container)));
+    losses.push_back(fmt::format("{} does not carry the rotation", suffix));
   return losses;
 }
 

@@ -29,7 +29,8 @@ const AVOutputFormat& ContainerOf(const std::filesystem::path& path);
 std::vector<StreamFate> FatesOf(const Input& input, const std::filesystem::path& output);
 /// One sentence for each thing beside streams that the container has no place for: chapters and
 /// rotation.
-std::vector<std::string> LossesOf(const Input& input, const AVOutputFormat& container);
+std::vector<std::string> LossesOf(const Input& input, const AVOutputFormat& container,
+                                  const std::string& suffix);
 
 /// Light of the master and of the brightest frame (HDR10), which some files have in frames alone.
 using LightData = std::vector<std::pair<AVPacketSideDataType, std::string>>;

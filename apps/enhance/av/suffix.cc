@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "av/container.h"
+
 namespace fettle::enhance {
 namespace {
 
@@ -27,6 +29,14 @@ std::string SuffixOf(const AVOutputFormat& container) {
   if (container.extensions == nullptr || *container.extensions == '\0') return container.name;
   const std::string_view all = container.extensions;
   return fmt::format(".{}", all.substr(0, all.find(',')));
+}
+
+std::string SuffixOf(const std::filesystem::path& output) {
+  const AVOutputFormat& container = ContainerOf(output);
+  const std::string own = output.extension().string();
+  const bool is_listed =
+      container.extensions != nullptr && av_match_ext(own.c_str(), container.extensions) != 0;
+  return is_listed ? own : SuffixOf(container);
 }
 
 }  // namespace fettle::enhance

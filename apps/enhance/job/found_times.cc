@@ -127,15 +127,14 @@ std::vector<std::string> FindChangesOfStreams(const Input& input, const Plan& pl
     const PacketChange change = ChangeOf(written.packets.Of(index), back.packets.Of(found[i]));
     const Shift moved =
         ShiftOf(change.moves, TickOfStream(stream.time_base, written.clocks[i]), false);
-    TellOfStream(index, change, moved, moved.seconds - shift, SuffixOf(ContainerOf(plan.output)),
-                 told);
+    TellOfStream(index, change, moved, moved.seconds - shift, SuffixOf(plan.output), told);
   }
   return told;
 }
 
 TimesFound FindTimes(const Input& input, const Plan& plan, const Written& written,
                      const std::vector<int>& found, const ReadAgain& back) {
-  const std::string container = SuffixOf(ContainerOf(plan.output));
+  const std::string container = SuffixOf(plan.output);
   const int video = input.video_index();
   const bool counted = plan.frame_clock.num > 0;
   const Shift frames = ShiftOf(MovesOf(TimesShown(written.packets.Of(video)), back.frames),
@@ -168,7 +167,7 @@ std::string FindMovedFrames(const Input& input, const Plan& plan, const Written&
   for (const double move : MovesOf(wanted, got)) most = std::max(most, std::abs(move - plan.shift));
   // The plan tells what rounding to the container's ticks does.
   if (most <= 3 * TickOfFrames(input, plan, written)) return "";
-  const std::string container = SuffixOf(ContainerOf(plan.output));
+  const std::string container = SuffixOf(plan.output);
   const std::string moved = MovedText(most, container);
   const bool told = std::ranges::any_of(plan.losses, [](const std::string& loss) {
     return loss.starts_with("times of frames change") && loss.ends_with("moves them");

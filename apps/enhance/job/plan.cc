@@ -152,7 +152,7 @@ void PlanEncoderOf(const std::string& name, const JobOptions& options, const Inp
                    const AVFrame& frame, Plan& plan) {
   const AVOutputFormat& container = ContainerOf(plan.output);
   const AVPixelFormat results = FormatOf(plan.chain, plan.first.format);
-  const EncoderRow& row = ChooseEncoder(name, container, results);
+  const EncoderRow& row = ChooseEncoder(name, container, SuffixOf(plan.output), results);
   EncoderSetup& setup = plan.encoder;
   setup.name = row.name;
   setup.options = OptionsOf(row, options.crf, options.preset);
@@ -175,18 +175,19 @@ void PlanEncoderOf(const std::string& name, const JobOptions& options, const Inp
       {"encoder", setup.name + text,
        options.encoder == "auto"
            ? fmt::format("the first of this FFmpeg that {} holds and that takes it{}",
-                         SuffixOf(container),
+                         SuffixOf(plan.output),
                          HasAlpha(setup.format) ? " and that keeps transparency" : "")
            : "--encoder"});
-  plan.choices.push_back({"container", SuffixOf(container), "by the output's name"});
+  plan.choices.push_back({"container", SuffixOf(plan.output), "by the output's name"});
 }
 
 /// Where nobody named an encoder, the next one takes what one refuses; the first one's words are
 /// said where all do.
 void PlanEncoder(const JobOptions& options, const Input& input, const AVFrame& frame, Plan& plan) {
   std::optional<Failure> refusal;
-  for (const std::string& name : EncodersToTry(options.encoder, ContainerOf(plan.output),
-                                               FormatOf(plan.chain, plan.first.format))) {
+  for (const std::string& name :
+       EncodersToTry(options.encoder, ContainerOf(plan.output), SuffixOf(plan.output),
+                     FormatOf(plan.chain, plan.first.format))) {
     Plan attempt = plan;
     try {
       PlanEncoderOf(name, options, input, frame, attempt);
@@ -206,7 +207,7 @@ void NameLosses(const Input& input, const AVFrame& frame, Plan& plan) {
   plan.streams = FatesOf(input, plan.output);
   const SamplePackets sample = TryOutput(input, plan);
   const std::vector<std::string> of_trial = TrialLosses(input, sample, plan);
-  plan.losses = LossesOf(input, container);
+  plan.losses = LossesOf(input, container, SuffixOf(plan.output));
   for (const StreamFate& fate : plan.streams)
     if (!fate.carried && !fate.made_anew)
       plan.losses.push_back(fmt::format("stream {} ({} {}) is left out: {}", fate.index, fate.type,

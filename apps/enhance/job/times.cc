@@ -93,13 +93,13 @@ std::string RoundingLoss(const Plan& plan, AVRational clock) {
     if (rounded == last && !(container.flags & AVFMT_TS_NONSTRICT))
       throw Failure(kExitUnsupported, fmt::format("{} counts times in {}/{} s, so two frames would "
                                                   "have the same time; use .mkv or .mp4",
-                                                  SuffixOf(container), clock.num, clock.den));
+                                                  SuffixOf(plan.output), clock.num, clock.den));
     last = rounded;
     largest = std::max(largest, std::abs(SecondsBetween(rounded, clock, time, base)));
   }
   if (largest == 0) return "";
   return fmt::format("times of frames change by up to {}: {} counts them in {}/{} s",
-                     DurationText(largest), SuffixOf(container), clock.num, clock.den);
+                     DurationText(largest), SuffixOf(plan.output), clock.num, clock.den);
 }
 
 }  // namespace fettle::enhance

@@ -85,14 +85,14 @@ void AddOneByOne(const Input& input, const SamplePackets& sample, Plan& plan) {
         kExitUnsupported,
         fmt::format(
             "{}: {} cannot hold {} of this video ({}); --encoder can be {}; or use .mkv or .mp4",
-            plan.output.string(), SuffixOf(container),
+            plan.output.string(), SuffixOf(plan.output),
             avcodec_get_name(sample.parameters->codec_id), alone.refusal,
             CarriedBy(container, plan.encoder.name)));
   for (StreamFate* fate : others) {
     fate->carried = true;
     if (!Inspect(input, plan, sample).refusal.empty())
       LeaveOut(*fate,
-               fmt::format("{} does not hold it together with the others", SuffixOf(container)));
+               fmt::format("{} does not hold it together with the others", SuffixOf(plan.output)));
   }
 }
 
@@ -137,7 +137,7 @@ SamplePackets TryOutput(const Input& input, Plan& plan) {
   if (!Inspect(input, plan, sample).refusal.empty()) AddOneByOne(input, sample, plan);
   for (const auto& [stream, reason] : Inspect(input, plan, sample).wrong)
     LeaveOut(plan.streams[static_cast<size_t>(stream)],
-             fmt::format("in {} {}", SuffixOf(ContainerOf(plan.output)), reason));
+             fmt::format("in {} {}", SuffixOf(plan.output), reason));
   return sample;
 }
 

@@ -51,7 +51,8 @@ EncoderSetup LiveEncoder(const std::string& name, int crf, const std::string& pr
     setup.format = PixelFormat(container, setup.format);
     return setup;
   }
-  const EncoderRow& row = ChooseEncoder(name, container, WithoutAlpha(setup.format));
+  const EncoderRow& row =
+      ChooseEncoder(name, container, SuffixOf(container), WithoutAlpha(setup.format));
   setup.name = row.name;
   setup.options = OptionsOf(row, crf, preset);
   for (const auto& [option, value] : AtOnce(row.name)) setup.options[option] = value;
