@@ -21,6 +21,7 @@ extern const KernelDesc kOpenClConvDepthwiseF16;
 extern const KernelDesc kOpenClConvDirect;
 extern const KernelDesc kOpenClConvDirectF16;
 extern const KernelDesc kOpenClConvFirstLayer;
+extern const KernelDesc kOpenClConvGiven;
 extern const KernelDesc kOpenClConvLocal;
 extern const KernelDesc kOpenClConvMma;
 extern const KernelDesc kOpenClConvMmaBlocks;
@@ -33,6 +34,7 @@ extern const KernelDesc kOpenClConvPointwise;
 extern const KernelDesc kOpenClConvPointwiseF16;
 extern const KernelDesc kOpenClConvSeparable;
 extern const KernelDesc kOpenClConvTransposeGather;
+extern const KernelDesc kOpenClConvTransposeShuffle;
 extern const KernelDesc kOpenClConvVolume;
 extern const KernelDesc kOpenClConvWinograd;
 extern const KernelDesc kOpenClConvWinogradMma;
@@ -112,6 +114,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClConvDepthwise,
       &kOpenClConvDirect,
       &kOpenClConvFirstLayer,
+      &kOpenClConvGiven,
       &kOpenClConvLocal,
       &kOpenClConvMma,
       &kOpenClConvMmaBlocks,
@@ -123,6 +126,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClConvPointwise,
       &kOpenClConvSeparable,
       &kOpenClConvTransposeGather,
+      &kOpenClConvTransposeShuffle,
       &kOpenClConvVolume,
       &kOpenClConvWinograd,
       &kOpenClConvWinogradMma,

@@ -119,6 +119,9 @@ constexpr Case kShapeCases[] = {
     {"conv.weights_not_constant",
      "input %x: f32[1x8x6x6]\ninput %w: f32[9x8x3x3]\n%y = Conv(%x, %w) {pads=[1,1,1,1]}\n"
      "output %y\n"},
+    {"conv.weights_not_constant_1d_groups",
+     "input %x: f32[2x6x17]\ninput %w: f32[4x3x4]\ninput %b: f32[4]\n"
+     "%c = Conv(%x, %w, %b) {group=2, pads=[2,1]}\n%y = Relu(%c)\noutput %y\n"},
     {"conv.f16",
      "input %x: f16[1x8x6x6]\nconst %w: f16[9x8x3x3]\nconst %b: f16[9]\n"
      "%y = Conv(%x, %w, %b) {pads=[1,1,1,1]}\noutput %y\n"},

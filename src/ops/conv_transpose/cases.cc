@@ -44,6 +44,13 @@ std::span<const Case> ConvTransposeCases() {
       {"conv_transpose.3d",
        "input %x: f32[1x2x3x4x5]\nconst %w: f32[2x3x2x2x2]\n"
        "%y = ConvTranspose(%x, %w) {strides=[2,2,2]}\noutput %y\n"},
+      {"conv_transpose.3d_overlap",
+       "input %x: f32[1x4x3x4x5]\nconst %w: f32[4x3x3x4x3]\nconst %b: f32[6]\n"
+       "%c = ConvTranspose(%x, %w, %b) {group=2, pads=[1,1,1,1,1,1], strides=[2,2,1]}\n"
+       "%y = Relu(%c)\noutput %y\n"},
+      {"conv_transpose.1d_long_stride",
+       "input %x: f32[1x6x5]\nconst %w: f32[6x2x40]\n"
+       "%y = ConvTranspose(%x, %w) {strides=[40]}\noutput %y\n"},
       {"conv_transpose.1x1_pixel",
        "input %x: f32[1x1x1x1]\nconst %w: f32[1x1x1x1]\n%y = ConvTranspose(%x, %w)\noutput %y\n"},
       {"conv_transpose.f16",

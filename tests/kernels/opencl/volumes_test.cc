@@ -1,9 +1,12 @@
-// Convolutions over three axes by matrix instructions against the oracle.
+// Convolutions over three axes by matrix instructions, and those of row-major tensors, whose
+// filters may be computed or transposed, against the oracle.
 #include "tests/kernels/opencl/mma_device.h"
+#include "tests/kernels/opencl/one_kernel.h"
 
 namespace fettle::kernels {
 
 extern const KernelDesc kOpenClConvMma, kOpenClConvMmaF32;
+extern const KernelDesc kOpenClConvGiven, kOpenClConvTransposeShuffle, kOpenClConvVolume;
 
 namespace {
 
@@ -26,6 +29,66 @@ TEST_F(OpenClVolumes, ConvolutionsAgreeWithTheOracle) {
   for (const std::string_view group : kVolumes)
     for (const KernelDesc* kernel : {&kOpenClConvMma, &kOpenClConvMmaF32}) Check(*kernel, group);
   Check(kOpenClConvMma, kVolumes[0], {{"BM", 64}, {"WM", 32}, {"SPLIT", 3}});
+}
+
+/// Every number of work-items that share an output.
+constexpr int kSlices[] = {0, 1, 4, 16};
+
+using OpenClVolumeTiles = OneOpenClKernel<kOpenClConvVolume>;
+using OpenClGivenFilters = OneOpenClKernel<kOpenClConvGiven>;
+using OpenClShuffledPhases = OneOpenClKernel<kOpenClConvTransposeShuffle>;
+
+TEST_F(OpenClVolumeTiles, AgreeWithTheOracle) {
+  for (const int slices : kSlices)
+    Check(
+        "input %x: f32[2x10x3x4x5]\nconst %w: f32[38x5x2x3x3]\nconst %b: f32[38]\n"
+        "%c = Conv(%x, %w, %b) {group=2, pads=[1,1,0,0,1,1]}\n%y = Relu(%c)\noutput %y\n",
+        2, {{"slices", slices}, {"channel_quads", 1}});
+  Check("input %x: f32[1x9x3x4x5]\nconst %w: f32[70x9x3x3x3]\n%y = Conv(%x, %w)\noutput %y\n", 2,
+        {{"slices", 4}, {"channel_quads", 2}});
+}
+
+/// One to three axes, groups, a channel each, a computed bias beside constant weights.
+TEST_F(OpenClGivenFilters, AgreeWithTheOracle) {
+  constexpr std::string_view kGroups[] = {
+      "input %x: f32[2x21x7x9]\ninput %w: f32[37x21x3x3]\ninput %b: f32[37]\ninput %r: "
+      "f32[2x37x4x9]\n"
+      "%c = Conv(%x, %w, %b) {pads=[1,1,1,1], strides=[2,1]}\n%s = Add(%c, %r)\n%y = Relu(%s)\n"
+      "output %y\n",
+      "input %x: f32[1x12x33]\ninput %w: f32[8x3x5]\n"
+      "%y = Conv(%x, %w) {group=4, dilations=[2], pads=[4,3]}\noutput %y\n",
+      "input %x: f32[1x19x6x7]\ninput %w: f32[19x1x3x3]\nconst %b: f32[19]\n"
+      "%y = Conv(%x, %w, %b) {group=19, pads=[1,1,1,1]}\noutput %y\n",
+      "input %x: f32[1x5x3x4x6]\nconst %w: f32[18x5x2x2x2]\ninput %b: f32[18]\n"
+      "%y = Conv(%x, %w, %b)\noutput %y\n"};
+  for (const std::string_view group : kGroups)
+    for (const int slices : kSlices) Check(group, 2, {{"slices", slices}, {"channel_quads", 1}});
+  EXPECT_EQ(RefusalOf("input %x: f32[1x2x3x3]\nconst %w: f32[2x2x1x1]\n%y = Conv(%x, %w)\n"
+                      "output %y\n"),
+            "weights and bias are constant");
+}
+
+/// Windows that overlap, meet and leave gaps; three axes; long strides of one axis; borders that
+/// cut; groups.
+TEST_F(OpenClShuffledPhases, AgreeWithTheOracle) {
+  constexpr std::string_view kGroups[] = {
+      "input %x: f32[2x20x5x6]\nconst %w: f32[20x9x4x4]\nconst %b: f32[9]\ninput %r: "
+      "f32[2x9x10x12]\n"
+      "%c = ConvTranspose(%x, %w, %b) {pads=[1,1,1,1], strides=[2,2]}\n%s = Add(%c, %r)\n"
+      "%y = Relu(%s)\noutput %y\n",
+      "input %x: f32[1x6x3x4x5]\nconst %w: f32[6x5x2x2x2]\nconst %b: f32[5]\n"
+      "%y = ConvTranspose(%x, %w, %b) {strides=[2,2,2]}\noutput %y\n",
+      "input %x: f32[1x8x3x3x4]\nconst %w: f32[8x3x3x4x3]\n%y = ConvTranspose(%x, %w) "
+      "{group=2, strides=[2,1,3], pads=[1,2,0,0,1,1], output_padding=[1,0,2]}\noutput %y\n",
+      "input %x: f32[1x18x7]\nconst %w: f32[18x2x160]\n%y = ConvTranspose(%x, %w) {strides=[160]}\n"
+      "output %y\n",
+      "input %x: f32[1x18x9]\nconst %w: f32[18x3x9]\n"
+      "%y = ConvTranspose(%x, %w) {strides=[5], pads=[7,6], dilations=[2]}\noutput %y\n"};
+  for (const std::string_view group : kGroups)
+    for (const int slices : kSlices) Check(group, 2, {{"slices", slices}, {"channel_quads", 1}});
+  EXPECT_EQ(RefusalOf("input %x: f32[1x2x3x3]\nconst %w: f32[2x2x1x1]\n"
+                      "%y = ConvTranspose(%x, %w) {strides=[5,5]}\noutput %y\n"),
+            "strides or dilations that leave most taps empty");
 }
 
 }  // namespace
