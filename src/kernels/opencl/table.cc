@@ -75,6 +75,7 @@ extern const KernelDesc kOpenClNormChained;
 extern const KernelDesc kOpenClNormInstance;
 extern const KernelDesc kOpenClNormLrn;
 extern const KernelDesc kOpenClNormRows;
+extern const KernelDesc kOpenClPadLookup;
 extern const KernelDesc kOpenClPoolBytes;
 extern const KernelDesc kOpenClPoolPlane;
 extern const KernelDesc kOpenClPoolWindow;
@@ -164,6 +165,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClNormInstance,
       &kOpenClNormLrn,
       &kOpenClNormRows,
+      &kOpenClPadLookup,
       &kOpenClPoolBytes,
       &kOpenClPoolPlane,
       &kOpenClPoolWindow,

@@ -1,6 +1,6 @@
 // opencl.move.units against the oracle: rows of operators that move runs, zeros among them, runs of
 // every word, and refusals; opencl.move.concat: more operands than a launch takes, constants,
-// pixels; opencl.gather.slices: elements of every width.
+// pixels; opencl.gather.slices: elements of every width; opencl.pad.lookup: every mode and width.
 #include "tests/kernels/opencl/one_kernel.h"
 
 namespace fettle::kernels {
@@ -8,6 +8,7 @@ namespace fettle::kernels {
 extern const KernelDesc kOpenClGatherSlices;
 extern const KernelDesc kOpenClMoveConcat;
 extern const KernelDesc kOpenClMoveUnits;
+extern const KernelDesc kOpenClPadLookup;
 
 namespace {
 
@@ -92,6 +93,42 @@ TEST_F(OpenClGatherSlices, MovesElementsOfEveryWidth) {
                       "%y = Gather(%x, %k) {{axis=0}}\noutput %y\n",
                       type),
           1);
+}
+
+using OpenClPadLookup = OneOpenClKernel<kOpenClPadLookup>;
+
+/// Rows and pixels, in f32 and in f16.
+TEST_F(OpenClPadLookup, AgreesWithTheOracleInEachMode) {
+  for (const std::string_view mode : {"reflect", "edge", "wrap", "constant"})
+    Check(fmt::format("input %x: f32[2x6x5x7]\nconst %p: i64[8] = 0 0 2 -1 0 0 3 4\n"
+                      "%y = Pad(%x, %p) {{mode=\"{}\"}}\noutput %y\n",
+                      mode),
+          4);
+  // A fill, given and not, which lanes behind the last channel must not get.
+  Check(
+      "input %x: f32[1x8x5x7]\nconst %p: i64[8] = 0 0 1 0 0 0 0 2\nconst %v: f32[] = 3\n"
+      "%y = Pad(%x, %p, %v)\noutput %y\n",
+      4);
+  Check(
+      "input %x: f32[1x6x5x7]\nconst %p: i64[8] = 0 0 1 0 0 0 0 2\ninput %v: f32[]\n"
+      "%y = Pad(%x, %p, %v)\noutput %y\n",
+      2);
+}
+
+/// Kept innermost axes of every width, more axes than two, and what a view is.
+TEST_F(OpenClPadLookup, MovesWhatLiesTogether) {
+  for (const int channels : {1, 2, 6, 12})
+    Check(fmt::format("input %x: u8[3x4x5x{}]\nconst %p: i64[8] = 1 2 0 0 0 1 3 0\n"
+                      "const %v: u8[] = 7\n%y = Pad(%x, %p, %v)\noutput %y\n",
+                      channels),
+          1);
+  Check(
+      "input %x: i64[2x3x2x3x2x3]\nconst %p: i64[12] = 1 0 1 0 0 0 0 0 0 1 0 0\n"
+      "%y = Pad(%x, %p) {mode=\"edge\"}\noutput %y\n",
+      1);
+  EXPECT_EQ(RefusalOf("input %x: f32[4x3]\nconst %p: i64[4] = -1 0 0 0\n%y = Pad(%x, %p)\n"
+                      "output %y\n"),
+            "elements that lie together stay as they are");
 }
 
 }  // namespace
