@@ -7,7 +7,7 @@
 namespace fettle::kernels {
 
 extern const KernelDesc kOpenClMatMulMmaNormed, kOpenClNormChained;
-extern const KernelDesc kOpenClNormRows, kOpenClReduceRows, kOpenClSoftmaxRows;
+extern const KernelDesc kOpenClNormInstance, kOpenClNormRows, kOpenClReduceRows, kOpenClSoftmaxRows;
 
 namespace {
 
@@ -168,6 +168,29 @@ TEST_F(OpenClRows, ShareOnlyWhatLiesBesideEachOther) {
             "columns: expected at most 8 rows beside each other, got 16");
   EXPECT_EQ(space.check({{"items", 1}, {"columns", 16}}).message(),
             "columns: expected 1 where a row has one work-item");
+}
+
+/// Planes of one work-group and of several, of means far from zero.
+TEST_F(OpenClNormed, PlanesAgreeWithTheOracleInPartsToo) {
+  constexpr std::string_view kPlanes =
+      "input %x: f32[2x6x33x40]\nconst %s: f32[6]\nconst %b: f32[6]\nconst %o: f32[] = 1000\n"
+      "input %r: f32[2x6x33x40]\n%n = InstanceNormalization(%x, %s, %b)\n%a = Add(%n, %r)\n"
+      "%y = Relu(%a)\noutput %y\n";
+  Check(kOpenClNormInstance, kPlanes, {{"items", 256}, {"parts", 1}});
+  Check(kOpenClNormInstance, kPlanes, {{"items", 64}, {"parts", 16}});
+  Check(kOpenClNormInstance, kPlanes, {{"items", 256}, {"parts", 4}});
+}
+
+/// Rows of one work-group and of several: instances, groups, layers without a mean.
+TEST_F(OpenClNormed, RowsAgreeWithTheOracleInPartsToo) {
+  constexpr std::string_view kRows[] = {
+      "input %x: f32[1x3x3001]\nconst %s: f32[3]\nconst %b: f32[3]\n"
+      "%y = InstanceNormalization(%x, %s, %b)\noutput %y\n",
+      "input %x: f32[2x6x20x21]\nconst %s: f32[6]\nconst %b: f32[6]\n"
+      "%y = GroupNormalization(%x, %s, %b) {num_groups=2}\noutput %y\n",
+      "input %x: f32[2x1100]\nconst %s: f32[1100]\n%y = RMSNormalization(%x, %s)\noutput %y\n"};
+  for (const std::string_view rows : kRows)
+    Check(kOpenClNormRows, rows, {{"items", 256}, {"columns", 1}, {"parts", 4}});
 }
 
 }  // namespace
