@@ -64,6 +64,7 @@ extern const KernelDesc kOpenClMatMulMmaTf32;
 extern const KernelDesc kOpenClMatMulNaive;
 extern const KernelDesc kOpenClMatMulRegisters;
 extern const KernelDesc kOpenClMatMulRegistersF16;
+extern const KernelDesc kOpenClMatMulShared;
 extern const KernelDesc kOpenClMatMulSplitK;
 extern const KernelDesc kOpenClMatMulSubGroups;
 extern const KernelDesc kOpenClMatMulVector;
@@ -154,6 +155,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClMatMulMmaTf32,
       &kOpenClMatMulNaive,
       &kOpenClMatMulRegisters,
+      &kOpenClMatMulShared,
       &kOpenClMatMulSplitK,
       &kOpenClMatMulSubGroups,
       &kOpenClMatMulVector,

@@ -9,7 +9,7 @@ namespace fettle::kernels {
 
 extern const KernelDesc kOpenClMatMulBatched, kOpenClMatMulBufferImage, kOpenClMatMulColumns,
     kOpenClMatMulImages, kOpenClMatMulLocal, kOpenClMatMulNaive, kOpenClMatMulRegisters,
-    kOpenClMatMulSplitK, kOpenClMatMulSubGroups, kOpenClMatMulVector;
+    kOpenClMatMulShared, kOpenClMatMulSplitK, kOpenClMatMulSubGroups, kOpenClMatMulVector;
 
 namespace {
 
@@ -58,7 +58,7 @@ TEST_F(OpenClMatMul, EveryAlgorithmInEveryForm) {
   for (const KernelDesc* kernel :
        {&kOpenClMatMulBatched, &kOpenClMatMulBufferImage, &kOpenClMatMulColumns,
         &kOpenClMatMulImages, &kOpenClMatMulLocal, &kOpenClMatMulNaive, &kOpenClMatMulRegisters,
-        &kOpenClMatMulSplitK, &kOpenClMatMulVector}) {
+        &kOpenClMatMulShared, &kOpenClMatMulSplitK, &kOpenClMatMulVector}) {
     int runs = 0;
     for (const std::string_view text : kGroups) runs += RunAll(*kernel, text);
     const bool has_images = device_->facts().images;
@@ -86,6 +86,16 @@ TEST_F(OpenClMatMul, EveryParameterThatChangesTheProgram) {
   if (!device_->facts().images) return;
   for (const Params& params : {Params{{"FMA", 0}, {"LX", 2}, {"LY", 4}}, Params{{"K_UNROLL", 4}}})
     EXPECT_GT(RunAll(kOpenClMatMulBufferImage, text, params), 0);
+}
+
+/// Tiles of every edge, fewer steps than items, operands that repeat, packed columns.
+TEST_F(OpenClMatMul, WorkGroupsShareLongSums) {
+  const Params one = {{"TM", 1}, {"TN", 1}, {"LANES", 256}};
+  const Params wide = {{"TM", 2}, {"TN", 4}, {"LANES", 128}};
+  const Params high = {{"TM", 4}, {"TN", 2}, {"LANES", 64}};
+  for (const Params& params : {one, wide, high})
+    for (const int i : {0, 3, 4, 6, 9})
+      EXPECT_GT(RunAll(kOpenClMatMulShared, kGroups[i], params), 0) << kGroups[i];
 }
 
 /// The sub-groups' algorithm where the device has none.

@@ -123,8 +123,9 @@ extern const GemmAlgorithm kGemmNaive, kGemmColumns, kGemmImages, kGemmBufferIma
 extern const GemmAlgorithm kGemmRegisters, kGemmLocal;
 /// One row or one column (vectors.cc).
 extern const GemmAlgorithm kGemmVector;
-/// Broadcasts in a sub-group, parts of k side by side, many small products (shared.cc).
-extern const GemmAlgorithm kGemmSubGroups, kGemmSplit, kGemmBatched;
+/// Broadcasts in a sub-group, parts of k side by side, long sums that a work-group shares, many
+/// small products (shared.cc).
+extern const GemmAlgorithm kGemmSubGroups, kGemmSplit, kGemmShared, kGemmBatched;
 
 /// Instructions that multiply matrices of f16, of bf16, of f32 as TF32, and of f32 in two parts
 /// (mma.cc).

@@ -1,5 +1,5 @@
-// Products whose work-items share what they read or what they write: in sub-groups, along k, and
-// many small ones side by side.
+// Products whose work-items share what they read or what they write: in sub-groups, along k among
+// work-groups and in one, and many small ones side by side.
 #include <algorithm>
 
 #include "kernels/opencl/gemm/algorithm.h"
@@ -122,8 +122,59 @@ GemmSetup SetUpBatched(const GemmShape& shape, const GemmForms&, const Lanes& of
   return setup;
 }
 
+/// Rows and columns of a work-group, and its work-items.
+struct SharedTile {
+  int64_t tm = 2, tn = 2, lanes = 256;
+};
+constexpr Fields kSharedFields("gemm/shared.cl", Field{"TM", &SharedTile::tm, {1, 2, 4}, "TM"},
+                               Field{"TN", &SharedTile::tn, {1, 2, 4}, "TN"},
+                               Field{"LANES", &SharedTile::lanes, {64, 128, 256}, "LANES"});
+
+Status CanShare(const GemmShape& shape, const OpenClFacts& facts) {
+  const int64_t bytes = StorageBytes(DType::kF32, 4 * 64);
+  if (shape.m * shape.n * shape.k == 0) return Unsupported("an empty matrix");
+  if (facts.max_work_group_size >= 64 && facts.local_bytes >= bytes) return OkStatus();
+  return Unsupported("work-groups of 64 items: the device takes {}", facts.max_work_group_size);
+}
+Status CheckShared(const GemmShape&, const SharedTile& tile, const OpenClFacts& facts) {
+  constexpr int64_t kSpans = 16;  // as in shared.cl
+  RETURN_IF_ERROR(CheckLanes(tile.lanes, facts));
+  const int64_t bytes = StorageBytes(DType::kF32, tile.tm * tile.tn * (tile.lanes + kSpans));
+  if (bytes <= facts.local_bytes) return OkStatus();
+  return InvalidArgument("TM, TN, LANES: sums of {} bytes, the device has {} of local memory",
+                         bytes, facts.local_bytes);
+}
+/// Large tiles read less, small ones are more work-groups.
+SharedTile UsualShared(const GemmShape& shape, const OpenClFacts& facts) {
+  SharedTile tile{.tm = shape.m > 2 ? 4 : shape.m, .tn = shape.n > 2 ? 4 : shape.n};
+  const auto groups = [&] {
+    return DivideUp(shape.m, tile.tm) * DivideUp(shape.n, tile.tn) * shape.batch;
+  };
+  while (tile.tm * tile.tn > 1 && groups() < facts.compute_units)
+    (tile.tm >= tile.tn ? tile.tm : tile.tn) /= 2;
+  tile.lanes = 64;
+  while (tile.lanes < 256 && 2 * tile.lanes <= facts.max_work_group_size && !facts.is_cpu)
+    tile.lanes *= 2;
+  if (!CheckShared(shape, tile, facts).ok()) tile = {.tm = 1, .tn = 1, .lanes = 64};
+  return tile;
+}
+GemmSetup SetUpShared(const GemmShape& shape, const GemmForms&, const SharedTile& tile,
+                      const OpenClFacts&) {
+  GemmSetup setup{.path = "gemm/shared.cl", .function = "gemm_shared"};
+  kSharedFields.Define(tile, setup.options);
+  setup.b_by_columns = shape.constant_b;
+  setup.options.Define("TRANS_A", shape.trans_a ? 1 : 0);
+  setup.options.Define("TRANS_B", shape.trans_b || shape.constant_b ? 1 : 0);
+  setup.sizes =
+      GroupSizes(tile.lanes, DivideUp(shape.n, tile.tn), DivideUp(shape.m, tile.tm), shape.batch);
+  setup.more = {MatrixMap(shape)};
+  return setup;
+}
+
 }  // namespace
 
+const GemmAlgorithm kGemmShared =
+    GemmOf<kSharedFields, UsualShared, CheckShared, SetUpShared>(kAsGivenForms, CanShare);
 const GemmAlgorithm kGemmSubGroups =
     GemmOf<kSubGroupFields, UsualSubGroup, CheckSubGroup, SetUpSubGroups>(kRowForms, HasSubGroups);
 const GemmAlgorithm kGemmSplit = {.forms = kAsGivenForms,

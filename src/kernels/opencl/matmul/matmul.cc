@@ -9,6 +9,7 @@
 //   opencl.matmul.mma.f32       the same of f32, each two of TF32: three products for one
 //   opencl.matmul.vector        one row or one column
 //   opencl.matmul.split_k       tiles in registers, parts of k added up after
+//   opencl.matmul.shared        few outputs, the long sums of each shared by a work-group
 //   opencl.matmul.batched       many small products, each as a whole in local memory
 //   opencl.matmul.sub_groups    each work-item of a sub-group reads another step of A
 //   opencl.matmul.images        A an image; B and C images or buffers
@@ -50,6 +51,19 @@ int SplitTaste(const ProductFacts& facts, const Device& device) {
   const int64_t tiles = DivideUp(shape.m, kTile) * DivideUp(shape.n, kTile);
   const bool leaves_units_idle = tiles < opencl.compute_units && shape.k >= kLongSum;
   return opencl.local_memory_is_dedicated && shape.m >= 8 && leaves_units_idle ? 11 : 3;
+}
+
+/// Few outputs of long sums: items of their own would be few, each with a long way.
+int SharedTaste(const ProductFacts& facts, const Device& device) {
+  const OpenClFacts& opencl = AsOpenCl(device).facts();
+  const GemmShape& shape = facts.shape;
+  constexpr int64_t kLongSum = 1024, kThin = 16, kOutputsOfUnit = 16;
+  const bool is_thin = std::min(shape.m, shape.n) < kThin;
+  const bool is_few = shape.m * shape.n * shape.batch <= kOutputsOfUnit * opencl.compute_units;
+  const bool reads_far = shape.m == 1 && shape.constant_b;  // a packed matrix is read once
+  return opencl.local_memory_is_dedicated && shape.k >= kLongSum && is_thin && is_few && !reads_far
+             ? 14
+             : 2;
 }
 
 /// Pieces are of 16 rows and 16 columns at least.
@@ -140,6 +154,11 @@ extern const KernelDesc kOpenClMatMulSplitK;
 const KernelDesc kOpenClMatMulSplitK = {.name = "opencl.matmul.split_k",
                                         .match = MatchAs<kProductFamily<kGemmSplit, SplitTaste>>,
                                         .parameters = ProductParameters<kGemmSplit>};
+
+extern const KernelDesc kOpenClMatMulShared;
+const KernelDesc kOpenClMatMulShared = {.name = "opencl.matmul.shared",
+                                        .match = MatchAs<kProductFamily<kGemmShared, SharedTaste>>,
+                                        .parameters = ProductParameters<kGemmShared>};
 
 extern const KernelDesc kOpenClMatMulBatched;
 const KernelDesc kOpenClMatMulBatched = {.name = "opencl.matmul.batched",
