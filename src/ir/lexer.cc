@@ -85,7 +85,7 @@ Result<char> Lexer::Escape() {
   const char* end = digits.data() + digits.size();
   const auto [stop, error] = std::from_chars(digits.data(), end, value, 16);
   if (error != std::errc() || digits.size() != 2 || stop != end) {
-    return Fail("expected two hexadecimal digits behind '\\x'");
+    return Fail("expected two hexadecimal digits after '\\x'");
   }
   at_ += 2;
   return static_cast<char>(value);

@@ -148,7 +148,7 @@ TimesFound FindTimes(const Input& input, const Plan& plan, const Written& writte
     told.of_frames.push_back(
         fmt::format("times are {} in {}", ShiftText(frames.seconds), container));
   if (std::ranges::any_of(back.frames, [](double time) { return std::isnan(time); }))
-    told.of_frames.push_back(fmt::format("{} may hold the times of some frames alone", container));
+    told.of_frames.push_back(fmt::format("{} may hold the times of only some frames", container));
   // Of frames that are counted, all changes are told together.
   if (frames.rest > 0 && !counted) told.of_frames.push_back(MovedText(frames.rest, container));
   told.of_streams = FindChangesOfStreams(input, plan, written, found, back, frames.seconds);

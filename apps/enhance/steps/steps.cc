@@ -28,7 +28,7 @@ constexpr std::array kRows = {
             MakeBackgroundBlur},
     StepRow{"privacy", "hides people, whom a network finds, and keeps the room", 1, 0.5, 4, 1, 0,
             MakePrivacy},
-    StepRow{"privacy-head", "hides heads alone, which a network finds", 1, 0.5, 4, 1, 0,
+    StepRow{"privacy-head", "hides only heads, which a network finds", 1, 0.5, 4, 1, 0,
             MakePrivacyHead},
     StepRow{"deepen", "makes 10 bits a sample and smooths bands, by a table", 1, 0, 1, 1, 10,
             MakeDeepen},

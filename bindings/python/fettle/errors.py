@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Error(Exception):
-    """Any failure of Fettle; its text is the C interface's message. `code` is the fettle_status."""
+    """Any failure of Fettle, with the message of the C interface. `code` is the fettle_status."""
 
     code = 14
 
@@ -16,19 +16,19 @@ class InvalidArgument(Error, ValueError):
 
 
 class InvalidModel(Error, ValueError):
-    """The model's file is none."""
+    """A file that is not a model."""
 
     code = 2
 
 
 class Unsupported(Error):
-    """Something that Fettle does not do; of a model, all unsupported operators are named."""
+    """Something that Fettle does not support; for a model, the text names all unsupported operators."""
 
     code = 3
 
 
 class NotFound(Error):
-    """A file, or a name that the model does not have."""
+    """A missing file, or a name that the model does not have."""
 
     code = 4
 
@@ -58,7 +58,7 @@ class OutOfMemory(Error):
 
 
 class DeviceUnavailable(Error):
-    """The device is not there."""
+    """The device is absent."""
 
     code = 9
 

@@ -82,7 +82,7 @@ class _State:
         except FileNotFoundError:
             self.jobs = {}
         except (ValueError, KeyError, TypeError, OSError) as error:
-            raise errors.InvalidArgument(f"{self._path}: not what an earlier call left ({error}); remove it to begin anew") from None
+            raise errors.InvalidArgument(f"{self._path}: not what an earlier call left ({error}); remove it to start again") from None
 
     def put(self, job: dict[str, Any]) -> None:
         with self._lock:

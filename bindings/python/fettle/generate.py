@@ -181,7 +181,7 @@ class Generator(_native.Generator):
         return list(getattr(tokens, "ids", tokens))
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of tokens; bytes that are no UTF-8 become U+FFFD."""
+        """The text of tokens; bytes that are not UTF-8 become U+FFFD."""
         if self.tokenizer is not None:
             return self.tokenizer.decode(list(tokens), skip_special_tokens=True)
         return b"".join(map(self._decode, tokens)).decode("utf-8", "replace")
@@ -207,11 +207,11 @@ class Generator(_native.Generator):
         self._set_sampling(temperature, top_p, top_k, seed)
 
     def next(self) -> int:
-        """A token chosen from the logits, which is not read."""
+        """Chooses a token from the logits, and does not read it."""
         return self._next()
 
     def fork(self) -> Generator:
-        """Another sequence of the same tokens so far; it shares the weights."""
+        """Another sequence with the same tokens so far; it shares the weights."""
         other = self._fork()
         other.tokenizer, other.finish, other.sequences = self.tokenizer, None, self.sequences
         return other

@@ -35,12 +35,12 @@ class Model(_native.Model):
 
     @property
     def inputs(self) -> list[ValueInfo]:
-        """What `Session.run` is to be given, initialisers left out."""
+        """The inputs that `Session.run` needs, without initialisers."""
         return [_info(row) for row in self._values(False)]
 
     @property
     def outputs(self) -> list[ValueInfo]:
-        """What a run gives, in the file's order."""
+        """The outputs of a run, in the file's order."""
         return [_info(row) for row in self._values(True)]
 
     def __enter__(self) -> Model:

@@ -147,7 +147,7 @@ Status PoolFirst(Subject& subject, std::vector<Change>& changes) {
                               .lists = WindowLists(network, node)};
     convolution.inputs[0] = pooled;
     Change change{.rule = "pool",
-                  .text = "the average pool before the 1x1 convolution instead of behind it",
+                  .text = "the average pool before the 1x1 convolution instead of after it",
                   .where = std::string(node.outputs[0]),
                   .nodes = {i, *reader},
                   .same_function = true};

@@ -128,7 +128,7 @@ void PrintNodes(const NodeComparisons& nodes) {
     fmt::print("\n{} on the reference's inputs; the least exact:\n{}",
                Count(std::ssize(nodes.nodes), "group"), list.ToString());
   if (nodes.left_out > 0)
-    fmt::print("{} behind a data-dependent shape or in sub-graphs: by the outputs only\n",
+    fmt::print("{} after a data-dependent shape or in sub-graphs: compared by the outputs only\n",
                Count(nodes.left_out, "node"));
   const std::string first_bad = FirstBad(nodes);
   if (!first_bad.empty()) fmt::print("first node over the tolerance: {}\n", first_bad);

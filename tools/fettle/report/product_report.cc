@@ -189,8 +189,8 @@ void PrintProducts(const GemmJob& job, const std::vector<ProductRow>& rows,
   const Device* const accelerator = job.accelerator.get();
   fmt::print("{}\n\n{}\n{}", Fit(ProductText(job.options)), TableOf(job.options, rows, factors),
              RemarksOn(rows));
-  fmt::print("{}\n", Fit("B constant: packed once before, as a network's weights are; given: as it "
-                         "is, anew each time"));
+  fmt::print("{}\n", Fit("B constant: packed once before, as a network's weights are; given: "
+                         "packed or read as it is, each time"));
   if (job.options.by_article()) fmt::print("{}\n", Fit(ArticleText()));
   PrintParts({"factor: over the line before",
               "of peak: of what bounds the kernel's arithmetic (fettle peak)",

@@ -74,7 +74,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
   const auto value = [&](size_t i) -> const ir::Value& { return group.value(node.inputs[i]); };
   if (node.input(3) == ir::kAbsent || value(3).shape->rank() != 1 || value(3).dtype != DType::kI64)
-    return Unsupported("positions that are not those behind a first one");
+    return Unsupported("positions that do not follow a first one");
   for (size_t i : {0, 1, 2}) {
     if (value(i).dtype != DType::kF32)
       return Unsupported("{} is not computed", DTypeName(value(i).dtype));
