@@ -111,6 +111,12 @@ constexpr Case kShapeCases[] = {
     {"conv.planes_of_padding_3x3",
      "input %x: f32[1x20x1x9x9]\nconst %w: f32[24x20x1x3x3]\n"
      "%y = Conv(%x, %w) {pads=[1,1,1,1,1,1]}\noutput %y\n"},
+    {"conv.3d_depthwise",
+     "input %x: f32[2x20x4x6x9]\nconst %w: f32[20x1x3x3x3]\nconst %b: f32[20]\n"
+     "%y = Conv(%x, %w, %b) {group=20, pads=[1,1,1,1,1,1]}\n%z = Relu(%y)\noutput %z\n"},
+    {"conv.3d_depthwise_strided",
+     "input %x: f32[1x17x5x7x11]\nconst %w: f32[17x1x2x5x3]\n"
+     "%y = Conv(%x, %w) {group=17, pads=[0,2,1,1,2,1], strides=[1,2,2]}\noutput %y\n"},
     {"conv.planes_of_padding_depthwise",
      "input %x: f32[1x24x1x9x9]\nconst %w: f32[24x1x1x3x3]\n"
      "%y = Conv(%x, %w) {group=24, pads=[0,1,1,2,1,1]}\noutput %y\n"},

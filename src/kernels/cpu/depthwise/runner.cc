@@ -86,7 +86,7 @@ DepthwiseRunner::DepthwiseRunner(const DepthwiseProblem& problem, const Depthwis
     : p_(problem),
       blocking_(blocking),
       padded_(RoundUp(problem.g.oc, kDepthwisePad)),
-      by_rows_(problem.g.kernel[0] == 1 && problem.g.kernel[1] <= kMaxDepthwiseLines &&
+      by_rows_(problem.g.kernel[0] * problem.g.kernel[1] <= kMaxDepthwiseLines &&
                HasDepthwiseRow(problem.g.kernel[2], problem.g.stride[2], problem.g.dilation[2])),
       row_tasks_(CeilDiv(problem.g.batch * problem.g.out[0] * problem.g.out[1], blocking.rows)),
       channel_tasks_(CeilDiv(problem.g.oc, blocking.channels)) {}
@@ -100,8 +100,9 @@ DepthwiseRunner::Task DepthwiseRunner::TaskAt(int64_t i) const {
 }
 
 int64_t DepthwiseRunner::PointerBytes() const {
-  return by_rows_ ? 0
-                  : RoundUp(p_.g.out[2] * p_.g.taps() * static_cast<int64_t>(sizeof(void*)), 64);
+  return by_rows_ && !IsVolume()
+             ? 0
+             : RoundUp(p_.g.out[2] * p_.g.taps() * static_cast<int64_t>(sizeof(void*)), 64);
 }
 
 int64_t DepthwiseRunner::CopyBytes() const {
@@ -123,7 +124,8 @@ void DepthwiseRunner::RunRow(const DepthwiseMemory& memory, const Task& task, in
   DepthwiseCommon common = CommonOf(memory, task);
   common.out_pixel = out_pixel;
   common.out = out;
-  if (!by_rows_) return RunByPixels(common, memory, row, task.channel, scratch);
+  if (!by_rows_ || !LinesFollow(row))
+    return RunByPixels(common, memory, row, task.channel, scratch);
   ByRow by_row;
   PlanRow(common, memory, row, task.channel, scratch + PointerBytes(), by_row);
   RunDepthwiseRow(by_row.work);
@@ -136,7 +138,7 @@ void DepthwiseRunner::RunTask(const DepthwiseMemory& memory, const Task& task, s
     return y + out.Offset(ImageOf(row), PixelOf(row), task.channel) * p_.out_bytes;
   };
   // Copies of lines serve one row at a time; and one row shall not wait for room for several.
-  if (!by_rows_ || Multiplies() || task.row + 1 == task.end) {
+  if (!by_rows_ || IsVolume() || Multiplies() || task.row + 1 == task.end) {
     for (int64_t row = task.row; row < task.end; ++row)
       RunRow(memory, task, row, place(row), out.block, scratch);
     return;
@@ -155,6 +157,13 @@ void DepthwiseRunner::RunTask(const DepthwiseMemory& memory, const Task& task, s
     }
     RunDepthwiseRows({rows, static_cast<size_t>(count)});
   }
+}
+
+bool DepthwiseRunner::LinesFollow(int64_t row) const {
+  const ConvGeometry& g = p_.g;
+  if (!IsVolume()) return true;
+  const int64_t first = row % g.out[1] * g.stride[1] - g.pad[1];
+  return first >= 0 && first + (g.kernel[1] - 1) * g.dilation[1] < g.in[1];
 }
 
 /// The input line that a kernel row meets, from a channel on; null outside of the input.
@@ -181,10 +190,11 @@ void DepthwiseRunner::PlanRow(const DepthwiseCommon& common, const DepthwiseMemo
   static_cast<DepthwiseCommon&>(work) = common;
   work.lines = out.lines;
   work.num_lines = 0;
-  for (int64_t kh = 0; kh < g.kernel[1]; ++kh) {
-    const std::byte* at = Line(memory, row, channel, 0, kh, copies);
+  for (int64_t line = 0; line < g.kernel[0] * g.kernel[1]; ++line) {
+    const std::byte* at =
+        Line(memory, row, channel, line / g.kernel[1], line % g.kernel[1], copies);
     if (at == nullptr) continue;
-    if (work.num_lines == 0) work.weights = common.weights + kh * g.kernel[2] * padded_;
+    if (work.num_lines == 0) work.weights = common.weights + line * g.kernel[2] * padded_;
     out.lines[work.num_lines++] = at;
   }
   work.zeros = memory.zeros;

@@ -77,6 +77,10 @@ class DepthwiseRunner {
 
  private:
   bool Multiplies() const { return p_.g.oc != p_.g.ic; }
+  bool IsVolume() const { return p_.g.kernel[0] > 1; }
+  /// Whether the kernel rows that an output row meets follow each other: not so at the upper and
+  /// lower borders of a volume's planes.
+  bool LinesFollow(int64_t row) const;
   /// Elements from pixel to pixel of the lines that the rows read.
   int64_t InPixel() const { return Multiplies() ? p_.g.oc : p_.pixels.in.block; }
   int64_t PointerBytes() const;
