@@ -296,6 +296,7 @@ class CachedAttention final : public PreparedKernel {
       const int64_t stop = std::min(end, at + tile_);
       for (size_t operand : {1, 2}) cache_.Store(args, operand, head, at, stop);
       const int64_t first = std::max(at, block.begin), last = std::min(stop, block.end);
+      cache_.AskFor(args, head, first, last, std::min(last + tile_, block.end));
       if (first < last) RunTile(args, block, lane, first, last, rows);
     }
     if (chunks == 1) return Finish(args, block, rows);
@@ -331,8 +332,7 @@ class CachedAttention final : public PreparedKernel {
   int64_t lanes_;
   bool is_few_;
   int64_t queries_, rows_;  // most of a block
-  int64_t tile_;            // keys
-  int64_t stride_;          // between rows of scores
+  int64_t tile_, stride_;   // keys, and floats between rows of scores
 };
 
 constexpr Family<CachedFacts> kFamily{.read = ReadCached,

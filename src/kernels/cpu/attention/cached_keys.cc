@@ -90,6 +90,22 @@ void CachedKeys::Store(const LaunchArgs& args, size_t operand, int64_t head, int
     std::memset(to + start * bytes, 0, (end - start) * bytes);
 }
 
+void CachedKeys::AskFor(const LaunchArgs& args, int64_t head, int64_t begin, int64_t end,
+                        int64_t next) const {
+  AskForRows(args, 2, head, begin, end);
+  AskForRows(args, 1, head, end, next);
+}
+
+void CachedKeys::AskForRows(const LaunchArgs& args, size_t operand, int64_t head, int64_t begin,
+                            int64_t end) const {
+  constexpr int64_t kLine = 64;
+  if (!IsWritten(operand)) return;
+  const int64_t row = SizeOf(operand) * Width(operand);
+  const std::byte* from =
+      operands_.output(args, operand) + (CacheHead(args, head) * f_.keys + begin) * row;
+  for (int64_t at = 0; at < (end - begin) * row; at += kLine) __builtin_prefetch(from + at);
+}
+
 const float* CachedKeys::Rows(const LaunchArgs& args, size_t operand, int64_t head, int64_t begin,
                               int64_t end, float* scratch) const {
   const int64_t size = SizeOf(operand), bytes = size * Width(operand);

@@ -68,12 +68,17 @@ class CachedKeys {
   /// there is no key. Nothing where the group gives none.
   void Store(const LaunchArgs& args, size_t operand, int64_t head, int64_t begin,
              int64_t end) const;
+  /// Asks early for values [begin, end) of a head and its keys [end, next): caches of several
+  /// sequences come from memory, and a tile is too short to be foreseen.
+  void AskFor(const LaunchArgs& args, int64_t head, int64_t begin, int64_t end, int64_t next) const;
   /// Rows [begin, end) of a head, all of them keys and stored before: where they lie, or a copy in
   /// `scratch`, which has room for them. [end - begin, SizeOf].
   const float* Rows(const LaunchArgs& args, size_t operand, int64_t head, int64_t begin,
                     int64_t end, float* scratch) const;
 
  private:
+  void AskForRows(const LaunchArgs& args, size_t operand, int64_t head, int64_t begin,
+                  int64_t end) const;
   /// Bytes of an element of the cache.
   int64_t Width(size_t operand) const { return is_half(operand) ? 2 : 4; }
   std::span<const int32_t> Named(const LaunchArgs& args) const;
