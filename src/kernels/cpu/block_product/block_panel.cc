@@ -94,6 +94,13 @@ void PortableTile(const BlockTile& tile) {
   std::copy_n(y, tile.columns, tile.c);
 }
 
+void RoundRow(const BlockLayout& layout, const float* a, std::byte* row) {
+  const auto round = [&](const float* from, int8_t* bytes, float* step, float* sum) {
+    RoundOneBlock(from, layout.block, bytes, step, sum);
+  };
+  RoundRowBy(layout, a, row, round, round);
+}
+
 }  // namespace
 
 void PackBlocks(const BlockLayout& layout, const Constant& codes, const Constant& scales,

@@ -56,13 +56,16 @@ inline void RoundOneBlock(const float* a, int64_t count, int8_t* bytes, float* s
   *sum = *step * static_cast<float>(total);
 }
 
-inline void RoundRow(const BlockLayout& layout, const float* a, std::byte* row) {
+/// A row by functions of blocks of 32 and of 16.
+template <typename Long, typename Short>
+inline void RoundRowBy(const BlockLayout& layout, const float* a, std::byte* row, Long round32,
+                       Short round16) {
   auto* bytes = reinterpret_cast<int8_t*>(row);
   auto* steps = reinterpret_cast<float*>(row + layout.steps_at());
-  const int64_t blocks = layout.blocks();
-  for (int64_t b = 0; b < blocks; ++b)
-    RoundOneBlock(a + b * layout.block, layout.block, bytes + b * layout.block, steps + b,
-                  steps + blocks + b);
+  const int64_t blocks = layout.blocks(), block = layout.block;
+  for (int64_t b = 0; b < blocks; ++b, a += block, bytes += block, ++steps)
+    block == 32 ? round32(a, bytes, steps, steps + blocks)
+                : round16(a, bytes, steps, steps + blocks);
 }
 
 }  // namespace

@@ -94,13 +94,57 @@ void RunTile(const BlockTile& tile) {
   for (int r = 0; r < kRows; ++r) std::copy_n(y[r], tile.columns, tile.c + r * tile.c_stride);
 }
 
+/// RoundOneBlock of 16 or 32 values.
+template <int kVectors>
+[[gnu::always_inline]] inline void RoundVectors(const float* a, int8_t* bytes, float* step,
+                                                float* sum) {
+  const __m256 magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
+  const __m256 largest = _mm256_set1_ps(std::numeric_limits<float>::max());
+  __m256 x[kVectors], most8 = _mm256_setzero_ps(),
+                      finite = _mm256_castsi256_ps(_mm256_set1_epi32(-1));
+  for (int i = 0; i < kVectors; ++i) {
+    x[i] = _mm256_loadu_ps(a + i * 8);
+    const __m256 size = _mm256_and_ps(x[i], magnitude);
+    finite = _mm256_and_ps(finite, _mm256_cmp_ps(size, largest, _CMP_LE_OQ));
+    most8 = _mm256_max_ps(most8, size);
+  }
+  __m128 most4 = _mm_max_ps(_mm256_castps256_ps128(most8), _mm256_extractf128_ps(most8, 1));
+  most4 = _mm_max_ps(most4, _mm_movehl_ps(most4, most4));
+  const float most = std::max(_mm_cvtss_f32(most4), _mm_cvtss_f32(_mm_movehdup_ps(most4)));
+  if (_mm256_movemask_ps(finite) != 0xff || most < 0x1p-100F)
+    return RoundOneBlock(a, int64_t{8} * kVectors, bytes, step, sum);
+  const __m256 inverse = _mm256_set1_ps(127.0F / most), shift = _mm256_set1_ps(0x1.8p23F);
+  __m256i whole[kVectors], total = _mm256_setzero_si256();
+  for (int i = 0; i < kVectors; ++i) {  // as RoundProduct rounds
+    const __m256 moved = _mm256_fmadd_ps(x[i], inverse, shift);
+    whole[i] = _mm256_sub_epi32(_mm256_castps_si256(moved), _mm256_set1_epi32(0x4b400000));
+    total = _mm256_add_epi32(total, whole[i]);
+  }
+  for (int i = 0; i < kVectors; i += 2) {
+    const __m256i pairs =
+        _mm256_permute4x64_epi64(_mm256_packs_epi32(whole[i], whole[i + 1]), 0xd8);
+    const __m128i packed =
+        _mm_packs_epi16(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes + i * 8), packed);
+  }
+  __m128i four = _mm_add_epi32(_mm256_castsi256_si128(total), _mm256_extracti128_si256(total, 1));
+  four = _mm_hadd_epi32(four, four);
+  four = _mm_hadd_epi32(four, four);
+  *step = most * (1.0F / 127);
+  *sum = *step * static_cast<float>(_mm_cvtsi128_si32(four));
+}
+
+void RoundBlocks(const BlockLayout& layout, const float* a, std::byte* row) {
+  RoundRowBy(layout, a, row, RoundVectors<4>, RoundVectors<2>);
+}
+
 template <size_t... kRow>
 constexpr BlockKernels MakeTable(std::index_sequence<kRow...>) {
   BlockKernels table;
   table.rows = sizeof...(kRow);
   ((table.nibbles[kRow + 1] = RunTile<kRow + 1, 4>), ...);
   ((table.bytes[kRow + 1] = RunTile<kRow + 1, 8>), ...);
-  table.round = RoundRow;
+  table.round = RoundBlocks;
   return table;
 }
 

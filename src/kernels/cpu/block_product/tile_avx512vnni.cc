@@ -124,12 +124,7 @@ template <int kVectors>
 }
 
 void RoundBlocks(const BlockLayout& layout, const float* a, std::byte* row) {
-  auto* bytes = reinterpret_cast<int8_t*>(row);
-  auto* steps = reinterpret_cast<float*>(row + layout.steps_at());
-  const int64_t blocks = layout.blocks(), block = layout.block;
-  for (int64_t b = 0; b < blocks; ++b, a += block, bytes += block, ++steps)
-    block == 32 ? RoundVectors<2>(a, bytes, steps, steps + blocks)
-                : RoundVectors<1>(a, bytes, steps, steps + blocks);
+  RoundRowBy(layout, a, row, RoundVectors<2>, RoundVectors<1>);
 }
 
 template <size_t... kRow>
