@@ -30,7 +30,8 @@ Shift ShiftOf(const std::vector<double>& moves, double tick, bool counted) {
   Shift shift{.none = moves.empty()};
   if (shift.none) return shift;
   const double move = counted ? moves.front() : moves.back();
-  shift.seconds = std::abs(move) <= tick ? 0 : move;
+  // Where frames are counted, their ticks are as long as frames, and the first one is not rounded.
+  shift.seconds = std::abs(move) <= (counted ? std::min(tick, kLeastShift / 2) : tick) ? 0 : move;
   for (const double each : moves) shift.rest = std::max(shift.rest, std::abs(each - shift.seconds));
   if (shift.rest <= 2 * tick) shift.rest = 0;
   return shift;
