@@ -13,10 +13,15 @@ namespace {
 /// Chooses group by group, remembering in which states each value exists.
 class Assigner {
  public:
-  Assigner(const ir::Graph& graph, int threads)
-      : graph_(graph), threads_(threads), states_of_(graph.values().size()) {
+  Assigner(const ir::Graph& graph, const Cover& cover, int threads)
+      : graph_(graph),
+        threads_(threads),
+        states_of_(graph.values().size()),
+        readers_(graph.values().size()) {
     for (ir::ValueId id : graph.inputs)
       states_of_[id].push_back({.storage = graph.value(id).dtype, .external = true});
+    for (const GroupChoices& group : cover)
+      for (ir::ValueId id : group.fragment.inputs) readers_[id].push_back(&group);
   }
 
   GroupDecision Add(const GroupChoices& group) {
@@ -39,15 +44,64 @@ class Assigner {
     if (std::find(states.begin(), states.end(), state) == states.end()) states.push_back(state);
   }
 
+  static int64_t BytesBetween(const Shape& shape, const State& from, const State& to) {
+    if (from == to || SameBytes(shape, from, to)) return 0;
+    return StateBytes(shape, from) + StateBytes(shape, to);
+  }
+
   /// Bytes that a conversion of `id` to `state` would move, over the states it exists in.
   int64_t ConversionBytes(ir::ValueId id, const State& state) const {
-    const Shape& shape = *graph_.value(id).shape;
     int64_t best = INT64_MAX;
-    for (const State& existing : states_of_[id]) {
-      if (existing == state || SameBytes(shape, existing, state)) return 0;
-      best = std::min(best, StateBytes(shape, existing) + StateBytes(shape, state));
-    }
+    for (const State& existing : states_of_[id])
+      best = std::min(best, BytesBetween(*graph_.value(id).shape, existing, state));
     return best;
+  }
+
+  /// Bytes that are converted where `reader` is computed by `choice` and reads `id` in `state`, as
+  /// far as its operands exist.
+  int64_t BytesOfReader(const GroupChoices& reader, const Choice& choice, ir::ValueId id,
+                        const State& state) const {
+    int64_t bytes = 0;
+    for (size_t i = 0; i < reader.fragment.inputs.size(); ++i) {
+      const ir::ValueId input = reader.fragment.inputs[i];
+      const State& wanted = choice.states().inputs[i];
+      if (input == id) {
+        bytes += BytesBetween(*graph_.value(id).shape, state, wanted);
+      } else if (!states_of_[input].empty()) {
+        bytes += ConversionBytes(input, wanted);
+      }
+    }
+    return bytes;
+  }
+
+  /// What a result in `state` costs those that read it: a Transpose beside the CPU may be the
+  /// conversion to the layout that they want.
+  int64_t BytesAhead(ir::ValueId id, const State& state) const {
+    const bool leaves =
+        std::find(graph_.outputs.begin(), graph_.outputs.end(), id) != graph_.outputs.end();
+    int64_t bytes =
+        leaves && !state.layout.IsRowMajor() ? 2 * StateBytes(*graph_.value(id).shape, state) : 0;
+    for (const GroupChoices* reader : readers_[id]) {
+      if (reader->choices.empty()) continue;
+      const Choice& first = reader->choices[0];
+      int64_t least = INT64_MAX;
+      for (const Choice& choice : reader->choices)
+        if (choice.taste == first.taste && choice.kernel->device() == first.kernel->device())
+          least = std::min(least, BytesOfReader(*reader, choice, id, state));
+      bytes += least;
+    }
+    return bytes;
+  }
+
+  int64_t BytesOf(const GroupChoices& group, const Choice& choice) const {
+    int64_t bytes = 0;
+    for (size_t i = 0; i < group.fragment.inputs.size(); ++i)
+      bytes += ConversionBytes(group.fragment.inputs[i], choice.states().inputs[i]);
+    const ir::Graph& graph = *group.fragment.graph;
+    if (choice.kernel->device() == DeviceKind::kCpu || graph.nodes().size() != 1 ||
+        graph.nodes()[0].op != "Transpose"_op)
+      return bytes;
+    return bytes + BytesAhead(group.fragment.outputs[0], choice.states().outputs[0]);
   }
 
   /// Whether `choice` is for values of the caller's where there are computed ones.
@@ -68,10 +122,7 @@ class Assigner {
     for (const Choice& choice : std::span(&first, &group.choices.back() + 1)) {
       if (choice.taste != first.taste || choice.kernel->device() != first.kernel->device()) break;
       if (&choice != &first && !fits(choice)) continue;
-      int64_t bytes = 0;
-      for (size_t i = 0; i < group.fragment.inputs.size(); ++i) {
-        bytes += ConversionBytes(group.fragment.inputs[i], choice.states().inputs[i]);
-      }
+      const int64_t bytes = BytesOf(group, choice);
       if (best == nullptr || bytes < best_bytes) {
         best = &choice;
         best_bytes = bytes;
@@ -82,7 +133,8 @@ class Assigner {
 
   const ir::Graph& graph_;
   int threads_;
-  std::vector<std::vector<State>> states_of_;
+  IdVector<ir::ValueId, std::vector<State>> states_of_;
+  IdVector<ir::ValueId, std::vector<const GroupChoices*>> readers_;
 };
 
 }  // namespace
@@ -121,7 +173,7 @@ Result<std::vector<size_t>> ScheduleCover(const ir::Graph& graph, const Cover& c
 
 Decision AssignStates(const ir::Graph& graph, const Cover& cover, const std::vector<size_t>& order,
                       int threads) {
-  Assigner assigner(graph, threads);
+  Assigner assigner(graph, cover, threads);
   Decision decision;
   for (size_t g : order) decision.groups.push_back(assigner.Add(cover[g]));
   return decision;

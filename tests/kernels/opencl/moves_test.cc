@@ -7,6 +7,7 @@ namespace fettle::kernels {
 
 extern const KernelDesc kOpenClGatherSlices;
 extern const KernelDesc kOpenClMoveConcat;
+extern const KernelDesc kOpenClMoveCopy;
 extern const KernelDesc kOpenClMoveUnits;
 extern const KernelDesc kOpenClPadLookup;
 
@@ -57,6 +58,33 @@ TEST_F(OpenClMoveUnits, RefusesWhatItCannotMove) {
             "a constant is among what is moved");
   EXPECT_EQ(RefusalOf("input %x: f32[4x8]\n%a = Relu(%x)\n%y = Relu(%a)\noutput %y\n"),
             "computes moves of elements only");
+}
+
+using OpenClMoveCopy = OneOpenClKernel<kOpenClMoveCopy>;
+
+/// Rows and pixels in all pairs, f32 and f16; channels that are quads, and others.
+TEST_F(OpenClMoveCopy, TransposesBetweenRowsAndPixels) {
+  for (const int channels : {3, 4, 7, 96}) {
+    SCOPED_TRACE(channels);
+    Check(fmt::format("input %x: f32[2x{}x3x5]\n%y = Transpose(%x) {{perm=[0,2,3,1]}}\noutput %y\n",
+                      channels),
+          8);
+    Check(fmt::format("input %x: f32[2x3x5x{}]\n%y = Transpose(%x) {{perm=[0,3,1,2]}}\noutput %y\n",
+                      channels),
+          8);
+  }
+}
+
+/// Of a constant, and of elements of every width: words of four where runs are.
+TEST_F(OpenClMoveCopy, MovesWordsWhereRunsAllow) {
+  for (const std::string_view type : {"u8", "i16", "i32", "i64"})
+    Check(
+        fmt::format("input %x: {0}[3x5x8]\n%y = Transpose(%x) {{perm=[1,0,2]}}\noutput %y\n", type),
+        1);
+  Check("input %x: f32[15x6]\n%y = Transpose(%x) {perm=[1,0]}\noutput %y\n");
+  Check(
+      "const %z: i64[1] = 0\nconst %o: i64[1] = 1\nconst %e: i64[1] = 9\ninput %x: f32[5x9]\n"
+      "%y = Slice(%x, %o, %e, %o)\noutput %y\n");
 }
 
 using OpenClConcat = OneOpenClKernel<kOpenClMoveConcat>;

@@ -29,6 +29,40 @@ Result<std::vector<Piece>> Plan(const ir::Graph& group, const StateAssignment& s
 /// The copies that a group is, in all states that it can be moved in.
 using Plans = PlannedStates<std::vector<Piece>>;
 
+/// Elements of a vector that a work-item may move at once: those of a pixel, where neither side
+/// tears them apart; 1 elsewhere.
+int64_t WidthOf(const Piece& piece, DType storage) {
+  constexpr int64_t kWidth = 4;
+  const bool reads = piece.source != kZeroSource;
+  const int64_t bytes = StorageBytes(storage, 1);
+  if ((bytes != 2 && bytes != 4) || piece.dst_offset % kWidth != 0) return 1;
+  if (reads && piece.src_offset % kWidth != 0) return 1;
+  bool is_run = false;
+  for (const CopyAxis& axis : piece.axes) {
+    const bool is_inner = axis.dst_stride == 1 && (!reads || axis.src_stride == 1);
+    if (is_inner ? axis.extent % kWidth != 0
+                 : axis.dst_stride % kWidth != 0 || (reads && axis.src_stride % kWidth != 0))
+      return 1;
+    is_run = is_run || is_inner;
+  }
+  return is_run ? kWidth : 1;
+}
+
+/// The piece in words of `width` elements (WidthOf).
+Piece InWords(Piece piece, int64_t width) {
+  piece.src_offset /= width;
+  piece.dst_offset /= width;
+  for (CopyAxis& axis : piece.axes) {
+    if (axis.dst_stride == 1) {
+      axis.extent /= width;
+    } else {
+      axis.src_stride /= width;
+      axis.dst_stride /= width;
+    }
+  }
+  return piece;
+}
+
 class Recorder {
  public:
   Recorder(const Problem& problem, const Device& device)
@@ -49,16 +83,21 @@ class Recorder {
   }
 
  private:
-  Result<std::shared_ptr<OpenClKernel>> Build(bool zero) {
+  Result<std::shared_ptr<OpenClKernel>> Build(bool zero, int64_t width) {
     BuildOptions options;
-    options.Add(fmt::format("-DELEMENT={}", UnsignedName(StorageBytes(storage_, 1))));
+    options.Add(fmt::format("-DELEMENT={}{}", UnsignedName(StorageBytes(storage_, 1)),
+                            width == 1 ? "" : std::to_string(width)));
     options.Define("COPY_ZERO", zero ? 1 : 0);
     return device_.BuildKernel(MakeProgram("move/copy.cl", options), "copy");
   }
 
-  Status Record(const Piece& piece) {
-    const bool is_zero = piece.source == kZeroSource;
-    ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel, Build(is_zero));
+  Status Record(const Piece& elements) {
+    const bool is_zero = elements.source == kZeroSource;
+    const bool is_constant = !is_zero && context_.input(elements.source).constant != nullptr;
+    const int64_t width = is_constant ? 1 : WidthOf(elements, storage_);
+    const Piece piece = InWords(elements, width);
+    const int64_t word = StorageBytes(storage_, width);
+    ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel, Build(is_zero, width));
     cl_int8 extents, from{}, to{};
     std::fill(std::begin(extents.s), std::end(extents.s), 1);
     const size_t lead = kMostAxes - piece.axes.size();
@@ -76,11 +115,13 @@ class Recorder {
     const size_t output = context_.output(piece.output).index;
     if (is_zero) {
       // Reads nothing, but an argument it has.
-      launch.Output(output, StorageBytes(storage_, 1));
+      launch.Output(output, word);
+    } else if (!is_constant) {
+      launch.Input(InputIndex(*problem_.group, context_.input(piece.source).id), word);
     } else {
       made_->AddRows(*problem_.group, context_.input(piece.source).id, storage_, launch);
     }
-    launch.Output(output, StorageBytes(storage_, 1)).Int(piece.src_offset).Int(piece.dst_offset);
+    launch.Output(output, word).Int(piece.src_offset).Int(piece.dst_offset);
     launch.Value(extents).Value(from).Value(to);
     return OkStatus();
   }
@@ -99,7 +140,8 @@ bool MakesPicture(const ir::Graph& group) {
   return group.nodes()[0].op == "DepthToSpace"_op && out.rank() == 4 && out[1] < 4;
 }
 
-/// All operands as rows, or as pixels; a picture as rows of pixels first.
+/// All operands as rows, or as pixels; a picture as rows of pixels first. An operator that trades
+/// axes also between rows and pixels, so that it is the conversion.
 std::vector<StateAssignment> ListForms(const ir::Graph& group, const Device& device) {
   std::vector<StateAssignment> forms;
   for (const State& form : RowStates()) forms.push_back(StatesBeside(group, form));
@@ -111,6 +153,14 @@ std::vector<StateAssignment> ListForms(const ir::Graph& group, const Device& dev
       forms.back().outputs[0] = RowStateOf(group.value(group.outputs[0]), form);
     }
     forms.push_back(pixels);
+    if (!TradesAxes(group.nodes()[0])) continue;
+    State row = RowStates()[0];
+    row.storage = form.storage;
+    const StateAssignment rows = StatesBeside(group, row);
+    for (const bool in_rows : {false, true}) {
+      forms.push_back(in_rows ? rows : pixels);
+      forms.back().outputs = in_rows ? pixels.outputs : rows.outputs;
+    }
   }
   return forms;
 }

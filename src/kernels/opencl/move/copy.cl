@@ -1,7 +1,7 @@
 // A strided copy between two buffers: y[y_offset + sum c_i * y_strides_i] = x[x_offset + sum c_i *
 // x_strides_i] over all coordinates c below `extents` (the last one fastest). A work-item moves one
 // element: gws = {last two extents, the six before them}.
-//   ELEMENT    an unsigned integer as wide as the elements
+//   ELEMENT    an unsigned integer as wide as the elements, or a vector of such
 //   COPY_ZERO  1: writes zero and reads nothing
 #ifndef ELEMENT
 #define ELEMENT uint
@@ -35,7 +35,7 @@ __kernel void copy(__global const ELEMENT* restrict x, const int x_base,
   const int4 to4 = to.lo + to.hi;
   const int at_y = y_base + y_offset + to4.x + to4.y + to4.z + to4.w;
 #if COPY_ZERO
-  y[at_y] = 0;
+  y[at_y] = (ELEMENT)(0);
 #else
   const int8 from = at * x_strides;
   const int4 from4 = from.lo + from.hi;
