@@ -44,6 +44,12 @@ TEST(QuantisedRules, ResultsWithoutAZeroPointHaveTheOperandsType) {
       {"QLinearAdd", kMicrosoft, 1, {}, {x, Scalar(1), zero, x, Scalar(1), zero, Scalar(2)}});
   EXPECT_THAT(Elements(binary), ElementsAre(-4, 6));
   EXPECT_EQ((*binary)[0].dtype(), DType::kI8);
+  // But for QGemm, whose result stays in f32.
+  const Tensor a = Make<int8_t>(Shape{1, 1}, {3});
+  const auto product = RunRule(
+      {"QGemm", kMicrosoft, 1, {}, {a, Scalar(1), zero, a, Scalar(1), zero, Tensor(), Scalar(2)}});
+  EXPECT_THAT(Elements(product), ElementsAre(9));
+  EXPECT_EQ((*product)[0].dtype(), DType::kF32);
 }
 
 /// Each channel of rank 2 to 4, first or last, has its own threshold.

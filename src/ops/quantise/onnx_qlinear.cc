@@ -72,7 +72,7 @@ Status ImportGemm(ImportContext& context) {
   const ir::ValueId y = context.Emit1(
       "Gemm", {a, b, bias},
       {{"alpha", alpha}, {"beta", alpha}, {"transA", from.Int("transA", 0)}, {"transB", trans_b}});
-  if (context.has_input(7)) {
+  if (context.has_input(7) && context.has_input(8)) {
     BindQuantised(context, y, 7, 0);
   } else {
     context.Bind(0, y);
