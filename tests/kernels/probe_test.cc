@@ -124,7 +124,9 @@ TEST(SimdTargets, AskingForThemChangesNone) {
   EXPECT_FALSE(SimdTargets().empty());
   EXPECT_EQ(GetStripKernels().lanes, lanes);
   // A build for one instruction set knows no other.
-  if (SimdTargets().size() > 1) EXPECT_LE(lanes, GetCpuInfo().avx512 ? 16 : 8);
+  if (SimdTargets().size() > 1) {
+    EXPECT_LE(lanes, GetCpuInfo().avx512 ? 16 : 8);
+  }
 }
 
 }  // namespace
