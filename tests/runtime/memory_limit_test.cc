@@ -108,7 +108,7 @@ TEST(MemoryLimit, PartsThatFitAloneAreAddedUpBeforeAnyIsTaken) {
   const Status status =
       session->Run({{"x", Tensor::Create(DType::kF32, Shape{640, 512}).value()}}, &outputs);
   EXPECT_EQ(status.code(), StatusCode::kOutOfMemory);
-  EXPECT_THAT(status.message(), HasSubstr("beside 0 in use"));
+  EXPECT_THAT(status.message(), HasSubstr("0 are in use"));
 }
 
 TEST(MemoryLimit, LongAxesArePlannedWithoutTables) {

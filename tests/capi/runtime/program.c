@@ -47,7 +47,7 @@ static int refuses_models(const char* path) {
   EXPECT(fettle_model_load(path, &model) == FETTLE_UNSUPPORTED);
   EXPECT(says(path) && says("reads only .fettle packages"));
   EXPECT(fettle_model_load_bytes("onnx", 4, "four", &model) == FETTLE_UNSUPPORTED);
-  EXPECT(says("four: no package"));
+  EXPECT(says("four: not a package"));
   EXPECT(fettle_model_load("/no/such/model", &model) == FETTLE_NOT_FOUND);
   return 0;
 }

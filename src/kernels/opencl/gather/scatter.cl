@@ -62,7 +62,7 @@ __kernel void tuples(__global const ELEMENT* restrict x, const int x_offset,
   __local int slices[CHUNK];
   __local uint wanted[CHUNK / 32];  // bits of the updates that some element here takes
   const int lane = get_local_id(0), e = get_global_id(0);
-  const int begin = (int)get_group_id(0) * ITEMS;
+  const int begin = e - lane;
   const int first = begin / inner, last = (min(begin + ITEMS, elements) - 1) / inner;
   const int slice = e < elements ? e / inner : -2, i = e % inner;
   VALUE value = e < elements ? VALUE_AT(x, x_offset + e) : (VALUE)0;

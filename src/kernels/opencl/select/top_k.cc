@@ -115,7 +115,8 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fa
         .Int(extent)
         .Int(inner)
         .Int(facts.k)
-        .Int(parts.extent);
+        .Int(parts.extent)
+        .Int(parts.count);
   } else {
     made->workspace = kEntryBytes;
   }

@@ -86,17 +86,17 @@ static void FirstOnes(__local ulong* held, __local int* filled,
   }
 }
 
-// Parts of long rows: k entries each.
+// `count` parts of each long row, `part` elements each: k entries of each.
 __kernel void parts(__global const ELEMENT* restrict x, const int x_offset,
                     __global ulong* restrict entries, const int entries_offset, const int extent,
-                    const int inner, const int k, const int part) {
+                    const int inner, const int k, const int part, const int count) {
   __local ulong held[MOST];
   __local int filled;
-  const int row = get_group_id(1);
-  const int begin = (int)get_group_id(0) * part, end = min(extent, begin + part);
+  const int row = get_global_id(1), at = get_global_id(0) / ITEMS;
+  const int begin = at * part, end = min(extent, begin + part);
   const int from = x_offset + row / inner * extent * inner + row % inner;
   FirstOnes(held, &filled, x, from, inner, 0, begin, end, k);
-  const int to = entries_offset + (row * (int)get_num_groups(0) + (int)get_group_id(0)) * k;
+  const int to = entries_offset + (row * count + at) * k;
   for (int i = get_local_id(0); i < k; i += ITEMS) entries[to + i] = i < end - begin ? held[i] : NONE;
 }
 
@@ -112,7 +112,7 @@ __kernel void rows(__global const ELEMENT* restrict x, const int x_offset,
                    const int extent, const int inner, const int k, const int given) {
   __local ulong held[MOST];
   __local int filled;
-  const int row = get_group_id(0);
+  const int row = get_global_id(0) / ITEMS;
   const int from = x_offset + row / inner * extent * inner + row % inner;
   FirstOnes(held, &filled, x, from, inner, given > 0 ? entries + entries_offset + row * given : 0, 0,
             given > 0 ? given : extent, k);
