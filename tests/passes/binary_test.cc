@@ -39,6 +39,17 @@ TEST(Binary, GroupsLinesAndVolumes) {
             "PackBits BinaryConv");
 }
 
+/// Values that join the graph meanwhile move the others, at one of these numbers of values.
+TEST(Binary, BitsPassFlattensHoweverManyValuesThereAre) {
+  std::string others;
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_EQ(After(others + Signs("2x48x1x1") + Pair("w", "48x16", 768) +
+                    "%f = Flatten(%s)\n%y = MatMul(%f, %w)\noutput %y\n"),
+              "PackBits Reshape BinaryMatMul");
+    others += fmt::format("const %o{}: f32[] = 1.0\n", i);
+  }
+}
+
 TEST(Binary, OtherPairsOfValues) {
   const std::string head =
       "input %x: f32[1x40x6x6]\nconst %t: f32[] = 0.25\nconst %two: f32[] = 2.0\n"

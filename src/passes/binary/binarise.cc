@@ -173,7 +173,8 @@ class Binariser {
     }
     if (IsFlattening(node) && packing.is_last && packing.groups == 1 &&
         analysis_.Find(node.inputs[0]) != nullptr) {
-      const Shape& y = *editor_.value(node.outputs[0]).shape;
+      const Shape y =
+          *editor_.value(node.outputs[0]).shape;  // a copy: bits become values of the graph
       ASSIGN_OR_RETURN(const ir::ValueId x, BitsOf(node.inputs[0], {false, 1, packing.channels}));
       const ir::ValueId shape = editor_.AddConstant(IntsConstant({y[0], ops::WordsOf(y[1])}));
       return editor_.Add(node, "Reshape"_op, {x, shape});
