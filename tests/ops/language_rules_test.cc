@@ -114,6 +114,15 @@ TEST(LanguageRules, ExpertsCountWhatTheRouterSays) {
   EXPECT_THAT(Elements(RunRule(moe)), ElementsAre(DoubleNear(16918 / 7.0, 1e-3)));
 }
 
+TEST(LanguageRules, ExpertsOfNoTokensGiveNone) {
+  RuleInput moe = Mixture(1, {1, 2, 3}, Active("relu"));
+  moe.inputs[0] = Make<float>(Shape{0, 0, 1}, {});
+  moe.inputs[1] = Make<float>(Shape{0, 3}, {});
+  const Result<std::vector<Tensor>> y = RunRule(moe);
+  ASSERT_TRUE(y.ok()) << y.status().message();
+  EXPECT_EQ((*y)[0].shape(), (Shape{0, 0, 1}));
+}
+
 TEST(LanguageRules, ExpertsThatAreNotChosenCountNothing) {
   EXPECT_THAT(Elements(RunRule(Mixture(2, {3e38F, 2, 3}, Active("relu")))),
               ElementsAre(DoubleNear(3150, 1e-3)));

@@ -162,7 +162,8 @@ Status ImportExperts(ImportContext& context, const ExpertNode& node, bool quanti
   if (context.has_input(node.out_of.bias))
     y = context.Emit1("Add",
                       {y, context.Emit1("MatMul", {counts, context.input(node.out_of.bias)})});
-  context.Bind(0, context.Emit1("Reshape", {y, context.Emit1("Shape", {context.input(0)})}));
+  context.Bind(0, context.Emit1("Reshape", {y, context.Emit1("Shape", {context.input(0)})},
+                                {{"allowzero", int64_t{1}}}));
   return OkStatus();
 }
 
