@@ -190,7 +190,7 @@ TEST(Text, ErrorsNameTheLine) {
   EXPECT_THAT(ParseError("const %x: string[2]\n"), HasSubstr("type with elements"));
   EXPECT_THAT(ParseError("const %x: f32[2x?]\n"), HasSubstr("concrete"));
   EXPECT_THAT(ParseError("const %x: f32[99999999999999999999]\n"), HasSubstr("out of range"));
-  EXPECT_THAT(ParseError("const %x: f32[1000000x1000000]\n"), HasSubstr("pass"));
+  EXPECT_THAT(ParseError("const %x: f32[1000000x1000000]\n"), HasSubstr("exceed"));
   EXPECT_THAT(ParseError("const %x: f32[2] = noise(1, nan)\n"), HasSubstr("not a range"));
   EXPECT_THAT(ParseError("output _\n"), HasSubstr("left out"));
   EXPECT_THAT(ParseError("input %x y\n"), HasSubstr("end of the line"));

@@ -158,6 +158,10 @@ std::span<const Case> PoolCases() {
        "input %x: f16[3x19x7x11]\ninput %n: f16[4x5] = noise(0, 2.5)\n"
        "const %s: f16[5] = 1 5 3 9 9\n%a = Abs(%n)\n%r = Mul(%a, %s)\n"
        "%y = MaxRoiPool(%x, %r) {pooled_shape=[3,1]}\noutput %y\n"},
+      {"pool.roi_align_no_rows",
+       "input %x: f32[1x2x0x7]\nconst %r: f32[2x4] = 0.8 0.1 0.9 4.2 3.4 0.2 5.1 0.4\n"
+       "const %b: i64[2] = 0 0\n%y = RoiAlign(%x, %r, %b) {output_height=3, output_width=1, "
+       "spatial_scale=0.5}\noutput %y\n"},
       {"pool.roi_align_outside",
        "input %x: f32[2x37x5x8]\ninput %r: f32[9x4] = noise(-30, 60)\n"
        "input %i: i32[9] = noise(0, 1)\n"

@@ -15,6 +15,7 @@ namespace {
 /// and existing engines have it.
 double Sample(const HostView& x, int64_t n, int64_t c, double h, double w, bool max) {
   const auto height = static_cast<double>(x.shape[2]), width = static_cast<double>(x.shape[3]);
+  if (height == 0 || width == 0) return 0;
   if (!(h >= -1 && h <= height && w >= -1 && w <= width)) return 0;
   h = std::clamp(h, 0.0, height - 1);
   w = std::clamp(w, 0.0, width - 1);

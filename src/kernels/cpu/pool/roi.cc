@@ -40,7 +40,7 @@ struct Between {
 
   Between(double at, int64_t extent) {
     const auto last = static_cast<double>(extent - 1);
-    inside = at >= -1 && at <= last + 1;
+    inside = extent > 0 && at >= -1 && at <= last + 1;
     const double held = inside ? std::clamp(at, 0.0, last) : 0.0;
     first = static_cast<int64_t>(held);
     second = std::min(first + 1, extent - 1);
