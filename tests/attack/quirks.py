@@ -56,6 +56,9 @@ def quirk(model, inside):
             return "ONNX Runtime gives a larger skip the input's shape"
         if node.op_type == "MatMul" and first is not None and second is not None and takes_no_products_for_one(first, second):
             return "ONNX Runtime takes the larger of 0 and 1 products of matrices"
+        if node.op_type == "Upsample" and first is not None and second is not None and \
+                (np.floor(first.shape * second.astype(np.float32)) == first.shape).all():
+            return "ONNX Runtime copies what scales by so little that no extent changes"
         if node.op_type == "Attention" and any(a.name == "scale" and a.f < 0 for a in node.attribute):
             return "ONNX Runtime takes the root of a negative scale"
         if node.op_type == "DynamicQuantizeMatMul" and first is not None and first.size == 0:
