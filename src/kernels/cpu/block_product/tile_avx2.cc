@@ -96,8 +96,7 @@ void RunTile(const BlockTile& tile) {
 
 /// RoundOneBlock of 16 or 32 values.
 template <int kVectors>
-[[gnu::always_inline]] inline void RoundVectors(const float* a, int8_t* bytes, float* step,
-                                                float* sum) {
+inline void RoundVectors(const float* a, int8_t* bytes, float* step, float* sum) {
   const __m256 magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
   const __m256 largest = _mm256_set1_ps(std::numeric_limits<float>::max());
   __m256 x[kVectors], most8 = _mm256_setzero_ps(),

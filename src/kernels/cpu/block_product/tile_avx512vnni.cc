@@ -101,8 +101,7 @@ void RunTile(const BlockTile& tile) {
 
 /// RoundOneBlock of 16 or 32 values.
 template <int kVectors>
-[[gnu::always_inline]] inline void RoundVectors(const float* a, int8_t* bytes, float* step,
-                                                float* sum) {
+inline void RoundVectors(const float* a, int8_t* bytes, float* step, float* sum) {
   const __m512 x = _mm512_loadu_ps(a), y = kVectors == 2 ? _mm512_loadu_ps(a + 16) : x;
   const __m512 largest = _mm512_set1_ps(std::numeric_limits<float>::max());
   const __m512 size = _mm512_abs_ps(x), other = _mm512_abs_ps(y);
