@@ -10,19 +10,19 @@ extern const KernelDesc kCpuBlockProductRows;
 
 namespace {
 
-struct Matrix {
+struct BlockMatrix {
   int64_t columns = 0;
   int bits = 4;
   std::string_view scales = "f16";
 };
 
 /// Products of `rows` rows of 160, normalised before where `norm` says so.
-std::string Siblings(int64_t rows, bool norm, std::initializer_list<Matrix> matrices) {
+std::string Siblings(int64_t rows, bool norm, std::initializer_list<BlockMatrix> matrices) {
   std::string text =
       fmt::format("input %x: f32[1x{}x160]\nconst %g: f32[160] = noise(0.5, 1.5)\n", rows);
   std::string nodes = norm ? "%a = RMSNormalization(%x, %g) {axis=-1, epsilon=0.01}\n" : "";
   std::string outputs;
-  for (const Matrix& m : matrices) {
+  for (const BlockMatrix& m : matrices) {
     const size_t i = outputs.size();
     text += fmt::format(
         "const %w{0}: u{1}[{2}x160] = noise(0, {3})\nconst %s{0}: {4}[{2}x5] = noise(0.01, 0.1)\n"
