@@ -5,28 +5,13 @@
 //   gws = {ITEMS, directions * batch}, ITEMS at least GATES * UNITS
 //   HIDDEN  values of the state; UNITS: rounded up to four
 //   HELD    a multiple of four, at most UNITS
-#ifndef CELL
-#define CELL 2
-#endif
+#include "kernels/opencl/recurrent/cell.clh"
 #ifndef ITEMS
 #define ITEMS 64
 #define HIDDEN 15
 #define UNITS 16
 #define HELD 8
 #endif
-#if CELL == 0
-#define GATES 1
-#elif CELL == 2
-#define GATES 4
-#else
-#define GATES 3
-#endif
-#define HAS_H0 1
-#define HAS_C0 2
-#define HAS_Y 4
-#define HAS_LAST_H 8
-#define HAS_LAST_C 16
-#define REVERSE 32
 
 // Sigmoid(v), or tanh(v).
 static float Activated(const float v, const int is_tanh) {

@@ -11,10 +11,7 @@
 //   state    [directions * batch][3][units]: h, c (LSTM) or r * h (GRU), and the next h
 //   y        [steps][directions][batch][hidden]; last_h, last_c [directions][batch][hidden]
 // SLICES items share the products of four units, each over a part of the hidden values.
-//   CELL  0 RNN, 1 GRU, 2 LSTM (gates i o f c), 3 GRU whose reset gate scales the product
-#ifndef CELL
-#define CELL 2
-#endif
+#include "kernels/opencl/recurrent/cell.clh"
 #ifndef ITEMS
 #define ITEMS 64
 #endif
@@ -22,22 +19,7 @@
 #define SPREAD 0
 #endif
 // SUMMED gates add the products of the state to those of the input as they are.
-#if CELL == 0
-#define GATES 1
-#define SUMMED 1
-#elif CELL == 2
-#define GATES 4
-#define SUMMED 4
-#else
-#define GATES 3
-#define SUMMED 2
-#endif
-#define HAS_H0 1
-#define HAS_C0 2
-#define HAS_Y 4
-#define HAS_LAST_H 8
-#define HAS_LAST_C 16
-#define REVERSE 32
+#define SUMMED (CELL == 0 ? 1 : CELL == 2 ? 4 : 2)
 
 static float4 Sigmoid(const float4 v) { return 1.0f / (1.0f + exp(-v)); }
 
