@@ -173,6 +173,19 @@ def check_last_packet(program, folder):
               f"{done.stderr} {before[-2:]} became {after[-2:]}")
 
 
+def check_opus(program, folder):
+    """Matroska takes what Opus is decoded from off the times of its packets: they are beside the video as they were."""
+    sound = ["-f", "lavfi", "-i", "sine=frequency=440:duration=0.5:r=48000"]
+    media.ffmpeg(*media.picture("96x64", 25, 0.4), *sound, "-c:v", "libx264", "-c:a", "libopus", "-strict", "-2", folder / "delayed.mp4")
+    media.ffmpeg(*media.picture("96x64", 25, 0.4), *sound, "-c:v", "libvpx-vp9", "-c:a", "libopus", folder / "delayed.webm")
+    for source, container in (("delayed.mp4", "mkv"), ("delayed.mp4", "webm"), ("delayed.webm", "webm"), ("delayed.webm", "mp4")):
+        result = folder / f"{source[8:]}_out.{container}"
+        done = run(program, folder / source, "-o", result, "--strict")
+        check(f"opus of {source} in {container}: strict", done.returncode == 0, done.stderr)
+        if done.returncode == 0:
+            check_times(f"opus of {source} in {container}", folder / source, result, 0.0011)
+
+
 def check_words(program, folder):
     """What is said of streams, presets and times."""
     two = run(program, folder / "two.mp4", "-o", folder / "two.flv")
@@ -182,6 +195,8 @@ def check_words(program, folder):
                  folder / "subs.mkv")
     subs = run(program, folder / "subs.mkv", "-o", folder / "subs.m4v", "--plan-only")
     check("subtitles in m4v", "left out: .m4v cannot hold SubRip subtitles" in subs.stdout, subs.stdout)
+    alone = run(program, folder / "two.mp4", "-o", folder / "two.mxf", "--plan-only")
+    check("sound that mxf never holds", "left out: .mxf cannot hold AAC" in alone.stdout, alone.stdout)
     strict = run(program, folder / "two.mp4", "-o", folder / "strict.flv", "--strict")
     check("two sounds in flv, strict", strict.returncode == 4 and not list(folder.glob("strict.flv*")), strict.stderr)
     rounded = run(program, folder / "two.mp4", "-o", folder / "two.mkv")
@@ -193,6 +208,7 @@ def check_words(program, folder):
     check("25 in mkv, strict", exact.returncode == 0, exact.stderr)
     carried = run(program, folder / "timecode.mov", "-o", folder / "carried.mov", "--strict", "--plan-only")
     check("timecode", carried.returncode == 0, carried.stderr)
+    check("timecode: counts", all(stream["carried"] for stream in json.loads(carried.stdout)["streams"]), carried.stdout)
     media.ffmpeg(*media.picture("40x40", 25, 0.2, "yuv444p10le"), "-c:v", "ffv1", folder / "small.mkv")
     for encoder in ("libx265", "libsvtav1"):
         done = run(program, folder / "small.mkv", "-o", folder / f"small_{encoder}.mkv", "--encoder", encoder)
@@ -203,4 +219,4 @@ def check_words(program, folder):
 
 
 if __name__ == "__main__":
-    run_parts(check_encoders, check_begins, check_reordered, check_shifts, check_moved, check_few_bytes, check_last_packet, check_words, make=make)
+    run_parts(check_encoders, check_begins, check_reordered, check_shifts, check_moved, check_few_bytes, check_last_packet, check_opus, check_words, make=make)

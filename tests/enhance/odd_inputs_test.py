@@ -100,6 +100,10 @@ def check_gif(program, folder):
     refused(program, folder, "gif as output", 4, ".gif cannot hold video of any encoder here: it is for gif; use .mkv", folder / "moving.gif", "-o", folder / "x.gif")
     for name in ("x.yuv", "x.mjpeg", "x.MJPG"):  # by the suffix that was given, of several
         refused(program, folder, name, 4, f"{pathlib.Path(name).suffix} cannot hold video of any encoder here", folder / "moving.gif", "-o", folder / name)
+    for name, what in (("x.y4m", "frames that are not compressed"), ("x.png", "single pictures"), ("x.mp3", "sound alone")):
+        refused(program, folder, name, 4, f"it is for {what}; use .mkv", folder / "moving.gif", "-o", folder / name)
+    (folder / "page.txt").write_text("no video\n")
+    refused(program, folder, "text", 3, "page.txt: not a video or picture\n", folder / "page.txt", "-o", folder / "x.mp4")
     done = run(program, folder / "moving.gif", "--steps", "sharpen")
     check("gif: exit code", done.returncode == 0, done.stderr)
     check("gif: frames", len(media.frame_times(folder / "moving.gif")) == len(media.frame_times(folder / "moving_enhanced.mkv")))

@@ -100,6 +100,10 @@ std::string CarriedBy(const AVOutputFormat& container, std::string_view except) 
 }
 
 std::string CodecsOf(const AVOutputFormat& container) {
+  if (container.flags & AVFMT_NOFILE) return "single pictures";
+  if (container.video_codec == AV_CODEC_ID_WRAPPED_AVFRAME ||
+      container.video_codec == AV_CODEC_ID_RAWVIDEO)
+    return "frames that are not compressed";
   constexpr size_t kMost = 5;
   std::vector<std::string_view> names;
   const AVCodecDescriptor* codec = nullptr;
@@ -107,7 +111,8 @@ std::string CodecsOf(const AVOutputFormat& container) {
     if (codec->type == AVMEDIA_TYPE_VIDEO &&
         avformat_query_codec(&container, codec->id, FF_COMPLIANCE_NORMAL) == 1)
       names.emplace_back(codec->name);
-  return names.empty() ? "no video" : fmt::format("{}", fmt::join(names, ", "));
+  if (names.empty()) return container.audio_codec == AV_CODEC_ID_NONE ? "no video" : "sound alone";
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::string CarriersOf(const EncoderRow& row) {

@@ -13,7 +13,7 @@ bool Carries(const AVOutputFormat& container, const EncoderRow& row);
 
 /// "libx264, mpeg4", without `except`; "none of the encoders here".
 std::string CarriedBy(const AVOutputFormat& container, std::string_view except = "");
-/// "theora, vp8": what the container says it is for, at most five; "no video".
+/// "theora, vp8": what the container says it is for, at most five; "sound alone", "no video".
 std::string CodecsOf(const AVOutputFormat& container);
 /// ".mkv or .mp4": the usual containers that hold the encoder's video.
 std::string CarriersOf(const EncoderRow& row);

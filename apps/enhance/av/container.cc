@@ -57,15 +57,6 @@ std::string WhyNoAttachment(const AVStream& stream, std::string_view container,
   return "";
 }
 
-/// "SubRip subtitles", "FLAC (Free Lossless Audio Codec)".
-std::string CodecText(AVCodecID codec) {
-  const AVCodecDescriptor* known = avcodec_descriptor_get(codec);
-  std::string text =
-      known != nullptr && known->long_name != nullptr ? known->long_name : avcodec_get_name(codec);
-  if (text.ends_with(" subtitle")) text += 's';
-  return text;
-}
-
 /// `ending` is what the user calls the container.
 std::string WhyNot(const AVStream& stream, const AVOutputFormat& container,
                    const std::string& ending) {
@@ -129,6 +120,14 @@ void CopyChapters(const AVFormatContext& from, AVFormatContext& to) {
 }
 
 }  // namespace
+
+std::string CodecText(AVCodecID codec) {
+  const AVCodecDescriptor* known = avcodec_descriptor_get(codec);
+  std::string text =
+      known != nullptr && known->long_name != nullptr ? known->long_name : avcodec_get_name(codec);
+  if (text.ends_with(" subtitle")) text += 's';
+  return text;
+}
 
 int TurnsOf(const AVStream& stream) {
   const auto quarters = static_cast<int>(std::lround(-RotationOf(stream) / 90));

@@ -22,6 +22,9 @@ struct StreamFate {
   std::string reason;      // of what is not carried
 };
 
+/// "SubRip subtitles", "FLAC (Free Lossless Audio Codec)".
+std::string CodecText(AVCodecID codec);
+
 /// Throws Failure (kExitUsage) where no container has such a name.
 const AVOutputFormat& ContainerOf(const std::filesystem::path& path);
 

@@ -14,8 +14,11 @@ Input::Input(const std::filesystem::path& path, Cut cut) : path_(path), cut_(cut
     throw Failure(kExitInvalidInput, FETTLE_NOT_FOUND, path.string() + ": no such file");
   AVFormatContext* format = nullptr;
   // "file:" so that no name is taken for a protocol or a pattern.
-  CheckAv(avformat_open_input(&format, ("file:" + path.string()).c_str(), nullptr, nullptr),
-          path.string() + ": no video or picture", kExitInvalidInput);
+  const int opened =
+      avformat_open_input(&format, ("file:" + path.string()).c_str(), nullptr, nullptr);
+  if (opened == AVERROR_INVALIDDATA)
+    throw Failure(kExitInvalidInput, path.string() + ": not a video or picture");
+  CheckAv(opened, path.string() + ": no video or picture", kExitInvalidInput);
   format_.reset(format);
   CheckAv(avformat_find_stream_info(format, nullptr), path.string() + ": no video or picture",
           kExitInvalidInput);

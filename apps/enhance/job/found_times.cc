@@ -117,7 +117,8 @@ ReadAgain ReadAndDecode(AVFormatContext& back, int video) {
 
 std::vector<std::string> FindChangesOfStreams(const Input& input, const Plan& plan,
                                               const Written& written, const std::vector<int>& found,
-                                              const ReadAgain& back, double shift) {
+                                              const ReadAgain& back, double shift,
+                                              std::map<int, double>* beside) {
   std::vector<std::string> told;
   for (unsigned i = 0; i < input.format().nb_streams; ++i) {
     const AVStream& stream = *input.format().streams[i];
@@ -128,7 +129,9 @@ std::vector<std::string> FindChangesOfStreams(const Input& input, const Plan& pl
     const PacketChange change = ChangeOf(written.packets.Of(index), back.packets.Of(found[i]));
     const Shift moved =
         ShiftOf(change.moves, TickOfStream(stream.time_base, written.clocks[i]), false);
-    TellOfStream(index, change, moved, moved.seconds - shift, SuffixOf(plan.output), told);
+    const double away = moved.none ? 0 : moved.seconds - shift;
+    if (beside != nullptr && std::abs(away) > kLeastShift) beside->emplace(index, away);
+    TellOfStream(index, change, moved, away, SuffixOf(plan.output), told);
   }
   return told;
 }
@@ -152,7 +155,8 @@ TimesFound FindTimes(const Input& input, const Plan& plan, const Written& writte
     told.of_frames.push_back(fmt::format("{} may hold the times of only some frames", container));
   // Of frames that are counted, all changes are told together.
   if (frames.rest > 0 && !counted) told.of_frames.push_back(MovedText(frames.rest, container));
-  told.of_streams = FindChangesOfStreams(input, plan, written, found, back, frames.seconds);
+  told.of_streams =
+      FindChangesOfStreams(input, plan, written, found, back, frames.seconds, &told.beside);
   return told;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -45,6 +46,11 @@ void SetMovieClock(const Input& input, const std::vector<int>& places, AVFormatC
     if (common <= INT32_MAX) clock = common;
   }
   if (late) options["movie_timescale"] = std::to_string(clock);
+}
+
+void MoveBy(AVPacket& packet, int64_t ticks) {
+  if (packet.pts != AV_NOPTS_VALUE) packet.pts += ticks;
+  if (packet.dts != AV_NOPTS_VALUE) packet.dts += ticks;
 }
 
 /// Players know MPEG-TS by what repeats in it: a file of a few frames gets packets of nothing
@@ -134,6 +140,8 @@ void OutputWriter::Write(PacketPtr packet, int stream, AVRational base) {
 
 void OutputWriter::WriteNow(PacketPtr packet, int stream, AVRational base) {
   CountFrom(*packet, stream, base);
+  if (const auto shift = plan_.counter_shifts.find(stream); shift != plan_.counter_shifts.end())
+    MoveBy(*packet, std::llrint(shift->second / av_q2d(base)));
   av_packet_rescale_ts(packet.get(), base, ClockOf(stream));
   if (plan_.one_tick_each && stream == input_.video_index()) packet->pts = packet->dts = frames_++;
   if (from_begin_ && stream == input_.video_index()) DecodeFromBegin(*packet);
@@ -145,11 +153,9 @@ void OutputWriter::WriteNow(PacketPtr packet, int stream, AVRational base) {
 /// From the plan's begin on.
 void OutputWriter::CountFrom(AVPacket& packet, int stream, AVRational base) {
   if (plan_.begin == 0) return;
-  const int64_t begin = stream == input_.video_index()
-                            ? plan_.begin
-                            : av_rescale_q(plan_.begin, plan_.encoder.time_base, base);
-  if (packet.pts != AV_NOPTS_VALUE) packet.pts -= begin;
-  if (packet.dts != AV_NOPTS_VALUE) packet.dts -= begin;
+  MoveBy(packet, -(stream == input_.video_index()
+                       ? plan_.begin
+                       : av_rescale_q(plan_.begin, plan_.encoder.time_base, base)));
 }
 
 /// Frames that are reordered would be decoded before 0, and FFmpeg would move all streams by that:

@@ -71,9 +71,10 @@ struct Plan {
   std::vector<StreamFate> streams;
   LightData light;
   std::map<std::string, std::string> muxer_options;
-  std::optional<AlertRules> alerts;  // of the step, where the chain has it
-  std::filesystem::path alert_file;  // that is written then
-  bool alerts_only = false;          // and nothing else: the output's name ends in .json
+  std::map<int, double> counter_shifts;  // of streams that the container moves: added, in seconds
+  std::optional<AlertRules> alerts;      // of the step, where the chain has it
+  std::filesystem::path alert_file;      // that is written then
+  bool alerts_only = false;              // and nothing else: the output's name ends in .json
   std::vector<std::string> losses;
   // Of these: what a small output tells of packets beside the video, until the whole one is read.
   std::vector<std::string> moved_streams;

@@ -45,7 +45,7 @@ Findings Inspect(const Input& input, const Plan& plan, const SamplePackets& samp
           video ? sample.parameters->codec_id : input.format().streams[i]->codecpar->codec_id;
       std::string& text = video ? findings.refusal : findings.wrong[static_cast<int>(i)];
       if (found[i] < 0)
-        text = "it is not found again in it";
+        text = "it is lost";
       else if (back.streams[found[i]]->codecpar->codec_id != wanted)
         text = fmt::format("it comes back as {}",
                            avcodec_get_name(back.streams[found[i]]->codecpar->codec_id));
@@ -70,6 +70,20 @@ void LeaveOut(StreamFate& fate, const std::string& reason) {
   fate.reason = reason;
 }
 
+/// Of a stream that the container does not take beside those before it.
+std::string WhyNotBeside(const Input& input, const SamplePackets& sample, const StreamFate& fate,
+                         Plan& plan) {
+  const std::vector<StreamFate> kept = plan.streams;
+  for (StreamFate& other : plan.streams)
+    other.carried = other.index == input.video_index() || other.index == fate.index;
+  const bool held_alone = Inspect(input, plan, sample).refusal.empty();
+  std::ranges::copy(kept, plan.streams.begin());
+  const std::string suffix = SuffixOf(plan.output);
+  if (held_alone) return fmt::format("{} does not hold it together with the others", suffix);
+  return fmt::format("{} cannot hold {}", suffix,
+                     CodecText(input.format().streams[fate.index]->codecpar->codec_id));
+}
+
 /// The streams beside the video one after another, as the container may take one and not two.
 void AddOneByOne(const Input& input, const SamplePackets& sample, Plan& plan) {
   const AVOutputFormat& container = ContainerOf(plan.output);
@@ -91,8 +105,7 @@ void AddOneByOne(const Input& input, const SamplePackets& sample, Plan& plan) {
   for (StreamFate* fate : others) {
     fate->carried = true;
     if (!Inspect(input, plan, sample).refusal.empty())
-      LeaveOut(*fate,
-               fmt::format("{} does not hold it together with the others", SuffixOf(plan.output)));
+      LeaveOut(*fate, WhyNotBeside(input, sample, *fate, plan));
   }
 }
 
@@ -130,6 +143,19 @@ TrialLoss LossOf(const Input& input, const SamplePackets& sample, Plan& plan) {
   return loss;
 }
 
+/// Streams that the container moves as a whole beside the video, as Matroska does Opus by what its
+/// decoder begins with, are written earlier or later by that, where it brings them back.
+void CounterShifts(const Input& input, const SamplePackets& sample, Plan& plan, TrialLoss& usual) {
+  for (const auto& [stream, seconds] : usual.times.beside) plan.counter_shifts[stream] = -seconds;
+  if (plan.counter_shifts.empty()) return;
+  TrialLoss countered = LossOf(input, sample, plan);
+  if (countered.times.of_streams.size() < usual.times.of_streams.size() &&
+      countered.times.of_frames == usual.times.of_frames)
+    usual = std::move(countered);
+  else
+    plan.counter_shifts.clear();
+}
+
 }  // namespace
 
 SamplePackets TryOutput(const Input& input, Plan& plan) {
@@ -153,6 +179,7 @@ std::vector<std::string> TrialLosses(const Input& input, const SamplePackets& sa
     else
       plan.muxer_options.clear();
   }
+  CounterShifts(input, sample, plan, usual);
   std::vector<std::string> losses = std::move(usual.tags.sentences);
   losses.insert(losses.end(), usual.times.of_frames.begin(), usual.times.of_frames.end());
   plan.moved_streams = std::move(usual.times.of_streams);

@@ -24,13 +24,14 @@ Json StreamsJson(const Plan& plan) {
     streams.push_back({{"index", fate.index},
                        {"type", fate.type},
                        {"codec", fate.codec},
-                       {"carried", fate.carried},
-                       {"reason", fate.reason}});
+                       {"carried", fate.carried || fate.made_anew},
+                       {"reason", fate.made_anew ? "" : fate.reason}});
   return streams;
 }
 
 std::string StreamsText(const Plan& plan) {
-  const auto carried = std::ranges::count_if(plan.streams, &StreamFate::carried);
+  const auto carried = std::ranges::count_if(
+      plan.streams, [](const StreamFate& fate) { return fate.carried || fate.made_anew; });
   return fmt::format("{} of {} streams carried", carried, plan.streams.size());
 }
 
