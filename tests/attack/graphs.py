@@ -8,8 +8,8 @@ The library of the program's build is attacked: the one that fills memory before
 lib/libfettle.so. A crash, a hang, "CHECK failed", an output of another type, shape or value, and bytes that differ between the
 fillings are failures; a case that fails is kept below --out with the command that shows it again. Models of the newest
 operators and of trainers' are compared with ONNX's evaluator (peers.py), what ONNX Runtime refuses with the reference alone; what
-both refuse, what Fettle refuses, and
-results that a rounding of the inputs changes as much are counted as skips, with the reasons. The same seed makes the same cases.
+both refuse, what Fettle refuses, and results that a rounding of the inputs changes as much, or that the evaluator itself has
+otherwise where it computes in f64, are counted as skips, with the reasons. The same seed makes the same cases.
 --device runs the kernels of another device ("opencl:portable"), of which buffers and images are filled, too. --near-misses makes
 what passes rewrite alone, changed a little; --makers only single operators of the makers named, or patterns ("layer,gate").
 """
@@ -41,6 +41,17 @@ HUGE = 1e36
 NOISE = {"float64": 1e-6, "float32": 1e-6, "float16": 1e-3, "bfloat16": 8e-3}
 
 
+def far(got, wanted, loose):
+    """Which values are others, of results of one type and shape."""
+    if str(got.dtype) not in LEAST:
+        return got != wanted
+    a, b = got.astype(np.float64), wanted.astype(np.float64)
+    finite = np.abs(b[np.isfinite(b)])
+    most = max(LEAST[str(got.dtype)], loose) * max(0.5, finite.max(initial=0))
+    with np.errstate(invalid="ignore"):
+        return ~((np.abs(a - b) <= most) | (a == b) | (np.isnan(a) & np.isnan(b)))
+
+
 def difference(got, wanted, loose):
     """What is wrong with a result; "" where nothing is. `loose`: the type that the network computes in, where that is narrower."""
     wanted = np.asarray(wanted)
@@ -48,14 +59,7 @@ def difference(got, wanted, loose):
         return f"type {got.dtype}, not {wanted.dtype}"
     if got.shape != wanted.shape:
         return f"shape {got.shape}, not {wanted.shape}"
-    if str(got.dtype) not in LEAST:
-        wrong = got != wanted
-    else:
-        a, b = got.astype(np.float64), wanted.astype(np.float64)
-        finite = np.abs(b[np.isfinite(b)])
-        most = max(LEAST[str(got.dtype)], loose) * max(0.5, finite.max(initial=0))
-        with np.errstate(invalid="ignore"):
-            wrong = ~((np.abs(a - b) <= most) | (a == b) | (np.isnan(a) & np.isnan(b)))
+    wrong = far(got, wanted, loose)
     if not wrong.any():
         return ""
     at = tuple(int(i) for i in np.argwhere(wrong)[0])
@@ -137,6 +141,8 @@ class Lane:
                     return "skip values inside that another order of terms takes beyond all floats"
                 if self.is_unstable(request, at, against[at], loose, wanted is None):
                     return "skip a rounding of the inputs changes the results as much"
+                if self.is_rounding(request, at, results[who][at], against[at], loose):
+                    return "skip roundings of steps decide: the evaluator has either value, in f32 or in f64"
                 # NaN, the mean of nothing, has no byte.
                 makes_bytes = any(node.op_type.startswith("Q") for node in model.graph.node)
                 if whom != "reference" or makes_bytes:
@@ -170,6 +176,17 @@ class Lane:
             kinds += ["float16" for a in node.attribute if a.name in ("to", "dtype") and a.i == 10]
             kinds += ["bfloat16" for a in node.attribute if a.name in ("to", "dtype") and a.i == 16]
         return max([LEAST[kind] for kind in kinds if kind in LEAST and LEAST[kind] < 0.1], default=0)
+
+    def is_rounding(self, request, at, got, wanted, loose):
+        """Whether ONNX's evaluator has each value, the one or the other, where it computes in f64 and in f32."""
+        try:
+            floats, doubles = (self.evaluator.ask({**request, **more}, MOST_SECONDS)[at] for more in ({}, {"doubles": True}))
+        except (Died, RuntimeError):
+            return False
+        floats, doubles, wanted = (np.asarray(values).astype(got.dtype) for values in (floats, doubles, wanted))
+        if {values.shape for values in (floats, doubles, wanted)} != {got.shape}:
+            return False
+        return not any((far(mine, floats, loose) & far(mine, doubles, loose)).any() for mine in (got, wanted))
 
     def is_unstable(self, request, at, wanted, loose, by_reference):
         """Whether inputs and weights that are off by a rounding give results that are off as much."""

@@ -1,6 +1,7 @@
 """What computes the operators that ONNX Runtime lacks: ONNX's reference evaluator, and what trainers of quantised networks say of theirs."""
 
 import numpy as np
+from onnx import AttributeProto, TensorProto, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
@@ -98,3 +99,22 @@ def evaluate(model, feed, outputs):
         if opset.domain in ("", "ai.onnx") and opset.version < 14:  # its BatchNormalization of these opsets trains
             opset.version = 14
     return ReferenceEvaluator(model, new_ops=OPERATORS).run(outputs, feed)
+
+
+def widened(tensor):
+    if tensor.data_type == TensorProto.FLOAT:
+        tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float64), tensor.name))
+
+
+def in_doubles(model, feed, outputs):
+    """What the evaluator makes of the same numbers where each step is computed in f64: its distance from that in f32 is what roundings
+    alone may change."""
+    for tensor in model.graph.initializer:
+        widened(tensor)
+    for node in model.graph.node:
+        for a in node.attribute:
+            if a.type == AttributeProto.TENSOR:
+                widened(a.t)
+            elif a.name in ("to", "dtype") and a.i == TensorProto.FLOAT:
+                a.i = TensorProto.DOUBLE
+    return evaluate(model, {name: v.astype(np.float64) if v.dtype == np.float32 else v for name, v in feed.items()}, outputs)

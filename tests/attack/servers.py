@@ -106,7 +106,7 @@ def evaluator_runner(_):
 
     import peers
 
-    return lambda model, feed, outputs: peers.evaluate(onnx.load_from_string(model), feed, outputs)
+    return lambda model, feed, outputs, doubles=False: (peers.in_doubles if doubles else peers.evaluate)(onnx.load_from_string(model), feed, outputs)
 
 
 def fettle_runner(library):
