@@ -179,6 +179,24 @@ TEST(ConvGrouped, RefusesWhatWouldLeaveLanesEmpty) {
   }
 }
 
+TEST(ConvGrouped, LeavesWaitingSumsToProductsWhereRegistersAreFew) {
+  const CpuDevice device(std::make_shared<ThreadPool>(1));
+  const auto is_first = [&](const char* x, const char* w) {
+    const CaseGroup group = ParseGroup(ConvText(x, w, "pads=[1,1,1,1], group=2"));
+    return MatchGroup(kCpuConvGroupedNhwc, group.graph, device).value()->taste() >
+           MatchGroup(kCpuConvGemmNhwc, group.graph, device).value()->taste();
+  };
+  for (const std::string_view target : SimdTargets()) {
+    SCOPED_TRACE(target);
+    ForceSimdTarget(target);
+    const bool is_avx2 = target == "AVX2";
+    EXPECT_EQ(is_first("1x32x14x14", "32x16x3x3"), !is_avx2);
+    EXPECT_EQ(is_first("1x224x3x9", "224x112x3x3"), !is_avx2);
+    EXPECT_TRUE(is_first("1x32x28x28", "32x16x3x3"));
+  }
+  ForceSimdTarget("");
+}
+
 TEST(ConvStrips, AgreesWithTheOracleOnEveryInstructionSet) {
   struct Row {
     const char *x, *w, *attributes;

@@ -2,7 +2,10 @@
 // for each group would leave most of a vector empty. Lines of the input are spread so that each
 // input of a group meets the group's lanes, in a ring of as many lines as the kernel has rows; then
 // strips of pixels pass over them (kernels/cpu/conv_strips/strip.h).
+#include <algorithm>
+
 #include "kernels/cpu/conv_strips/strip_conv.h"
+#include "kernels/cpu/gemm/block.h"
 #include "kernels/family.h"
 
 namespace fettle::kernels {
@@ -33,11 +36,29 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const StripP
   return std::vector<StateAssignment>{std::move(states)};
 }
 
+/// Sums that hide the latency of a multiply-add: 4 cycles, two at a time.
+constexpr int64_t kEnoughSums = 8;
+/// Of the first-level cache, what the weights of a vector may take.
+constexpr int64_t kNearBytes = 24 << 10;
+
+/// Where there are 16 registers a product whose panels are whole outruns strips of few pixels,
+/// which wait for their sums, and strips that read their weights from far (docs/laboratory/cpu.md).
+int Taste(const StripProblem& conv, const Device&) {
+  const StripKernels& kernels = GetStripKernels();
+  const bool has_many_registers = kernels.most_outputs == kMostStripOutputs;
+  const bool is_scalar = kernels.lanes == 1;
+  if (has_many_registers || is_scalar || conv.outputs() % GetMicroKernels().nr != 0) return 15;
+  const int64_t width = std::max<int64_t>(conv.g.out[2], 1);
+  const int64_t pixels = CeilDiv(width, CeilDiv(width, int64_t{kernels.most_outputs}));
+  const int64_t bytes = conv.vector_floats() * static_cast<int64_t>(sizeof(float));
+  return pixels < kEnoughSums || bytes >= kNearBytes ? 9 : 15;
+}
+
 constexpr Family<StripProblem> kFamily{.read = Read,
                                        .states = States,
                                        .prepare = PrepareStrips,
                                        .params = StripParams,
-                                       .taste = Always<15>};
+                                       .taste = Taste};
 
 }  // namespace
 

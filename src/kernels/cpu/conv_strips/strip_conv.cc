@@ -42,8 +42,8 @@ struct RowBlock {
 };
 constexpr Fields kFields("", Field{"rows", &RowBlock::rows, {}});
 
-/// Rows whose lines, all channels of them, stay in a quarter of the second-level cache while the
-/// vectors of channels pass over them one after the other; and a few tasks for each lane.
+/// Rows whose lines, all channels of them, stay in a quarter of the second-level cache while
+/// vectors of channels pass over them; and a few tasks for each lane.
 RowBlock ChooseRows(const CpuDevice& cpu, const StripProblem& conv, int threads) {
   const ConvGeometry& g = conv.g;
   const int64_t l2 = cpu.info().l2_bytes > 0 ? cpu.info().l2_bytes : 512 * 1024;
@@ -93,6 +93,7 @@ class StripConv final : public PreparedKernel {
     } else {
       strip_ = CeilDiv(conv.g.out[2], CeilDiv(conv.g.out[2], kernels_.most_outputs));
     }
+    strips_ = CeilDiv(conv.g.out[2], strip_);
     columns_ = ((strip_ - 1) * conv.g.stride[2] + conv.g.kernel[2]) | 1;
     line_floats_ = LineFloats();
   }
@@ -131,8 +132,7 @@ class StripConv final : public PreparedKernel {
   }
 
  private:
-  /// Output rows [row, end) of an image, the vectors of output channels from `vector` on that read
-  /// the same inputs.
+  /// Output rows [row, end) of an image, vectors of outputs from `vector` on that read the same.
   struct Task {
     int64_t image, row, end, vector;
     int64_t channel;  // of the input, the first that they read
@@ -140,12 +140,8 @@ class StripConv final : public PreparedKernel {
   };
 
   int64_t LineFloats() const {
-    switch (conv_.form) {
-      case StripForm::kGroupsInVector: return columns_ * kernels_.lanes;
-      case StripForm::kVectorsInGroup: return RoundUp(inputs_, kernels_.lanes) * columns_;
-      case StripForm::kPlanes: return inputs_ * columns_;
-    }
-    return 0;
+    const int64_t of_one = conv_.form == StripForm::kPlanes ? 1 : kernels_.lanes;
+    return RoundUp(inputs_, of_one) * columns_;
   }
   int64_t LaneFloats() const { return RoundUp(conv_.g.kernel[1] * line_floats_, 16); }
   float* RingLine(const Task& task, int64_t h) const {
@@ -155,11 +151,11 @@ class StripConv final : public PreparedKernel {
   void RunTask(const LaunchArgs& args, const elementwise::Binding& binding,
                const Task& task) const {
     const ConvGeometry& g = conv_.g;
-    // Strips of equal width: the last one begins earlier and writes the same values again.
     const Range inside = StripsInside();
-    for (int64_t ow = 0; ow < g.out[2]; ow += strip_) {
-      const int64_t first = std::min(ow, g.out[2] - strip_);
-      if (first < inside.begin || first >= inside.end) RunSpread(args, task, first);
+    for (int64_t i = 0; i < strips_; ++i) {
+      const Range columns = StripAt(i);
+      if (columns.begin < inside.begin || columns.begin >= inside.end)
+        RunSpread(args, task, columns);
     }
     for (int64_t row = task.row; row < task.end; ++row) RunInside(args, task, inside, row);
     const int64_t channel = task.vector * kernels_.lanes;
@@ -173,6 +169,14 @@ class StripConv final : public PreparedKernel {
   struct Range {
     int64_t begin, end;
   };
+  /// Output columns of strip `i`: about equally many. Planes have few widths: the last strip begins
+  /// earlier and writes the same values again.
+  Range StripAt(int64_t i) const {
+    const int64_t width = conv_.g.out[2];
+    if (conv_.form != StripForm::kPlanes) return {i * width / strips_, (i + 1) * width / strips_};
+    const int64_t first = std::min(i * strip_, width - strip_);
+    return {first, first + strip_};
+  }
   /// The input lines that output row `row` meets.
   Range LinesOf(int64_t row) const {
     const int64_t top = row * conv_.g.stride[1] - conv_.g.pad[1];
@@ -195,14 +199,14 @@ class StripConv final : public PreparedKernel {
            task.channel + pixel * (conv_.form == StripForm::kPlanes ? 1 : g.ic);
   }
 
-  /// The strips from column `ow` on, row by row, from spread lines.
-  void RunSpread(const LaunchArgs& args, const Task& task, int64_t ow) const {
+  /// The strips of some columns, row by row, from spread lines.
+  void RunSpread(const LaunchArgs& args, const Task& task, const Range& columns) const {
     const ConvGeometry& g = conv_.g;
     SpreadArgs spread;
     spread.width = g.in[2];
     spread.pixel = conv_.form == StripForm::kPlanes ? 1 : g.ic;
     spread.plane = g.in[1] * g.in[2];
-    spread.first = ow * g.stride[2] - g.pad[2];
+    spread.first = columns.begin * g.stride[2] - g.pad[2];
     spread.columns = columns_;
     spread.inputs = conv_.form == StripForm::kGroupsInVector ? kernels_.lanes : inputs_;
     spread.next = spread.width * spread.pixel;
@@ -219,7 +223,7 @@ class StripConv final : public PreparedKernel {
       const int64_t pitch = conv_.form == StripForm::kPlanes ? 1 : kernels_.lanes;
       RowWork work =
           PrepareRow(args, task, {lines.data(), rows.end - rows.begin, columns_ * pitch}, row);
-      RunStrip(work, task, ow);
+      RunStrip(work, task, columns);
     }
   }
 
@@ -232,12 +236,12 @@ class StripConv final : public PreparedKernel {
       starts[h - rows.begin] = Pixel(args, task, h * g.in[2]);
     RowWork work =
         PrepareRow(args, task, {lines.data(), rows.end - rows.begin, g.in[1] * g.in[2]}, row);
-    for (int64_t at = 0; at < g.out[2]; at += strip_) {
-      const int64_t ow = std::min(at, g.out[2] - strip_);
-      if (ow < inside.begin || ow >= inside.end) continue;
+    for (int64_t strip = 0; strip < strips_; ++strip) {
+      const Range columns = StripAt(strip);
+      if (columns.begin < inside.begin || columns.begin >= inside.end) continue;
       for (int64_t i = 0; i < rows.end - rows.begin; ++i)
-        lines[i] = starts[i] + (ow * g.stride[2] - g.pad[2]);
-      RunStrip(work, task, ow);
+        lines[i] = starts[i] + (columns.begin * g.stride[2] - g.pad[2]);
+      RunStrip(work, task, columns);
     }
   }
 
@@ -273,8 +277,8 @@ class StripConv final : public PreparedKernel {
     work.y = args.outputs[0].host<float>() + out_.Offset(task.image, row * g.out[2], 0);
     return work;
   }
-  /// All vectors of the task for the strip from column `ow` on.
-  void RunStrip(RowWork& work, const Task& task, int64_t ow) const {
+  /// All vectors of the task for the strip of some columns.
+  void RunStrip(RowWork& work, const Task& task, const Range& columns) const {
     const bool planes = conv_.form == StripForm::kPlanes;
     const auto form = static_cast<size_t>(conv_.form);
     const auto stride = static_cast<size_t>(conv_.g.stride[2] - 1);
@@ -285,9 +289,9 @@ class StripConv final : public PreparedKernel {
       work.args.weights = work.weights + v * vector_floats_;
       work.args.bias = work.bias + channel;
       work.args.channels = conv_.g.oc - channel;
-      work.args.out = work.y + ow * conv_.g.oc + channel;
+      work.args.out = work.y + columns.begin * conv_.g.oc + channel;
       (planes ? kernels_.planes[vectors - 1][stride][planes_]
-              : kernels_.strip[form][stride][strip_])(work.args);
+              : kernels_.strip[form][stride][columns.end - columns.begin])(work.args);
     }
   }
 
@@ -299,8 +303,8 @@ class StripConv final : public PreparedKernel {
   RowBlock block_;
   int lanes_;
   int64_t vectors_, together_, row_floats_, vector_floats_, inputs_;  // StripProblem's
-  int64_t strip_ = 1;                                                 // output pixels of a strip
-  size_t planes_ = 0;  // which of kPlaneStrips that is
+  int64_t strip_ = 1, strips_ = 0;  // output pixels of the widest strip, strips of a row
+  size_t planes_ = 0;               // which of kPlaneStrips that is
   /// Of a spread line. Columns are odd, so that neither inputs nor lines lie whole pages apart:
   /// loads would wait for stores of equal low address bits.
   int64_t columns_ = 0, line_floats_ = 0;
