@@ -16,6 +16,7 @@
 #include "passes/find/prelu.h"
 #include "passes/find/safe_softmax.h"
 #include "passes/find/swish.h"
+#include "passes/find/unrolled_rnn.h"
 #include "passes/quantise/byte_moves.h"
 #include "passes/quantise/byte_tables.h"
 #include "passes/quantise/constants_in_floats.h"
@@ -60,6 +61,7 @@ constexpr Pass kPasses[] = {
     {"rotary", SpellRotary},
     {"typed", SpellTyped},
     {"constant_left", SwapConstantLeft},
+    {"unrolled_rnn", FindUnrolledRnn},
     {"index_boxes", IndexBoxes},
     {"transposes", MergeTransposes},
     {"channel_shuffle", FindChannelShuffle},
