@@ -15,6 +15,7 @@
 #include "passes/find/layer_norm.h"
 #include "passes/find/prelu.h"
 #include "passes/find/safe_softmax.h"
+#include "passes/find/summed_product.h"
 #include "passes/find/swish.h"
 #include "passes/find/unrolled_rnn.h"
 #include "passes/quantise/byte_moves.h"
@@ -57,6 +58,7 @@ constexpr Pass kPasses[] = {
     {"safe_softmax", FindSafeSoftmax},
     {"blocked_scales", SplitBlockedScales},
     {"attention", SpellAttention},
+    {"summed_products", FindSummedProducts},
     {"einsum", SpellEinsum},
     {"rotary", SpellRotary},
     {"typed", SpellTyped},

@@ -7,6 +7,7 @@
 
 #include "equivalence.h"
 #include "passes/edit/editor.h"
+#include "passes/find/summed_product.h"
 #include "passes/rewrite/spell_einsum.h"
 
 namespace fettle::passes {
@@ -116,6 +117,35 @@ TEST(SpellEinsum, KeepsWhatRandomEquationsCompute) {
     SCOPED_TRACE(text);
     EXPECT_THAT(Ops(Rewrite(SpellEinsum, text, true, 1e-4)), Not(HasSubstr("Einsum")));
   }
+}
+
+TEST(SummedProducts, AreContractions) {
+  const auto ops = [](std::string_view a, std::string_view b, std::string_view axes, int keepdims) {
+    return Ops(Rewrite(FindSummedProducts,
+                       fmt::format("input %a: {}\ninput %b: {}\nconst %i: {}\n%p = Mul(%a, %b)\n"
+                                   "%y = ReduceSum(%p, %i) {{keepdims={}}}\noutput %y\n",
+                                   a, b, axes, keepdims)));
+  };
+  const char* found = "Reshape Reshape Einsum Reshape";
+  EXPECT_EQ(ops("f32[2x20x1x3x9]", "f32[2x1x21x3x9]", "i64[1] = -1", 0), found);
+  EXPECT_EQ(ops("f32[2x20x1x3x9]", "f32[2x1x21x3x9]", "i64[1] = 4", 1), found);
+  EXPECT_EQ(ops("f32[20x1x3x9]", "f32[2x1x21x3x9]", "i64[2] = 3 -1", 0), found);
+  EXPECT_EQ(ops("f32[2x20x9x1]", "f32[2x1x9x21]", "i64[1] = 2", 1), found);
+  // The summed axis of one operand alone, and nothing left of it.
+  EXPECT_EQ(ops("f32[20x40x1]", "f32[20x1x41]", "i64[1] = 1", 0), found);
+  EXPECT_EQ(ops("f32[20x40x1]", "f32[20x1x41]", "i64[3] = 0 1 2", 0), found);
+  // What does not grow stays.
+  EXPECT_EQ(ops("f32[2x20x21x9]", "f32[2x20x21x9]", "i64[1] = -1", 0), "Mul ReduceSum");
+  EXPECT_EQ(ops("f32[2x20x1x9]", "f32[2x20x21x9]", "i64[1] = -1", 0), "Mul ReduceSum");
+  EXPECT_EQ(ops("f32[2x3x1x9]", "f32[2x1x3x9]", "i64[1] = -1", 0), "Mul ReduceSum");
+  EXPECT_EQ(ops("i64[2x20x1x9]", "i64[2x1x21x9]", "i64[1] = -1", 0), "Mul ReduceSum");
+}
+
+TEST(SummedProducts, WithAnotherReaderStay) {
+  EXPECT_EQ(Ops(Rewrite(FindSummedProducts,
+                        "input %a: f32[20x1x9]\ninput %b: f32[1x21x9]\nconst %i: i64[1] = -1\n"
+                        "%p = Mul(%a, %b)\n%y = ReduceSum(%p, %i)\noutput %y\noutput %p\n")),
+            "Mul ReduceSum");
 }
 
 }  // namespace
