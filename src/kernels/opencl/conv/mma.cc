@@ -78,9 +78,9 @@ Result<std::unique_ptr<PreparedKernel>> PrepareMma(const Problem& problem, const
 template <int kUsual>
 int MmaTaste(const PixelConv& conv, const Device& device) {
   if (conv.groups > 1) return AsOpenCl(device).facts().mma.emulated ? kOnlyMeasured : kUsual;
-  // Patches of pictures (transformers of vision) are long sums of three channels.
-  constexpr int64_t kLongSum = 512;
-  const bool is_deep = conv.ic >= 16 || conv.ic * conv.taps() >= kLongSum;
+  // Patches of pictures (transformers of vision) and frames of sound are long sums of few channels.
+  const int64_t long_sum = conv.kernel == conv.stride ? 128 : 512;
+  const bool is_deep = conv.ic >= 16 || conv.ic * conv.taps() >= long_sum;
   return is_deep && conv.oc >= 16 && conv.image_pixels() >= 16 ? kUsual : 2;
 }
 
