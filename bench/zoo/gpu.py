@@ -10,8 +10,9 @@ import torch
 from cuda_runs import graph_of, median_ms
 from run import FETTLE, geometric_mean, given
 
-#: PyTorch's type, and what Fettle calls a precision of that kind.
-KINDS = {"fp32": (torch.float32, "high"), "fp16": (torch.float16, "normal")}
+#: PyTorch's type, what Fettle calls a precision of that kind, and whether cuDNN may round f32 to TF32 in convolutions and recurrent
+#: layers, which is PyTorch's default.
+KINDS = {"fp32": (torch.float32, "high", True), "exact": (torch.float32, "high", False), "fp16": (torch.float16, "normal", True)}
 
 
 def torch_run(name, dtype):
@@ -61,7 +62,7 @@ def model_of(folder, options, precision, scratch):
 
 def measure(name, model, kind, folder, options):
     """PyTorch's ms, whether by a graph, and Fettle's, medians of interleaved turns."""
-    dtype, precision = KINDS[kind]
+    dtype, precision, torch.backends.cudnn.allow_tf32 = KINDS[kind]
     run, is_graph = torch_run(name, dtype)
     theirs, ours = [], []
     for _ in range(options.rounds):

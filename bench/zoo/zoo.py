@@ -170,7 +170,8 @@ def parse():
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the rows there; rows of others that it has stay")
     parser.add_argument("--gpu", action="store_true", help="beside PyTorch's CUDA graphs, on an OpenCL device")
     parser.add_argument("--device", default="opencl:NVIDIA", help="of --gpu (default: %(default)s)")
-    parser.add_argument("--kinds", type=lambda text: text.split(","), default=["fp32", "fp16"], help="of --gpu; default: fp32,fp16")
+    parser.add_argument("--kinds", type=lambda text: text.split(","), default=["fp32", "fp16"],
+                        help="of --gpu: fp32, fp16, exact (fp32 beside PyTorch without TF32); default: fp32,fp16")
     parser.add_argument("--tune", type=float, default=0, metavar="SECONDS", help="of --gpu: tune each network this long before")
     return parser.parse_args()
 
