@@ -32,6 +32,17 @@ def is_below_strides(node, weights):
     return any(span < stride for span, stride in zip(spans, given.get("strides", [1] * weights.ndim)))
 
 
+def pads_below_zero(node, shape):
+    """Whether SAME asks for less than no padding: strides pass windows that end at the last element."""
+    given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    window = given.get("kernel_shape", [])
+    if not given.get("auto_pad", b"").startswith(b"SAME") or len(shape) != len(window) + 2:
+        return False
+    ones = [1] * len(window)
+    axes = zip(shape[2:], window, given.get("strides", ones), given.get("dilations", ones))
+    return any(((size - 1) // stride) * stride + (extent - 1) * step + 1 < size for size, extent, stride, step in axes)
+
+
 def takes_no_products_for_one(a, b):
     """Whether one operand of a product holds no matrices where the other holds one."""
     batches = [value.shape[:-2][::-1] for value in (a, b)]
@@ -51,6 +62,8 @@ def quirk(model, inside):
             return "ONNX Runtime takes an empty list of axes for none"
         if node.op_type == "ConvTranspose" and any(a.s.startswith(b"SAME") for a in node.attribute) and is_below_strides(node, second):
             return "ONNX Runtime leaves out what SAME adds behind the last window"
+        if node.op_type in ("AveragePool", "LpPool") and first is not None and pads_below_zero(node, first.shape):
+            return "ONNX Runtime moves windows by a padding below 0"
         if node.op_type == "SkipLayerNormalization" and first is not None and second is not None and second.ndim == first.ndim and \
                 second.size > first.size:
             return "ONNX Runtime gives a larger skip the input's shape"
@@ -65,6 +78,8 @@ def quirk(model, inside):
             return "ONNX Runtime leaves the bias out where products have no terms"
         if node.op_type == "MatMulIntegerToFloat" and first is not None and first.size == 0:
             return "ONNX Runtime writes nothing where products have no terms"
+        if node.op_type == "QGemm" and len(node.input) > 8 and node.input[8] and not node.input[7]:
+            return "ONNX Runtime makes bytes where a zero point has no scale"
         third = inside.get(node.input[2]) if len(node.input) > 2 and node.input[2] else None
         if node.op_type == "DynamicQuantizeMatMul" and third is not None and second is not None and third.ndim > second.ndim - 1:
             return "ONNX Runtime does not look at the shape of scales"
