@@ -43,6 +43,15 @@ def pads_below_zero(node, shape):
     return any(((size - 1) // stride) * stride + (extent - 1) * step + 1 < size for size, extent, stride, step in axes)
 
 
+def leaves_the_integers(first, made):
+    """Whether floats become integers of a type that does not hold them."""
+    if first is None or made is None or first.dtype.kind != "f" or made.dtype.kind not in "iu":
+        return False
+    with np.errstate(all="ignore"):
+        whole, limits = np.trunc(first.astype(np.float64)), np.iinfo(made.dtype)
+    return bool((~((whole >= limits.min) & (whole <= limits.max))).any())
+
+
 def takes_no_products_for_one(a, b):
     """Whether one operand of a product holds no matrices where the other holds one."""
     batches = [value.shape[:-2][::-1] for value in (a, b)]
@@ -62,6 +71,8 @@ def quirk(model, inside):
             return "ONNX Runtime takes an empty list of axes for none"
         if node.op_type == "ConvTranspose" and any(a.s.startswith(b"SAME") for a in node.attribute) and is_below_strides(node, second):
             return "ONNX Runtime leaves out what SAME adds behind the last window"
+        if node.op_type in ("Cast", "CastLike") and leaves_the_integers(first, inside.get(node.output[0])):
+            return "no text says what integer a float beyond its type is"
         if node.op_type in ("AveragePool", "LpPool") and first is not None and pads_below_zero(node, first.shape):
             return "ONNX Runtime moves windows by a padding below 0"
         if node.op_type == "SkipLayerNormalization" and first is not None and second is not None and second.ndim == first.ndim and \

@@ -11,13 +11,14 @@ QONNX, FINN, BREVITAS = "qonnx.custom_op.general", "finn.custom_op.general", "on
 
 
 def quantised(s, x, dims, bits, domain):
-    """What `x` becomes with so many bits: a value, or constants."""
+    """What `x` becomes with so many bits: a value, or constants. The sign of a sum that is 0 must not hang on rounding, so that scales of
+    one bit are powers of 2."""
     if bits == 1 and coin():
         return s.node("BipolarQuant", x, pick(1.0, 0.5), domain=domain)
     if bits == 1 and domain != BREVITAS and coin():
         values = random_operators.data((pick(1, dims[1]), 1), "f4", -1, 1)
         return s.node("MultiThreshold", x, s.constant(values), domain=domain, out_scale=2.0, out_bias=-1.0)
-    return s.node("Quant", x, pick(0.25, 0.1, 1.0), pick(0.0, 0.0, 1.0), float(bits), domain=domain, signed=pick(1, 1, 0), narrow=n(0, 1),
+    return s.node("Quant", x, pick(0.25, 0.5 if bits == 1 else 0.1, 1.0), pick(0.0, 0.0, 1.0), float(bits), domain=domain, signed=pick(1, 1, 0), narrow=n(0, 1),
                   rounding_mode=pick("ROUND", "FLOOR"))
 
 

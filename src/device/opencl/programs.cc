@@ -132,6 +132,8 @@ Result<std::shared_ptr<OpenClProgram>> OpenClPrograms::Make(const ProgramSource&
       std::lock_guard lock(mutex_);
       ++statistics_.from_cache;
       statistics_.load_seconds += SecondsSince(start);
+      Log(LogLevel::kDebug, "OpenCL: program '{}': loaded in {:.1f} ms", source.name,
+          SecondsSince(start) * 1e3);
       return program;
     }
     cache_->Remove(key);
@@ -246,8 +248,12 @@ Result<std::shared_ptr<OpenClProgram>> OpenClPrograms::Build(const ProgramSource
   if (elsewhere.status().code() == StatusCode::kCancelled) return elsewhere.status();
   if (!elsewhere.ok()) return Refuse(source, key, "not built", LogOf(elsewhere.status(), source));
   if (!elsewhere->empty()) {
+    const double compile_seconds = SecondsSince(start);
     if (auto program = Load(source, key, *elsewhere, false)) {
       Keep(key, *elsewhere, start);
+      Log(LogLevel::kDebug,
+          "OpenCL: program '{}': built in {:.1f} ms by another process, then loaded: {:.1f} ms",
+          source.name, compile_seconds * 1e3, SecondsSince(start) * 1e3);
       return program;
     }
   }
@@ -264,6 +270,8 @@ Result<std::shared_ptr<OpenClProgram>> OpenClPrograms::Build(const ProgramSource
     binary = *marked;
   }
   Keep(key, binary, start);
+  Log(LogLevel::kDebug, "OpenCL: program '{}': built in {:.1f} ms", source.name,
+      SecondsSince(start) * 1e3);
   return program;
 }
 
