@@ -24,8 +24,8 @@ struct CompileProcesses {
   int at_once = 1;
   /// Once it is set (it may be null) all are killed, and programs fail with kCancelled.
   const std::atomic<bool>* cancelled = nullptr;
-  /// The thread that asks first compiles in this process, as one of `at_once`: a single program
-  /// costs no process.
+  /// The thread that asks first compiles in this process until one of the others has compiled
+  /// something: a single program costs no process.
   bool first_here = false;
 };
 

@@ -61,9 +61,9 @@ struct Backend {
   /// returned object goes. Null where nothing is compiled, as is the next.
   std::shared_ptr<void> (*compile_elsewhere)(const Device& device,
                                              const CompileProcesses& processes) = nullptr;
-  /// What such a process does: compiles what standard input asks for until that is closed. Returns
-  /// the exit code.
-  int (*serve_compiles)(const Device& device) = nullptr;
+  /// What such a process does: opens the device `which`, as `open` does but only to compile, and
+  /// compiles what standard input asks for until that is closed. Returns the exit code.
+  Result<int> (*serve_compiles)(std::string_view which) = nullptr;
   /// The facts of a device, and a device of such facts that is not here: kernels match on it and
   /// are priced as there, but nothing can be allocated, built or run. Of facts that no device has
   /// this fails with kInvalidArgument, naming the fact. Null for the CPU.
@@ -100,7 +100,8 @@ Result<std::unique_ptr<PreparedKernel>> PrepareAnyConversion(const Shape& shape,
 /// compiles nothing.
 std::shared_ptr<void> CompileElsewhere(const Device* accelerator,
                                        const CompileProcesses& processes);
-/// Backend::serve_compiles; 1 where the device's backend compiles nothing.
-int ServeCompiles(const Device& accelerator);
+/// Backend::serve_compiles of the device of that name ("opencl:0:1"). kUnsupported where there is
+/// none that compiles.
+Result<int> ServeCompiles(std::string_view device);
 
 }  // namespace fettle::kernels

@@ -83,10 +83,12 @@ std::shared_ptr<void> CompileElsewhere(const Device* accelerator,
   return backend->compile_elsewhere(*accelerator, processes);
 }
 
-int ServeCompiles(const Device& accelerator) {
-  const Backend* backend = FindBackend(accelerator.kind());
-  if (backend == nullptr || backend->serve_compiles == nullptr) return 1;
-  return backend->serve_compiles(accelerator);
+Result<int> ServeCompiles(std::string_view device) {
+  std::string_view which;
+  const Backend* backend = BackendOfChoice(device, &which);
+  if (backend == nullptr || backend->serve_compiles == nullptr)
+    return Unsupported("{} compiles nothing", device);
+  return backend->serve_compiles(which);
 }
 
 }  // namespace fettle::kernels

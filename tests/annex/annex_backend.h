@@ -168,7 +168,7 @@ inline const Backend& AnnexBackend() {
             new AnnexTransfer(StateBytes(shape, from), to.device == kAnnex));
       },
       .compile_elsewhere = CompileAnnexElsewhere,
-      .serve_compiles = [](const Device&) { return 0; }};
+      .serve_compiles = [](std::string_view) -> Result<int> { return 0; }};
   return backend;
 }
 

@@ -122,6 +122,27 @@ TEST(CompileWorkers, CompileSideBySide) {
   PrepareAhead(2, [](int64_t) { ADD_FAILURE() << "compilers of this process are asked in turn"; });
 }
 
+/// Drivers that compile one program at a time would have the others wait for this process.
+TEST(CompileWorkers, TheFirstThreadCompilesHereUntilAnotherProcessHas) {
+  FakeOpenCl fake;
+  const auto device = fake.Open(nullptr);
+  const std::string_view name = device->fingerprint();
+  const std::string ready =
+      fmt::format(R"(printf '\{:03o}\000\000\000\000\000\000\000{}' >&0; )", name.size(), name);
+  const std::string answer = R"(printf 'b\001\000\000\000\000\000\000\000x' >&0; )";
+  const auto held = CompileOpenClElsewhere(
+      *device, {.command = {"/bin/sh", "-c", ready + answer + answer + "sleep 1000"},
+                .at_once = 2,
+                .first_here = true});
+  const auto compile = [&] {
+    const auto built = GetProgramCompiler()(kScaleSource, name);
+    return built.ok() ? std::ssize(*built) : -1;
+  };
+  EXPECT_EQ(compile(), 0);
+  std::thread([&] { EXPECT_EQ(compile(), 1); }).join();
+  EXPECT_EQ(compile(), 1);
+}
+
 TEST(CompileWorkers, AreAskedInTurnWhereTheSystemGivesNoThread) {
   pthread_attr_t usual, huge;
   ASSERT_EQ(pthread_getattr_default_np(&usual), 0);

@@ -175,11 +175,15 @@ Status CompileWorker::AwaitReady() {
   return Error(StatusCode::kIo, "{}: cannot open its device ({})", command_[0], end);
 }
 
+void CompileWorker::Kill() const {
+  if (pid_ > 0) kill(-pid_, SIGKILL);  // what a compiler started, too
+}
+
 std::string CompileWorker::End() {
   if (socket_ >= 0) close(socket_);
   socket_ = -1;
   if (pid_ <= 0) return {};
-  kill(-pid_, SIGKILL);  // what a compiler started, too
+  Kill();
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }

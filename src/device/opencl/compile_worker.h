@@ -37,7 +37,7 @@ class CompileWorker {
         fingerprint_(fingerprint),
         limit_seconds_(limit_seconds),
         cancelled_(cancelled) {}
-  ~CompileWorker();
+  ~CompileWorker();  // waits for its end
   CompileWorker(const CompileWorker&) = delete;
   CompileWorker& operator=(const CompileWorker&) = delete;
 
@@ -45,6 +45,8 @@ class CompileWorker {
   /// log; where it took over the limit (it is killed then); or where it died twice. kIo where no
   /// worker can be had: none starts, or it does not come to the device. kCancelled.
   Result<std::vector<std::byte>> Compile(const ProgramSource& source);
+  /// Without waiting for its end. Not while it compiles.
+  void Kill() const;
 
  private:
   struct Answer;

@@ -19,6 +19,11 @@ CompileWorkers::CompileWorkers(const std::vector<std::string>& command,
   }
 }
 
+/// All at once: each takes a while to leave its driver.
+CompileWorkers::~CompileWorkers() {
+  for (const auto& worker : workers_) worker->Kill();
+}
+
 Result<std::vector<std::byte>> CompileWorkers::Compile(const ProgramSource& source) {
   CompileWorker* worker = nullptr;
   {
@@ -28,6 +33,7 @@ Result<std::vector<std::byte>> CompileWorkers::Compile(const ProgramSource& sour
     idle_.pop_back();
   }
   Result<std::vector<std::byte>> binary = worker->Compile(source);
+  if (binary.ok()) has_compiled_ = true;
   {
     const std::lock_guard lock(mutex_);
     idle_.push_back(worker);
@@ -55,14 +61,16 @@ class FirstThread {
 
 std::shared_ptr<void> CompileOpenClElsewhere(const Device& device,
                                              const CompileProcesses& processes) {
-  const auto workers = std::make_shared<CompileWorkers>(
-      processes.command, device.fingerprint(), processes.limit_seconds,
-      processes.at_once - (processes.first_here ? 1 : 0), processes.cancelled);
+  const auto workers = std::make_shared<CompileWorkers>(processes.command, device.fingerprint(),
+                                                        processes.limit_seconds, processes.at_once,
+                                                        processes.cancelled);
   const auto first = processes.first_here ? std::make_shared<FirstThread>() : nullptr;
   SetProgramCompiler([workers, first, own = std::string(device.fingerprint())](
                          const ProgramSource& source,
                          std::string_view fingerprint) -> Result<std::vector<std::byte>> {
-    if (fingerprint != own || (first != nullptr && first->IsThis()))
+    // Drivers that compile one program at a time make what others have compiled wait for this
+    // process's turn, too.
+    if (fingerprint != own || (first != nullptr && !workers->has_compiled() && first->IsThis()))
       return std::vector<std::byte>();
     return workers->Compile(source);
   });
@@ -73,9 +81,10 @@ std::shared_ptr<void> CompileOpenClElsewhere(const Device& device,
   });
 }
 
-int ServeOpenClCompiles(const Device& device) {
-  OpenClPrograms& programs = static_cast<const OpenClDevice&>(device).programs();
-  return ServeCompiles(STDIN_FILENO, device.fingerprint(),
+Result<int> ServeOpenClCompiles(std::string_view which) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<OpenClDevice> device, OpenClDevice::Open(which, {}));
+  OpenClPrograms& programs = device->programs();
+  return ServeCompiles(STDIN_FILENO, device->fingerprint(),
                        [&](const ProgramSource& source) -> Result<std::vector<std::byte>> {
                          ASSIGN_OR_RETURN(const auto program, programs.Get(source));
                          return program->Binary();

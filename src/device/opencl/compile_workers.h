@@ -1,6 +1,7 @@
 // Processes that compile side by side.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -22,20 +23,25 @@ class CompileWorkers {
   CompileWorkers(const std::vector<std::string>& command, std::string_view fingerprint,
                  double limit_seconds, int at_once, const std::atomic<bool>* cancelled = nullptr);
 
+  ~CompileWorkers();
+
   /// CompileWorker::Compile of one that is idle, which is waited for.
   Result<std::vector<std::byte>> Compile(const ProgramSource& source);
+  /// Whether one of them has compiled something.
+  bool has_compiled() const { return has_compiled_; }
 
  private:
   std::vector<std::unique_ptr<CompileWorker>> workers_;
   std::mutex mutex_;
   std::condition_variable returned_;
   std::vector<CompileWorker*> idle_;  // guarded by mutex_; the last one was busy last
+  std::atomic<bool> has_compiled_ = false;
 };
 
 /// Of an OpenClDevice: its programs are compiled by CompileWorkers until the returned object goes.
 std::shared_ptr<void> CompileOpenClElsewhere(const Device& device,
                                              const CompileProcesses& processes);
 /// What a CompileWorker's process does. Returns the exit code.
-int ServeOpenClCompiles(const Device& device);
+Result<int> ServeOpenClCompiles(std::string_view which);
 
 }  // namespace fettle

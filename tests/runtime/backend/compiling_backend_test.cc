@@ -68,7 +68,9 @@ TEST_F(CompilingBackendTest, CompilesElsewhereByItsRow) {
   }
   EXPECT_EQ(CompiledElsewhere(), before + 2);
   EXPECT_EQ(CompilesAtOnce(), 0);
-  EXPECT_EQ(kernels::ServeCompiles(*annex_), 0);
+  const Result<int> served = kernels::ServeCompiles("annex");
+  ASSERT_TRUE(served.ok());
+  EXPECT_EQ(*served, 0);
 }
 
 TEST_F(CompilingBackendTest, NothingIsCompiledForTheCpu) {
@@ -76,7 +78,7 @@ TEST_F(CompilingBackendTest, NothingIsCompiledForTheCpu) {
   EXPECT_EQ(kernels::CompileElsewhere(&cpu, {.at_once = 3}), nullptr);
   EXPECT_EQ(kernels::CompileElsewhere(nullptr, {.at_once = 3}), nullptr);
   EXPECT_EQ(CompilesAtOnce(), 0);
-  EXPECT_EQ(kernels::ServeCompiles(cpu), 1);
+  EXPECT_EQ(kernels::ServeCompiles("cpu").status().message(), "cpu compiles nothing");
 }
 
 TEST_F(CompilingBackendTest, AProgramThatDoesNotBuildIsAnErrorOfItsKernel) {

@@ -2,7 +2,6 @@
 #include "commands/command.h"
 #include "kernels/backend.h"
 #include "report/report.h"
-#include "runtime/device_choice.h"
 
 namespace fettle::tools {
 
@@ -13,10 +12,8 @@ void RegisterCompileWorker(CLI::App& app, Action& action) {
   sub->add_option("DEVICE", *device)->required();
   sub->callback([&action, device] {
     action = [device]() -> int {
-      const auto opened = runtime::OpenAccelerator(*device);
-      if (!opened.ok()) return Fail(opened.status());
-      if (*opened == nullptr) return FailUsage(*device + " compiles nothing");
-      return kernels::ServeCompiles(**opened);
+      const Result<int> served = kernels::ServeCompiles(*device);
+      return served.ok() ? *served : Fail(served.status());
     };
   });
 }
