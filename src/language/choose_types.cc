@@ -98,7 +98,8 @@ class Chooser {
   Result<TypeChoice> Run(std::span<const int32_t> tokens) {
     for (const gguf::TensorInfo& tensor : file_->tensors()) now_.push_back(tensor.type);
     RETURN_IF_ERROR(FindOptions());
-    RETURN_IF_ERROR(CheckBudget());
+    limit_ = NowBytes();
+    if (!by_growth()) RETURN_IF_ERROR(CheckBudget());
     ASSIGN_OR_RETURN(meter_,
                      DamageMeter::Create(file_, tokens, options_.threads, options_.cancelled));
     for (size_t i = 0; i < matrices_.size(); ++i) {
@@ -163,17 +164,47 @@ class Chooser {
     return made;
   }
 
-  Result<TypeChoice> Choose() {
+  bool by_growth() const { return options_.growth >= 0; }
+  bool Holds(const Assignment& made) const {
+    return made.damage.perplexity <= meter_->perplexity() * (1 + options_.growth);
+  }
+
+  /// What loses least where matrices have so many bytes.
+  Result<Assignment> Within(int64_t limit) {
     std::vector<std::vector<SizeOption>> items;
     for (const Matrix& matrix : matrices_) items.push_back(matrix.options);
-    ASSIGN_OR_RETURN(const std::vector<int> picked, ChooseSizes(items, limit_));
-    TypeChoice choice;
-    choice.perplexity = meter_->perplexity();
-    choice.tokens = meter_->tokens();
+    ASSIGN_OR_RETURN(const std::vector<int> picked, ChooseSizes(items, limit));
     Types types = now_;
     for (size_t i = 0; i < matrices_.size(); ++i)
       types[matrices_[i].tensor] = matrices_[i].types[picked[i]];
-    ASSIGN_OR_RETURN(choice.chosen, Measured("chosen", std::move(types)));
+    return Measured("chosen", std::move(types));
+  }
+
+  /// The smallest file whose perplexity holds, by halves, to a 256th of what can be saved.
+  Result<Assignment> SmallestThatHolds() {
+    int64_t low = 0, high = limit_;
+    for (const Matrix& matrix : matrices_)
+      low += std::ranges::min_element(matrix.options, {}, &SizeOption::bytes)->bytes;
+    ASSIGN_OR_RETURN(Assignment best, Within(high));  // as it is
+    const int64_t others = best.size.bytes - high, step = std::max<int64_t>(1, (high - low) / 256);
+    for (int64_t middle = low; high - low >= step; middle = (low + high) / 2) {
+      ASSIGN_OR_RETURN(Assignment made, Within(middle));
+      if (!Holds(made)) {
+        low = middle + 1;
+        continue;
+      }
+      best = std::move(made);
+      high = std::min(middle, best.size.bytes - others);
+      if (middle <= low) break;  // the smallest types hold
+    }
+    return best;
+  }
+
+  Result<TypeChoice> Choose() {
+    TypeChoice choice;
+    choice.perplexity = meter_->perplexity();
+    choice.tokens = meter_->tokens();
+    ASSIGN_OR_RETURN(choice.chosen, by_growth() ? SmallestThatHolds() : Within(limit_));
     RETURN_IF_ERROR(Compare(choice));
     choice.divergence.resize(now_.size());
     for (const Matrix& matrix : matrices_) {
@@ -184,8 +215,13 @@ class Chooser {
     return choice;
   }
 
-  /// Measures the uniform widths that hold the budget, and takes the best of them where that is
-  /// better than what was chosen.
+  bool IsBetter(const Assignment& uniform, const Assignment& chosen) const {
+    if (!by_growth()) return uniform.damage.divergence < chosen.damage.divergence;
+    return Holds(uniform) && uniform.size.bytes < chosen.size.bytes;
+  }
+
+  /// Measures the uniform widths that hold the budget of bytes, and takes the best of them where
+  /// that is better than what was chosen.
   Status Compare(TypeChoice& choice) {
     const int64_t most = SizeOf(*file_, now_).bytes - NowBytes() + limit_;
     for (const gguf::TensorType* type : gguf::EncodedTypes()) {
@@ -200,7 +236,7 @@ class Chooser {
     std::ranges::stable_sort(choice.uniform, {},
                              [](const Assignment& of) { return of.size.bytes; });
     for (const Assignment& uniform : choice.uniform) {
-      if (uniform.damage.divergence >= choice.chosen.damage.divergence) continue;
+      if (!IsBetter(uniform, choice.chosen)) continue;
       choice.chosen = uniform;
       choice.chosen.name = "chosen";
     }

@@ -15,6 +15,8 @@ namespace fettle::language {
 
 struct ChoiceOptions {
   double bits = 4.5;  // of an element of all tensors, in the mean, at most
+  /// In the place of bits, where it is 0 or more: by which share perplexity may grow.
+  double growth = -1;
   int threads = 1;
   const std::atomic<bool>* cancelled = nullptr;
   std::function<void(double share)> progress;
@@ -42,7 +44,9 @@ struct TypeChoice {
 /// Measures each matrix alone in its smallest type (DamageMeter on `tokens`), takes its divergence
 /// in the others as proportional to their squared errors, and solves the choice exactly
 /// (ChooseSizes). A uniform width that measures better is taken instead. TQ2_0 is tried where
-/// weights are ternary. kInvalidArgument where the budget is smaller than the smallest types.
+/// weights are ternary. kInvalidArgument where the budget is smaller than the smallest types. With
+/// options.growth the budget of bytes is halved around until the perplexity, measured, is the most
+/// that is allowed; a uniform width that allows as much in fewer bytes is taken instead.
 Result<TypeChoice> ChooseTypes(const std::shared_ptr<const gguf::File>& file,
                                std::span<const int32_t> tokens, const ChoiceOptions& options);
 

@@ -85,6 +85,23 @@ class Quantise(unittest.TestCase):
                 self.assertEqual(fettle("generate", "out.gguf", "Hello", "--tokens", "4").returncode, 0)
         self.assertEqual(made["choice"]["tokens"], 30)
 
+    def test_a_budget_of_perplexity_is_kept_in_the_fewest_bytes(self):
+        sizes = []
+        for growth in ("+0.01%", "5", "+400%"):
+            with self.subTest(growth=growth):
+                made = self.document("small.gguf", "--perplexity", growth, "--tokens", "40", "-o", "out.gguf")
+                choice, percent = made["choice"], float(growth.strip("+%"))
+                self.assertEqual((choice["budget_bits"], choice["budget_growth_percent"]), (None, percent))
+                most = choice["perplexity_before"] * (1 + percent / 100)
+                chosen, *uniform = choice["compared"]
+                self.assertLessEqual(chosen["perplexity"], most)
+                self.assertEqual(chosen["bytes"], made["after"]["bytes"])
+                for other in uniform:
+                    self.assertTrue(other["perplexity"] > most or other["bytes"] >= chosen["bytes"], other)
+                sizes.append(chosen["bytes"])
+        self.assertEqual(sizes, sorted(sizes, reverse=True))
+        self.assertLess(sizes[2], sizes[0])
+
     def test_matrices_get_types_of_their_own(self):
         made = self.document("small.gguf", "--bits", "5.6", "--tokens", "40", "-o", "out.gguf")
         self.assertGreater(len({row["type"] for row in made["matrices"]}), 1)
@@ -98,6 +115,9 @@ class Quantise(unittest.TestCase):
     def test_budgets_and_texts_that_are_refused(self):
         self.refused(3, "the smallest types take 4.", "small.gguf", "--bits", "4")
         self.refused(2, "--bits: not with --type", "small.gguf", "--bits", "5", "--type", "q4_0")
+        self.refused(2, "--perplexity: not with --bits", "small.gguf", "--bits", "5", "--perplexity", "2")
+        for growth in ("-1", "%", "+", "much", "nan", "2%%", "1e9"):
+            self.refused(2, f"as in +2%, got '{growth}'", "small.gguf", f"--perplexity={growth}")
         self.refused(2, "--text: for .gguf files only", "small.onnx", "--text", "text.txt", "--data", "x.npy")
         pathlib.Path("empty.txt").write_text("")
         self.refused(3, "fewer than 2 tokens", "small.gguf", "--bits", "5", "--text", "empty.txt")
@@ -107,7 +127,7 @@ class Quantise(unittest.TestCase):
 
     def test_what_is_refused(self):
         self.refused(3, "expected one of tq2_0, q4_0", "small.gguf", "--type", "q3_k")
-        self.refused(2, "--bits or --type is required", "small.gguf")
+        self.refused(2, "--bits, --perplexity or --type is required", "small.gguf")
         self.refused(2, "--min-sqnr: for .onnx files only", "small.gguf", "--type", "q4_0", "--min-sqnr", "3")
         self.refused(2, "--type: for .gguf files only", "small.onnx", "--type", "q4_0")
         self.refused(3, "nothing.gguf", "nothing.gguf", "--type", "q4_0")

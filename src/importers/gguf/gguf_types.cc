@@ -114,6 +114,35 @@ void ReadQ5K(const uint8_t* block, const BlockParts& parts) {
   ReadSuperBlock(block, 48, block + 16, parts);
 }
 
+/// The two bits of element `i` of 256: 32 bytes hold 128 elements, each byte every 32nd.
+uint8_t TwoBits(const uint8_t* from, int i) {
+  return from[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
+}
+
+void ReadQ2K(const uint8_t* block, const BlockParts& parts) {
+  const float step = HalfAt(block + 80), minimum_step = HalfAt(block + 82);
+  for (int i = 0; i < 16; ++i) {
+    if (parts.scales != nullptr) parts.scales[i] = step * static_cast<float>(block[i] & 15);
+    if (parts.minima != nullptr)
+      parts.minima[i] = -minimum_step * static_cast<float>(block[i] >> 4);
+  }
+  for (int i = 0; parts.codes != nullptr && i < 256; ++i) parts.codes[i] = TwoBits(block + 16, i);
+}
+
+void ReadQ3K(const uint8_t* block, const BlockParts& parts) {
+  const uint8_t* scales = block + 96;
+  for (int i = 0; i < 16; ++i) {
+    const int low = scales[i % 8] >> (i / 8 * 4) & 15, high = scales[8 + i % 4] >> (i / 4 * 2) & 3;
+    const float scale = HalfAt(block + 108) * static_cast<float>((low | high << 4) - 32);
+    if (parts.scales != nullptr) parts.scales[i] = scale;
+    if (parts.minima != nullptr) parts.minima[i] = -4 * scale;
+  }
+  for (int i = 0; parts.codes != nullptr && i < 256; ++i) {
+    const int third = block[i % 32] >> (i / 32) & 1;
+    parts.codes[i] = static_cast<uint8_t>(TwoBits(block + 32, i) | third << 2);
+  }
+}
+
 void ReadQ6K(const uint8_t* block, const BlockParts& parts) {
   const uint8_t *low = block, *high = block + 128, *scales = block + 192;
   const float step = HalfAt(block + 208);
@@ -147,8 +176,7 @@ void ReadTq1(const uint8_t* block, const BlockParts& parts) {
 }
 void ReadTq2(const uint8_t* block, const BlockParts& parts) {
   SetAll(parts, 8, HalfAt(block + 64), -HalfAt(block + 64));
-  for (int i = 0; parts.codes != nullptr && i < 256; ++i)
-    parts.codes[i] = block[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
+  for (int i = 0; parts.codes != nullptr && i < 256; ++i) parts.codes[i] = TwoBits(block, i);
 }
 
 // id, name, elements, bytes, bits, part, read, most of the step, where it is.
@@ -160,6 +188,8 @@ constexpr TensorType kTypes[] = {
     {6, "Q5_0", 32, 22, 8, 32, ReadQ50, 16, 0},
     {7, "Q5_1", 32, 24, 8, 32, ReadQ51, 1, 0},
     {8, "Q8_0", 32, 34, 8, 32, ReadQ80, 128, 0},
+    {10, "Q2_K", 256, 84, 4, 16, ReadQ2K},
+    {11, "Q3_K", 256, 110, 4, 16, ReadQ3K},
     {12, "Q4_K", 256, 144, 4, 32, ReadQ4K},
     {13, "Q5_K", 256, 176, 8, 32, ReadQ5K},
     {14, "Q6_K", 256, 210, 8, 16, ReadQ6K},

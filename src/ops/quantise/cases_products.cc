@@ -34,6 +34,10 @@ std::span<const Case> BlockProductCases() {
        "input %a: f32[1x16]\nconst %w: u4[1x16] = noise(0, 15)\n"
        "const %s: f32[1x1] = noise(0.01, 0.1)\nconst %m: f32[1x1] = noise(-1, 0.1)\n"
        "%y = BlockMatMul(%a, %w, %s, %m) {block_size=16}\noutput %y\n"},
+      {"quantise.blocks_u4_of_16_rows",
+       "input %a: f32[9x48] = noise(-90, 90)\nconst %w: u4[37x48] = noise(0, 15)\n"
+       "const %s: f32[37x3] = noise(0.01, 0.1)\nconst %m: f32[37x3] = noise(-1, 0.1)\n"
+       "%y = BlockMatMul(%a, %w, %s, %m) {block_size=16}\noutput %y\n"},
       {"quantise.blocks_zeros",
        "input %a: f32[2x32] = noise(0, 0)\nconst %w: u4[5x32] = noise(0, 15)\n"
        "const %s: f32[5x1] = noise(0.01, 0.1)\nconst %m: f32[5x1] = noise(-1, 0.1)\n"

@@ -191,17 +191,19 @@ int QuantiseEither(const CLI::App& sub, const QuantisationOptions& options,
                                          "--min-sqnr", "--min-top1",        "--sensitivity"};
   for (const char* name : kOfNetworks) {
     if (gguf && sub.count(name) > 0)
-      return FailUsage(
-          fmt::format("{}: for .onnx files only; a .gguf file takes --bits or --type", name));
+      return FailUsage(fmt::format(
+          "{}: for .onnx files only; a .gguf file takes --bits, --perplexity or --type", name));
   }
-  for (const char* name : {"--type", "--bits", "--text", "--tokens"}) {
+  for (const char* name : {"--type", "--bits", "--perplexity", "--text", "--tokens"}) {
     if (!gguf && sub.count(name) > 0)
       return FailUsage(fmt::format("{}: for .gguf files only", name));
     if (sub.count(name) > 0 && sub.count("--type") > 0 && name != std::string("--type"))
       return FailUsage(fmt::format("{}: not with --type", name));
   }
-  if (gguf && language.type.empty() && language.bits == 0)
-    return FailUsage("--bits or --type is required for a .gguf file");
+  if (language.bits > 0 && !language.perplexity.empty())
+    return FailUsage("--perplexity: not with --bits");
+  if (gguf && language.type.empty() && language.bits == 0 && language.perplexity.empty())
+    return FailUsage("--bits, --perplexity or --type is required for a .gguf file");
   if (!gguf && options.data.empty()) return FailUsage("--data is required for an .onnx file");
   if (!gguf) return Quantise(options);
   language.common = options.common;
@@ -251,6 +253,24 @@ void AddBudget(CLI::App& sub, QuantisationOptions& options) {
       ->check(Between(0, 1000000));
 }
 
+void AddLanguage(CLI::App& sub, GgufQuantisation& language) {
+  sub.add_option("--type", language.type,
+                 "for a .gguf file: the type of all matrices, such as q4_0, q4_k or q8_0");
+  sub.add_option("--bits", language.bits,
+                 "for a .gguf file: the most bits per weight on average; each matrix gets the "
+                 "type that changes the answers least (default: none)")
+      ->check(Between(1.0, 32.0));
+  sub.add_option("--perplexity", language.perplexity,
+                 "for a .gguf file: +X%, by how much perplexity may grow; the file becomes as "
+                 "small as that allows (default: none)")
+      ->check(CheckGrowth);
+  sub.add_option("--text", language.text,
+                 "with --bits or --perplexity: a text to measure on (default: the model's own)");
+  sub.add_option("--tokens", language.tokens,
+                 "with --bits or --perplexity: the most tokens of that text (default 512)")
+      ->check(Between(2, 1 << 16));
+}
+
 }  // namespace
 
 void RegisterQuantise(CLI::App& app, Action& action) {
@@ -267,17 +287,7 @@ void RegisterQuantise(CLI::App& app, Action& action) {
       ->expected(1, -1);
   sub->add_option("-o,--output", options->output, "the file to write, of the model's kind")
       ->required();
-  sub->add_option("--type", language->type,
-                  "for a .gguf file: the type of all matrices, such as q4_0, q4_k or q8_0");
-  sub->add_option("--bits", language->bits,
-                  "for a .gguf file: the most bits per weight on average; each matrix gets the "
-                  "type that changes the answers least (default: none)")
-      ->check(Between(1.0, 32.0));
-  sub->add_option("--text", language->text,
-                  "with --bits: a text to measure on (default: one that the model makes)");
-  sub->add_option("--tokens", language->tokens,
-                  "with --bits: the most tokens of that text (default 512)")
-      ->check(Between(2, 1 << 16));
+  AddLanguage(*sub, *language);
   sub->add_option("--samples", options->samples,
                   "the most samples to use, chosen by --seed (default 64)")
       ->check(Between(1, 1000000));

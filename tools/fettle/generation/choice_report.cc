@@ -6,7 +6,7 @@
 
 namespace fettle::tools {
 
-Json ChoiceJson(const language::TypeChoice& choice, double bits) {
+Json ChoiceJson(const language::TypeChoice& choice, Json budget) {
   Json compared = Json::array();
   const auto add = [&](const language::Assignment& of) {
     compared.push_back({{"name", of.name},
@@ -18,10 +18,10 @@ Json ChoiceJson(const language::TypeChoice& choice, double bits) {
   };
   add(choice.chosen);
   for (const language::Assignment& uniform : choice.uniform) add(uniform);
-  return {{"budget_bits", bits},
-          {"tokens", choice.tokens},
-          {"perplexity_before", choice.perplexity},
-          {"compared", std::move(compared)}};
+  budget["tokens"] = choice.tokens;
+  budget["perplexity_before"] = choice.perplexity;
+  budget["compared"] = std::move(compared);
+  return budget;
 }
 
 void PrintChoice(const language::TypeChoice& choice) {

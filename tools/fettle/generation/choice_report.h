@@ -6,7 +6,8 @@
 
 namespace fettle::tools {
 
-Json ChoiceJson(const language::TypeChoice& choice, double bits);
+/// Added to `budget`, what it had to hold.
+Json ChoiceJson(const language::TypeChoice& choice, Json budget);
 /// The choice beside the uniform widths that hold the same budget.
 void PrintChoice(const language::TypeChoice& choice);
 

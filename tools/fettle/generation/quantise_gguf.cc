@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <map>
 
@@ -44,6 +45,18 @@ struct Written {
   int threads = 1;
   std::vector<std::string> warnings;
 };
+
+/// "+2%" as 2; the sign and the % may be missing.
+Result<double> ReadGrowth(const std::string& text) {
+  const char *at = text.data() + (text.starts_with('+') ? 1 : 0), *end = text.data() + text.size();
+  if (text.ends_with('%')) --end;
+  double percent = -1;
+  const auto [rest, error] = std::from_chars(at, end, percent);
+  if (at < end && error == std::errc() && rest == end && percent >= 0 && percent <= 10000)
+    return percent;
+  return InvalidArgument(
+      "expected by how much perplexity may grow, 0 to 10000 %, as in +2%, got '{}'", text);
+}
 
 Status Cancelled() { return Error(StatusCode::kCancelled, "interrupted; nothing was written"); }
 
@@ -109,6 +122,10 @@ Status Choose(const GgufQuantisation& options, Written& done) {
   Progress progress("quantise: measuring", 0);
   language::ChoiceOptions with;
   with.bits = options.bits;
+  if (!options.perplexity.empty()) {
+    ASSIGN_OR_RETURN(with.growth, ReadGrowth(options.perplexity));
+    with.growth /= 100;
+  }
   with.threads = done.threads;
   with.cancelled = &InterruptScope::Flag();
   with.progress = [&](double share) { progress.UpdateFraction(share); };
@@ -126,7 +143,7 @@ Status Perform(const GgufQuantisation& options, Written& done) {
   RETURN_IF_ERROR(CheckCpuOptions(options.common, done.warnings));
   RETURN_IF_ERROR(CheckModelOutput(options.model, "-o", options.output));
   const gguf::TensorType* type = gguf::FindEncodedType(options.type);
-  if (type == nullptr && options.bits == 0)
+  if (type == nullptr && options.bits == 0 && options.perplexity.empty())
     return InvalidArgument("--type: expected one of {}, got '{}'", gguf::EncodedNames(),
                            options.type);
   auto file = gguf::File::Open(options.model);
@@ -154,6 +171,13 @@ language::TensorSize SizeBefore(const Written& done) {
   return language::SizeOf(*done.file, types);
 }
 
+/// What the choice had to hold.
+Json BudgetJson(const GgufQuantisation& options) {
+  const auto growth = ReadGrowth(options.perplexity);
+  return {{"budget_bits", options.bits > 0 ? Json(options.bits) : Json(nullptr)},
+          {"budget_growth_percent", growth.ok() ? Json(*growth) : Json(nullptr)}};
+}
+
 Json Document(const GgufQuantisation& options, const Written& done) {
   Json matrices = Json::array();
   for (const MatrixRow& row : done.rows) {
@@ -171,7 +195,7 @@ Json Document(const GgufQuantisation& options, const Written& done) {
           {"before", SizeJson(SizeBefore(done))},
           {"after", SizeJson(language::SizeOf(*done.file, done.types))},
           {"matrices", std::move(matrices)},
-          {"choice", done.choice ? ChoiceJson(*done.choice, options.bits) : Json(nullptr)},
+          {"choice", done.choice ? ChoiceJson(*done.choice, BudgetJson(options)) : Json(nullptr)},
           {"seconds", done.seconds},
           {"device", DeviceJson(done.threads)},
           {"warnings", done.warnings}};
@@ -220,6 +244,10 @@ bool IsGgufFile(const std::string& path) {
   if (path.ends_with(".gguf")) return true;
   const auto mapped = MappedFile::Open(path);
   return mapped.ok() && gguf::File::IsGguf((*mapped)->bytes());
+}
+
+std::string CheckGrowth(const std::string& text) {
+  return std::string(ReadGrowth(text).status().message());
 }
 
 int QuantiseGguf(const GgufQuantisation& options) {
