@@ -49,7 +49,7 @@ std::shared_ptr<const Device> AcceleratorOf(const runtime::PackageInfo& package,
 std::shared_ptr<void> CompileAside(const CommonOptions& options,
                                    const runtime::SessionOptions& session, double limit_seconds,
                                    bool first_here) {
-  constexpr int kMostAtOnce = 16;  // each holds a context of the device
+  constexpr int kMostAtOnce = 8;  // each holds a context of the device
   const int at_once = std::min(ResolveThreads(options.threads), kMostAtOnce);
   if (options.device == "auto" || (first_here && at_once < 2)) return nullptr;
   return kernels::CompileElsewhere(session.accelerator(),
