@@ -77,7 +77,8 @@
     const int of_k = ((tile) % TAPS * BLOCKS + (tile) / TAPS) * B_CHUNKS + chunk;               \
     if (BN * B_CHUNKS % ITEMS == 0 || at < BN)                                                  \
       COPY_16((to) + CHUNK_AT(at, chunk, B_CHUNKS),                                             \
-              weights + (channel * (TAPS * BLOCKS * B_CHUNKS) + of_k) * CHUNK, 16);             \
+              weights + (channel * (TAPS * BLOCKS * B_CHUNKS) + of_k) * CHUNK,                  \
+              first_channel + at < out_dims.x * 4 ? 16 : 0);                                    \
   }
 // Ahead by STAGES - 1 taps, so that a part of a window belongs to the tap that is multiplied meanwhile.
 #define COPY_TILE(ahead, place)                                                                 \
