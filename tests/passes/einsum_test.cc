@@ -139,6 +139,36 @@ TEST(SummedProducts, AreContractions) {
   EXPECT_EQ(ops("f32[2x20x1x9]", "f32[2x20x21x9]", "i64[1] = -1", 0), "Mul ReduceSum");
   EXPECT_EQ(ops("f32[2x3x1x9]", "f32[2x1x3x9]", "i64[1] = -1", 0), "Mul ReduceSum");
   EXPECT_EQ(ops("i64[2x20x1x9]", "i64[2x1x21x9]", "i64[1] = -1", 0), "Mul ReduceSum");
+  EXPECT_EQ(ops("f64[2x20x1x9]", "f64[2x1x21x9]", "i64[1] = -1", 0), "Mul ReduceSum");
+}
+
+TEST(SummedProducts, OfAnyShapesStayTheSame) {
+  std::mt19937 random(7);
+  int found = 0;
+  for (int i = 0; i < 300; ++i) {
+    const int rank = 2 + static_cast<int>(random() % 3);
+    std::string a, b, axes;
+    int count = 0;
+    for (int axis = 0; axis < rank; ++axis) {
+      constexpr int kExtents[] = {1, 2, 7, 19, 24};
+      const int extent = kExtents[random() % 5];
+      const std::string times = axis == 0 ? "" : "x";
+      a += times + std::to_string(random() % 3 == 0 ? 1 : extent);
+      b += times + std::to_string(random() % 3 == 0 ? 1 : extent);
+      if (random() % 2 == 0) continue;
+      axes += fmt::format(" {}", random() % 2 == 0 ? axis : axis - rank);
+      ++count;
+    }
+    if (count == 0) continue;
+    const ir::Graph graph =
+        Rewrite(FindSummedProducts,
+                fmt::format("input %a: f32[{}]\ninput %b: f32[{}]\nconst %i: i64[{}] ={}\n"
+                            "%p = Mul(%a, %b)\n%y = ReduceSum(%p, %i) {{keepdims={}}}\noutput %y\n",
+                            a, b, count, axes, random() % 2),
+                true, 1e-4);
+    found += Ops(graph).find("Einsum") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_GT(found, 3);
 }
 
 TEST(SummedProducts, WithAnotherReaderStay) {

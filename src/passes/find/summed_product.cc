@@ -48,6 +48,9 @@ Labelled LabelsOf(const Shape& shape, int rank) {
   return made;
 }
 
+/// Products of f64 have no fast kernels.
+bool HasFastProducts(DType dtype) { return IsFloat(dtype) && dtype != DType::kF64; }
+
 bool IsContraction(const Shape& a, const Shape& b, const Shape& product) {
   if (product.elements() == 0 || product.rank() > kMostAxes) return false;
   return product.elements() / kLeastGrowth >= a.elements() + b.elements();
@@ -61,7 +64,7 @@ void TrySummedProduct(Editor& editor, ir::NodeId id) {
   const ir::Value &left = editor.value(a), &right = editor.value(b),
                   &product = editor.value(sum.inputs[0]), &y = editor.value(sum.outputs[0]);
   if (!left.has_concrete_shape() || !right.has_concrete_shape() || !product.has_concrete_shape() ||
-      !y.has_concrete_shape() || !IsFloat(product.dtype) ||
+      !y.has_concrete_shape() || !HasFastProducts(product.dtype) ||
       !IsContraction(*left.shape, *right.shape, *product.shape))
     return;
   const int rank = product.shape->rank();
