@@ -2,7 +2,9 @@
 
 import json
 import os
+import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -98,6 +100,22 @@ class Help(unittest.TestCase):
                 said = run(*words, f"{folder}/none/a")
                 self.assertEqual(said.returncode, 1, said.stderr)
                 self.assertTrue(said.stderr.endswith("none/a: cannot be written: no such folder\n"), said.stderr)
+
+    def test_enhance_is_found_on_the_path(self):
+        """As where a wheel's program, which has none beside it, hides another."""
+        with tempfile.TemporaryDirectory() as folder:
+            alone = shutil.copy2(FETTLE, folder)
+            elsewhere = pathlib.Path(folder, "elsewhere", "fettle-enhance")
+            elsewhere.parent.mkdir()
+            environment = {**os.environ, "PATH": str(elsewhere.parent)}
+            line = [alone, "enhance", "a.mp4", "-o", "b.mp4"]
+            none = subprocess.run(line, capture_output=True, text=True, timeout=60, env=environment)
+            self.assertEqual(none.returncode, 4)
+            self.assertIn("fettle-enhance is neither beside fettle nor on the PATH", none.stderr)
+            elsewhere.write_text("#!/bin/sh\necho found \"$@\"\n")
+            elsewhere.chmod(0o755)
+            found = subprocess.run(line, capture_output=True, text=True, timeout=60, env=environment)
+            self.assertEqual(found.stdout, "found a.mp4 -o b.mp4\n", found.stderr)
 
     def test_the_demo_writes_nothing_for_a_wrong_word(self):
         for words, code in ((["--help"], 0), (["-x"], 2), ([], 2), (["--before-after", "a.png"], 2)):

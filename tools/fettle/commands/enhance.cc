@@ -1,5 +1,5 @@
 // fettle enhance: hands the line to the program fettle-enhance, which is installed beside this one
-// where FFmpeg's libraries were at the build.
+// where FFmpeg's libraries were at the build, or is on the PATH.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -24,10 +24,12 @@ int HandOver(const char* program, int argc, char** argv) {
   words.insert(words.begin(), const_cast<char*>(beside.c_str()));
   words.push_back(nullptr);
   execv(beside.c_str(), words.data());
+  // A wheel's program has none beside it, and may hide another that does.
+  if (errno == ENOENT) execvp(program, words.data());
   if (errno == ENOENT)
     return Fail(
-        Unsupported("{} is not installed beside fettle: it is built where FFmpeg's libraries "
-                    "are (docs/enhance.md)",
+        Unsupported("{} is neither beside fettle nor on the PATH: it is built where FFmpeg's "
+                    "libraries are (docs/enhance.md)",
                     program));
   return Fail(Error(StatusCode::kInternal, "{}: {}", beside, std::strerror(errno)));
 }
