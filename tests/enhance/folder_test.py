@@ -128,6 +128,8 @@ def check_left_out(program, folder):
     for _ in range(2):
         done, document = run(program, inside, inside / "clips" / "out", "--recursive")
         check("an output folder inside", done.returncode == 0 and len(document["files"]) == 1, document)
+    wrong = subprocess.run(line(program, folder / "clips", folder / "clips" / "words.txt"), capture_output=True, text=True)
+    check("a file as a folder's output", wrong.returncode == 2 and "is a file; the output of a folder is a folder" in wrong.stderr, wrong.stderr)
     lone = subprocess.run(line(program, folder / "clips" / "a.png", folder / "x.png", "--recursive"), capture_output=True, text=True)
     check("--recursive of a file", lone.returncode == 2 and "not a folder" in lone.stderr, lone.stderr)
 

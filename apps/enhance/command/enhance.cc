@@ -153,7 +153,8 @@ int EnhanceAll(const Batch& batch, const Arguments& arguments, std::stop_token s
                                  {"skipped", skipped},
                                  {"warnings", batch.left_out}}));
   } else {
-    fmt::print("{} files, {} already there, {} failed\n", batch.jobs.size(), skipped, failed);
+    fmt::print("{} files, {} already there, {} {}\n", batch.jobs.size(), skipped, failed,
+               stop.stop_requested() ? "failed or stopped" : "failed");
   }
   return first_code;
 }

@@ -140,6 +140,8 @@ Batch BatchOf(const JobOptions& options) {
   std::error_code error;
   if (fs::equivalent(folder, options.input, error))
     throw Failure(kExitUsage, folder.string() + ": is the input itself; name another output");
+  if (fs::exists(folder, error) && !fs::is_directory(folder, error))
+    throw Failure(kExitUsage, folder.string() + ": is a file; the output of a folder is a folder");
   Listing listing;
   List(options.input, folder, options.recursive, listing);
   Batch batch{.jobs = ListJobs(options, folder, listing.files), .left_out = LeftOut(listing)};
