@@ -61,6 +61,11 @@ std::span<const Case> AttentionCases() {
        "input %pk: f16[1x2x300x16]\ninput %pv: f16[1x2x300x16]\nconst %n: i32[1] = 269\n"
        "const %t: i32[] = 300\n%y, %nk, %nv = GroupQueryAttention(%q, %k, %v, %pk, %pv, %n, %t) "
        "{kv_num_heads=2, num_heads=6}\noutput %y\noutput %nk\noutput %nv\n"},
+      {"attention.group_query_half_cache_wide",
+       "input %q: f32[1x1x640]\ninput %k: f32[1x1x128]\ninput %v: f32[1x1x128]\n"
+       "input %pk: f16[1x2x90x64]\ninput %pv: f16[1x2x90x64]\nconst %n: i32[1] = 75\n"
+       "const %t: i32[] = 76\n%y, %nk, %nv = GroupQueryAttention(%q, %k, %v, %pk, %pv, %n, %t) "
+       "{kv_num_heads=2, num_heads=10}\noutput %y\noutput %nk\noutput %nv\n"},
       {"attention.group_query_halves",
        "input %q: f16[1x1x96]\ninput %k: f16[1x1x32]\ninput %v: f16[1x1x32]\n"
        "input %pk: f16[1x2x600x16]\ninput %pv: f16[1x2x600x16]\nconst %n: i32[1] = 580\n"

@@ -47,17 +47,9 @@ class CachedAttention final : public PreparedKernel {
 
   Status Launch(const LaunchArgs& args) const override {
     RETURN_IF_ERROR(cache_.Begin(args));
-    int64_t most = 0;
+    ASSIGN_OR_RETURN(const int64_t most, cache_.MostKeys(args));
     const bool in_place = (cache_.IsInPlace(args, 1) || !cache_.IsWritten(1)) &&
                           (cache_.IsInPlace(args, 2) || !cache_.IsWritten(2));
-    for (int64_t b = 0; b < f_.a.batch; ++b) {
-      const auto [valid, first_new] = cache_.LengthsOf(args, b);
-      if (first_new < 0 || valid < 0 || first_new > f_.a.cache ||
-          std::max(valid, first_new + f_.a.length) > f_.keys ||
-          (!f_.bias_strides.empty() && valid > f_.total))
-        return InvalidArgument("seqlens_k of batch element {} does not fit {} keys", b, f_.keys);
-      most = std::max({most, valid, first_new + f_.a.length});
-    }
     // What lies behind the last key is written where the new cache is other memory alone.
     const int64_t keys = in_place ? most : f_.keys;
     auto& stream = static_cast<CpuStream&>(args.stream);
@@ -208,13 +200,17 @@ class CachedAttention final : public PreparedKernel {
     }
   }
 
+  StoredRows Stored(const LaunchArgs& args, size_t operand, const Block& block, const Lane& lane,
+                    int64_t begin, int64_t keys) const {
+    return cache_.Stored(args, operand, block.head, begin, begin + keys, block.end, lane.keys);
+  }
+
   void Score(const LaunchArgs& args, const Block& block, const Lane& lane, int64_t begin,
              int64_t keys, int64_t rows) const {
     const int64_t size = f_.a.size;
     if (is_few_)
-      return ScoreRows(lane.q, rows, size,
-                       cache_.Rows(args, 1, block.head, begin, begin + keys, lane.keys), keys,
-                       stride_, lane.scores);
+      return ScoreRows(lane.q, rows, size, Stored(args, 1, block, lane, begin, keys), keys, stride_,
+                       lane.scores);
     BlockArgs work;
     work.depth = size;
     work.b = args.workspace.host<float>() + block.head * HeadPanelFloats() + begin * size;
@@ -226,9 +222,10 @@ class CachedAttention final : public PreparedKernel {
   void Combine(const LaunchArgs& args, const Block& block, const Lane& lane, int64_t begin,
                int64_t keys, int64_t count, const Rows& rows) const {
     const int64_t size = f_.a.v_size;
-    const float* values = cache_.Rows(args, 2, block.head, begin, begin + keys, lane.keys);
     if (is_few_)
-      return AddValues(lane.scores, count, stride_, values, size, keys, rows.factors, rows.y);
+      return AddValues(lane.scores, count, stride_, Stored(args, 2, block, lane, begin, keys), size,
+                       keys, rows.factors, rows.y);
+    const float* values = cache_.Rows(args, 2, block.head, begin, begin + keys, lane.keys);
     for (int64_t r = 0; r < count; ++r) {
       for (int64_t d = 0; d < size; ++d) rows.y[r * size + d] *= rows.factors[r];
     }
@@ -296,7 +293,6 @@ class CachedAttention final : public PreparedKernel {
       const int64_t stop = std::min(end, at + tile_);
       for (size_t operand : {1, 2}) cache_.Store(args, operand, head, at, stop);
       const int64_t first = std::max(at, block.begin), last = std::min(stop, block.end);
-      cache_.AskFor(args, head, first, last, std::min(last + tile_, block.end));
       if (first < last) RunTile(args, block, lane, first, last, rows);
     }
     if (chunks == 1) return Finish(args, block, rows);

@@ -28,6 +28,19 @@ KeyLengths CachedKeys::LengthsOf(const LaunchArgs& args, int64_t batch) const {
   return {last + 1, f_.a.length == f_.total ? 0 : last + 1 - f_.a.length};
 }
 
+Result<int64_t> CachedKeys::MostKeys(const LaunchArgs& args) const {
+  int64_t most = 0;
+  for (int64_t b = 0; b < f_.a.batch; ++b) {
+    const auto [valid, first_new] = LengthsOf(args, b);
+    if (first_new < 0 || valid < 0 || first_new > f_.a.cache ||
+        std::max(valid, first_new + f_.a.length) > f_.keys ||
+        (!f_.bias_strides.empty() && valid > f_.total))
+      return InvalidArgument("seqlens_k of batch element {} does not fit {} keys", b, f_.keys);
+    most = std::max({most, valid, first_new + f_.a.length});
+  }
+  return most;
+}
+
 bool CachedKeys::IsInPlace(const LaunchArgs& args, size_t operand) const {
   return IsWritten(operand) && f_.a.cache == f_.keys &&
          operands_.input(args, operand + 2) == operands_.output(args, operand);
@@ -90,22 +103,6 @@ void CachedKeys::Store(const LaunchArgs& args, size_t operand, int64_t head, int
     std::memset(to + start * bytes, 0, (end - start) * bytes);
 }
 
-void CachedKeys::AskFor(const LaunchArgs& args, int64_t head, int64_t begin, int64_t end,
-                        int64_t next) const {
-  AskForRows(args, 2, head, begin, end);
-  AskForRows(args, 1, head, end, next);
-}
-
-void CachedKeys::AskForRows(const LaunchArgs& args, size_t operand, int64_t head, int64_t begin,
-                            int64_t end) const {
-  constexpr int64_t kLine = 64;
-  if (!IsWritten(operand)) return;
-  const int64_t row = SizeOf(operand) * Width(operand);
-  const std::byte* from =
-      operands_.output(args, operand) + (CacheHead(args, head) * f_.keys + begin) * row;
-  for (int64_t at = 0; at < (end - begin) * row; at += kLine) __builtin_prefetch(from + at);
-}
-
 const float* CachedKeys::Rows(const LaunchArgs& args, size_t operand, int64_t head, int64_t begin,
                               int64_t end, float* scratch) const {
   const int64_t size = SizeOf(operand), bytes = size * Width(operand);
@@ -130,6 +127,27 @@ const float* CachedKeys::Rows(const LaunchArgs& args, size_t operand, int64_t he
   for (int64_t n = stop; n < end; ++n)
     std::copy_n(from + (n - first) * f_.a.kv_heads * size, size, scratch + (n - begin) * size);
   return scratch;
+}
+
+StoredRows CachedKeys::Stored(const LaunchArgs& args, size_t operand, int64_t head, int64_t begin,
+                              int64_t end, int64_t stop, float* scratch) const {
+  const auto at = [&](size_t which, int64_t of_head, int64_t row) {
+    return operands_.output(args, which) +
+           (CacheHead(args, of_head) * f_.keys + row) * SizeOf(which) * Width(which);
+  };
+  StoredRows rows;
+  rows.halves = IsWritten(operand) && is_half(operand) && ReadsHalves(SizeOf(operand));
+  rows.at =
+      rows.halves
+          ? at(operand, head, begin)
+          : reinterpret_cast<const std::byte*>(Rows(args, operand, head, begin, end, scratch));
+  const size_t other = 3 - operand;
+  const bool turns = operand == 2 && end == stop;  // to the next head
+  const int64_t next_head = head + (turns ? 1 : 0), next = operand == 1 ? begin : turns ? 0 : end;
+  if (!IsWritten(other) || next_head >= f_.a.batch * f_.a.kv_heads) return rows;
+  rows.next = at(other, next_head, next);
+  rows.next_bytes = SizeOf(other) * Width(other);
+  return rows;
 }
 
 Result<CachedFacts> ReadCached(const ir::Graph& group, const Device&) {

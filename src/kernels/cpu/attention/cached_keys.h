@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/cpu/attention/score_rows.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/kernel.h"
 #include "ops/attention/mask.h"
@@ -55,6 +56,8 @@ class CachedKeys {
 
   const NodeOperands& operands() const { return operands_; }
   KeyLengths LengthsOf(const LaunchArgs& args, int64_t batch) const;
+  /// Of all batch elements, the new ones included; fails where lengths do not fit.
+  Result<int64_t> MostKeys(const LaunchArgs& args) const;
   int64_t SizeOf(size_t operand) const { return operand == 1 ? f_.a.size : f_.a.v_size; }
   /// Whether the group gives the new cache.
   bool IsWritten(size_t operand) const { return written_[operand - 1]; }
@@ -68,17 +71,18 @@ class CachedKeys {
   /// there is no key. Nothing where the group gives none.
   void Store(const LaunchArgs& args, size_t operand, int64_t head, int64_t begin,
              int64_t end) const;
-  /// Asks early for values [begin, end) of a head and its keys [end, next): caches of several
-  /// sequences come from memory, and a tile is too short to be foreseen.
-  void AskFor(const LaunchArgs& args, int64_t head, int64_t begin, int64_t end, int64_t next) const;
   /// Rows [begin, end) of a head, all of them keys and stored before: where they lie, or a copy in
   /// `scratch`, which has room for them. [end - begin, SizeOf].
   const float* Rows(const LaunchArgs& args, size_t operand, int64_t head, int64_t begin,
                     int64_t end, float* scratch) const;
+  /// The same, halves as they lie where those who read few rows take them. What is read next comes
+  /// along, as caches of several sequences come from memory, and a tile is too short to be
+  /// foreseen: values after keys, then the keys behind them or, from `stop` on, those of the next
+  /// head.
+  StoredRows Stored(const LaunchArgs& args, size_t operand, int64_t head, int64_t begin,
+                    int64_t end, int64_t stop, float* scratch) const;
 
  private:
-  void AskForRows(const LaunchArgs& args, size_t operand, int64_t head, int64_t begin,
-                  int64_t end) const;
   /// Bytes of an element of the cache.
   int64_t Width(size_t operand) const { return is_half(operand) ? 2 : 4; }
   std::span<const int32_t> Named(const LaunchArgs& args) const;

@@ -1,15 +1,26 @@
 // Scores of a few queries, and what becomes of them before the softmax.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
 namespace fettle::kernels {
 
+/// Rows of keys or of values, one behind the other.
+struct StoredRows {
+  const std::byte* at = nullptr;
+  bool halves = false;              // otherwise floats
+  const std::byte* next = nullptr;  // what is read next, of as many rows, is asked for meanwhile
+  int64_t next_bytes = 0;           // of a row of it; 0: nothing is
+};
+/// Whether ScoreRows and AddValues take rows of `size` halves.
+bool ReadsHalves(int64_t size);
+
 /// s[r * stride + i] = the inner product of row r of `q` [rows, size] with row i of `k` [keys,
 /// size].
-/// For few rows: `k` is read once for four of them.
-void ScoreRows(const float* q, int64_t rows, int64_t size, const float* k, int64_t keys,
+/// For few rows: `k` is read once for three or four.
+void ScoreRows(const float* q, int64_t rows, int64_t size, const StoredRows& k, int64_t keys,
                int64_t stride, float* s);
 
 /// s = cap * tanh(s / cap) of `n` scores.
@@ -33,8 +44,8 @@ float WeighTile(float* s, int64_t n, TiledRow& row);
 float RescaleOf(float from, float to);
 
 /// y[r * v_size + d] = factors[r] * y[r * v_size + d] + the sum of w[r * stride + i] *
-/// v[i * v_size + d] over `keys` keys, for few rows: `v` is read once for four of them.
-void AddValues(const float* w, int64_t rows, int64_t stride, const float* v, int64_t v_size,
+/// v[i * v_size + d] over `keys` keys, for few rows: `v` is read once for three or four.
+void AddValues(const float* w, int64_t rows, int64_t stride, const StoredRows& v, int64_t v_size,
                int64_t keys, const float* factors, float* y);
 
 }  // namespace fettle::kernels
