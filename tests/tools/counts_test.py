@@ -43,6 +43,12 @@ class Counts(unittest.TestCase):
         tuned = json.loads(self.say("tune", MODEL, *SMALL, "--no-package", "--budget", "0", "--json"))
         self.assertEqual((tuned["measured"], tuned["gate"]["pairs"], tuned["gate"]["accepted"]), (0, 0, False))
         self.assertEqual(tuned["end"], "a budget of 0 measures nothing")
+        said = " ".join(self.say("tune", MODEL, *SMALL, "--no-package", "--budget", "0").split())
+        self.assertRegex(said, rf"a budget of 0 measures nothing: {tuned['left']} choices? still rests? on estimates")
+
+    def test_a_kernel_says_what_it_is_given_instead(self):
+        said = self.say("plan", MODEL, *SMALL, "--explain", "--json")
+        self.assertIn("computes Conv only; this is a Resize", said)
 
     def test_what_is_left_is_part_of_what_there_is(self):
         for words in (["--level", "none"], ["--budget", "0.3"], ["--level", "fast"]):
