@@ -133,7 +133,9 @@ Status Stage::RunProgram(std::span<const Tensor> inputs, Context& context,
                         .waits_for_steps = context.waits_for_steps,
                         .cancelled_by_caller = context.cancelled_by_caller,
                         .waits_for_devices = waits,
-                        .chains = MayRunAgain(bindings, in) ? &context.chains : nullptr});
+                        .chains = program.plan().chains.empty() || MayRunAgain(bindings, in)
+                                      ? &context.chains
+                                      : nullptr});
   };
   const bool on_device = bound_ != nullptr && bindings.on_device();
   // Nobody reads what is on the device, so nobody has waited for it.
