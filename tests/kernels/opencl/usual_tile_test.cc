@@ -1,8 +1,10 @@
-// What convolutions by matrix instructions take before anything is measured, on a device that is
-// made up: the sizes of a large GPU.
+// What convolutions by matrix instructions, and products of one row, take before anything is
+// measured, on a device that is made up: the sizes of a large GPU.
 #include "kernels/opencl/conv/usual_tile.h"
 
 #include <gtest/gtest.h>
+
+#include "kernels/opencl/block_product/rows_tile.h"
 
 namespace fettle::kernels {
 namespace {
@@ -47,6 +49,31 @@ TEST(UsualConvTile, WarpsAreSmallWhereManyTilesWaitForWhatIsAdded) {
   EXPECT_EQ(tile.wm * tile.wn, 32 * 32);
   EXPECT_EQ(tile.stages, 2);
   EXPECT_GT(UsualWarpTile(product, facts).wm * UsualWarpTile(product, facts).wn, 32 * 32);
+}
+
+/// A row of `k` times [n, k] of 4 bits.
+RowsTile TileOfOneRow(int64_t n, int64_t k, const OpenClFacts& of) {
+  BlockFacts facts;
+  facts.p.rows = 1;
+  facts.p.n = n;
+  facts.p.k = k;
+  facts.p.block = 32;
+  return UsualRowsTile(facts, n, of);
+}
+
+TEST(UsualRowsTile, AWarpHoldsEightUnitsOfWeights) {
+  OpenClFacts facts = LargeGpu();
+  facts.local_bytes = 48 << 10;
+  facts.max_work_item_sizes = {1024, 1024, 64};
+  const RowsTile wide = TileOfOneRow(16384, 2048, facts), deep = TileOfOneRow(2048, 8192, facts);
+  EXPECT_EQ(wide.items, 256);
+  EXPECT_EQ(wide.columns * DivideUp(2048 / 32, wide.lanes), 8);
+  EXPECT_EQ(deep.items, 256);
+  EXPECT_EQ(deep.columns, 1);
+  // Few columns are shared by as many groups as there are compute units.
+  EXPECT_GE(DivideUp(512, TileOfOneRow(512, 2048, facts).group_columns()), facts.compute_units / 2);
+  facts.mma.emulated = true;  // no PTX
+  EXPECT_EQ(TileOfOneRow(16384, 2048, facts).items, 128);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernels/opencl/constant_floats.h"
+#include "kernels/opencl/one_row/warps.h"
 #include "kernels/opencl/states.h"
 #include "kernels/opencl/work_sizes.h"
 #include "ops/op.h"
@@ -124,9 +125,9 @@ BuildOptions BlockOptions(const BlockFacts& facts, const Device& device) {
       .Define("BLOCK", facts.p.block)
       .Define("HALVES", facts.halves ? 1 : 0)
       .Define("UNITS", facts.units())
-      .Define("DOT", of.mma.available && !of.mma.emulated ? 2
-                     : of.int8_dot                        ? 1
-                                                          : 0);
+      .Define("DOT", TakesPtx(of)  ? 2
+                     : of.int8_dot ? 1
+                                   : 0);
   return options;
 }
 

@@ -1,5 +1,6 @@
 // Few rows times weights in blocks: each weight is read once. LANES work-items share a row of weights, neighbours
-// read neighbouring units; sums of lanes are added in local memory.
+// read neighbouring units; sums of lanes are added in local memory, or by shuffles (lanes.clh). A lane holds DEPTH units
+// of each of its columns before it multiplies them: the first are on their way while the row is rounded.
 //   ROWS     of A
 //   OWN      1: each work-group rounds the one row of A itself, 0: rows come rounded (quantise.cl)
 //   MATRICES those that the row is multiplied by (OWN 1): up to 3, each by groups of its own, one matrix's behind the
@@ -7,6 +8,9 @@
 //   NORM     1: the row is normalised before (RMSNormalization, OWN 1)
 //   COLUMNS  rows of weights that a work-item sums at a time
 //   ITEMS    work-items of a group: lws = {ITEMS}, gws = {groups * ITEMS} for groups of ITEMS / LANES * COLUMNS
+#ifndef LANES
+#define LANES 32
+#endif
 #include "kernels/opencl/access.clh"
 #include "kernels/opencl/block_product/units.clh"
 #include "kernels/opencl/expression/expression.clh"
@@ -15,9 +19,6 @@
 #endif
 #ifndef OWN
 #define OWN 1
-#endif
-#ifndef LANES
-#define LANES 32
 #endif
 #ifndef COLUMNS
 #define COLUMNS 4
@@ -31,6 +32,12 @@
 #define SETS (ITEMS / LANES)
 #define VALUES (ROWS * COLUMNS)
 #define EACH(i, count) _Pragma("unroll") for (int i = 0; i < (count); ++i)
+#define STEPS ((UNITS + LANES - 1) / LANES)
+// Registers enough for 8 units only where the lanes of a row are a warp.
+#define HELD_UNITS (SHUFFLES && OWN ? 8 : 1)
+#define DEPTH (STEPS * COLUMNS <= HELD_UNITS ? STEPS : COLUMNS >= HELD_UNITS ? 1 : HELD_UNITS / COLUMNS)
+// Lanes of a warp share the rounding of a block.
+#define ROUNDS_TOGETHER (SHUFFLES && OWN && BLOCK == 32)
 
 #if OWN
 #define A_PARAMS __global const float *restrict x, const int x_offset
@@ -40,6 +47,28 @@
   __global const int4 *restrict low_at, const int low_offset, __global const int4 *restrict high_at, \
       const int high_offset, __global const float2 *restrict steps_at, const int steps_offset
 #define A_AT(row, unit) ((row)*UNITS + (unit))
+#endif
+
+#if ROUNDS_TOGETHER
+// Four elements of a block as bytes, as RoundBlock makes them; the eight lanes of a block know its greatest. `quarter`
+// counts fours of the row. Called by whole warps.
+static void RoundQuarters(const float4 v, const int quarter, __local int* low, __local int* high,
+                          __local float2* steps) {
+  const float4 most = fabs(v), odd = v * 0.0f;
+  const float largest = MostOfEight(fmax(fmax(most.x, most.y), fmax(most.z, most.w)));
+  const bool is_odd = isnan(SumOfEight(odd.x + odd.y + odd.z + odd.w));
+  const bool is_zero = is_odd || largest < 0x1p-100f;
+  const float inverse = is_zero ? 0.0f : 127.0f / largest;
+  const float step = is_odd ? NAN : is_zero ? 0.0f : largest * (1.0f / 127);
+  const int4 rounded = is_zero ? (int4)(0) : convert_int4_rte(v * inverse);
+  const float four = (float)(rounded.x + rounded.y + rounded.z + rounded.w);
+  const float sum = BITS == 4 ? SumOfEight(four) : SumOfFour(four);
+  const int block = quarter / 8, part = quarter % 8, unit = BITS == 4 ? block : quarter / 4;
+  if (block >= BLOCKS) return;
+  __local int* to = BITS == 4 && part >= 4 ? high : low;
+  to[unit * 4 + part % 4] = as_int(convert_char4(rounded));
+  if (quarter % (BITS == 4 ? 8 : 4) == 0) steps[unit] = (float2)(step, step * sum);
+}
 #endif
 
 // Those of `first` on come first: each work-item begins at another bank.
@@ -68,18 +97,31 @@ static float SumOfLanes(__local const float* lanes, const int first) {
 // What makes the mean of the row's squares 1. Called by all items.
 static float NormOf(__global const float* x, const float epsilon, __local float* scratch) {
   float squares = 0.0f, total = 0.0f;
+#if SHUFFLES
+  for (int i = get_local_id(0); i < BLOCKS * BLOCK / 4; i += ITEMS) {
+    const float4 v = FourFloats(x + i * 4);
+    squares += dot(v, v);
+  }
+  squares = SumOfLanes32(squares);
+  if (get_local_id(0) % LANES == 0) scratch[get_local_id(0) / LANES] = squares;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int i = 0; i < SETS; ++i) total += scratch[i];
+#else
   for (int i = get_local_id(0); i < BLOCKS * BLOCK; i += ITEMS) squares += x[i] * x[i];
   scratch[get_local_id(0)] = squares;
   barrier(CLK_LOCAL_MEM_FENCE);
   for (int i = 0; i < ITEMS; ++i) total += scratch[i];
+#endif
   return 1.0f / sqrt(total / (BLOCKS * BLOCK) + epsilon);
 }
 #define FIND_SCALE const float scale = NormOf(x + x_offset, epsilon, scratch);
 #define ROUND_ROW(block) ROUND_NORMED(x + x_offset, norm + norm_offset, scale, block, low, high, steps)
+#define NORMED(i) (FourFloats(x + x_offset + (i)*4) * scale * FourFloats(norm + norm_offset + (i)*4))
 #else
 #define NORM_PARAMS
 #define FIND_SCALE
 #define ROUND_ROW(block) ROUND_BLOCK(x + x_offset, block, low, high, steps)
+#define NORMED(i) FourFloats(x + x_offset + (i)*4)
 #endif
 // The next matrix, where the work-group lies behind those of the one so far.
 #define PASS_MATRIX(i)                                            \
@@ -110,6 +152,34 @@ static float NormOf(__global const float* x, const float epsilon, __local float*
 #define FIND_MATRIX FIRST_MATRIX
 #endif
 
+#if ROUNDS_TOGETHER
+// Whole warps take part, those beyond the row with zeros.
+#define ROUND_WHOLE_ROW                                                                    \
+  _Pragma("unroll 4") for (int i = item; i - lane < BLOCKS * 8; i += ITEMS) RoundQuarters( \
+      i < BLOCKS * 8 ? NORMED(i) : (float4)(0.0f), i, (__local int*)low, (__local int*)high, steps);
+#else
+#define ROUND_WHOLE_ROW for (int block = item; block < BLOCKS; block += ITEMS) ROUND_ROW(block)
+#endif
+
+// The sums of all lanes, with what follows, into y.
+#if SHUFFLES && OWN
+#define STORE_SUMS                                                                                          \
+  EACH(v, VALUES) {                                                                                         \
+    const float total = SumOfLanes32(sum[v / COLUMNS][v % COLUMNS]);                                        \
+    const int row = v / COLUMNS, column = first + set * COLUMNS + v % COLUMNS;                              \
+    if (lane == v % LANES && column < n) y[row * n + column] = FINISH_ROWS((float4)(total), row, column).x; \
+  }
+#else
+#define STORE_SUMS                                                                                 \
+  EACH(v, VALUES) scratch[(set * VALUES + v) * LANES + lane] = sum[v / COLUMNS][v % COLUMNS];      \
+  barrier(CLK_LOCAL_MEM_FENCE);                                                                    \
+  for (int out = item; out < SETS * VALUES; out += ITEMS) {                                        \
+    const float total = SumOfLanes(scratch + out * LANES, out);                                    \
+    const int row = out / COLUMNS % ROWS, column = first + out / VALUES * COLUMNS + out % COLUMNS; \
+    if (column < n) y[row * n + column] = FINISH_ROWS((float4)(total), row, column).x;             \
+  }
+#endif
+
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
     A_PARAMS, MATRIX_PARAMS(1) SECOND_PARAMS THIRD_PARAMS NORM_PARAMS EXPRESSION_PARAMS) {
   __local float scratch[SETS * VALUES * LANES];
@@ -118,21 +188,24 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
   const int first = group * SETS * COLUMNS;
   __global const codes_t* codes[COLUMNS];
   __global const pair_t* pairs[COLUMNS];
-  codes_t next[COLUMNS];
-  pair_t next_pair[COLUMNS];
+  codes_t next[DEPTH][COLUMNS];
+  pair_t next_pair[DEPTH][COLUMNS];
   EACH(c, COLUMNS) {
-    const int column = min(first + set * COLUMNS + c, n - 1), unit = min(lane, UNITS - 1);
+    const int column = min(first + set * COLUMNS + c, n - 1);
     codes[c] = codes_at + column * UNITS;
     pairs[c] = pairs_at + column * BLOCKS;
-    next[c] = codes[c][unit];
-    next_pair[c] = pairs[c][unit / UNITS_OF_BLOCK];
+  }
+  EACH(d, DEPTH) EACH(c, COLUMNS) {
+    const int unit = min(lane + d * LANES, UNITS - 1);
+    next[d][c] = codes[c][unit];
+    next_pair[d][c] = pairs[c][unit / UNITS_OF_BLOCK];
   }
 #if OWN
   // Weights are on their way meanwhile.
   __local int4 low[UNITS], high[HAS_HIGH ? UNITS : 1];
   __local float2 steps[UNITS];
   FIND_SCALE
-  for (int block = item; block < BLOCKS; block += ITEMS) ROUND_ROW(block)
+  ROUND_WHOLE_ROW
   barrier(CLK_LOCAL_MEM_FENCE);
 #else
   __global const int4 *low = low_at + low_offset, *high = high_at + high_offset;
@@ -141,32 +214,30 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
 
   float sum[ROWS][COLUMNS];
   EACH(v, VALUES) sum[v / COLUMNS][v % COLUMNS] = 0.0f;
-  for (int unit = lane; unit < UNITS; unit += LANES) {
-    codes_t of[COLUMNS];
-    float2 pair[COLUMNS];
-    const int following = min(unit + LANES, UNITS - 1);
-    EACH(c, COLUMNS) {
-      of[c] = next[c];
-      pair[c] = PairOf(next_pair[c]);
-      next[c] = codes[c][following];
-      next_pair[c] = pairs[c][following / UNITS_OF_BLOCK];
-    }
-    EACH(r, ROWS) {
-      const int4 l = low[A_AT(r, unit)], h = HAS_HIGH ? high[A_AT(r, unit)] : l;
-      const float2 step = steps[A_AT(r, unit)];
+  for (int begin = lane; begin < UNITS; begin += DEPTH * LANES) {
+    EACH(d, DEPTH) {
+      const int unit = begin + d * LANES;
+      codes_t of[COLUMNS];
+      float2 pair[COLUMNS];
       EACH(c, COLUMNS) {
-        const float dot = (float)DotUnit(of[c], l, h);
-        sum[r][c] += step.x * pair[c].x * dot + step.y * pair[c].y;
+        of[c] = next[d][c];
+        pair[c] = PairOf(next_pair[d][c]);
+        if (DEPTH < STEPS) {
+          const int following = min(unit + DEPTH * LANES, UNITS - 1);
+          next[d][c] = codes[c][following];
+          next_pair[d][c] = pairs[c][following / UNITS_OF_BLOCK];
+        }
+      }
+      if (DEPTH > 1 && unit >= UNITS) continue;
+      EACH(r, ROWS) {
+        const int4 l = low[A_AT(r, unit)], h = HAS_HIGH ? high[A_AT(r, unit)] : l;
+        const float2 step = steps[A_AT(r, unit)];
+        EACH(c, COLUMNS) {
+          const float dot = (float)DotUnit(of[c], l, h);
+          sum[r][c] += step.x * pair[c].x * dot + step.y * pair[c].y;
+        }
       }
     }
   }
-
-  EACH(v, VALUES)
-    scratch[(set * VALUES + v) * LANES + lane] = sum[v / COLUMNS][v % COLUMNS];
-  barrier(CLK_LOCAL_MEM_FENCE);
-  for (int out = item; out < SETS * VALUES; out += ITEMS) {
-    const float total = SumOfLanes(scratch + out * LANES, out);
-    const int row = out / COLUMNS % ROWS, column = first + out / VALUES * COLUMNS + out % COLUMNS;
-    if (column < n) y[row * n + column] = FINISH_ROWS((float4)(total), row, column).x;
-  }
+  STORE_SUMS
 }

@@ -5,6 +5,7 @@
 
 #include "kernels/fields.h"
 #include "kernels/opencl/block_product/block_weights.h"
+#include "kernels/opencl/one_row/warps.h"
 
 namespace fettle::kernels {
 
@@ -42,10 +43,26 @@ inline Status CheckRowsTile(const BlockFacts& facts, const RowsTile& tile, const
 
 inline constexpr RowsTile kLeastRowsTile{.items = 32, .lanes = 32, .columns = 1};
 
+/// Of one row where lanes are a warp (lanes.clh): a work-item holds eight units of weights, all of
+/// its columns' where that goes, and groups are large, as each rounds the row.
+inline RowsTile WarpRowsTile(const BlockFacts& facts, int64_t n, const OpenClFacts& of) {
+  RowsTile tile{.items = 256, .lanes = 32, .columns = 4};
+  const int64_t steps = DivideUp(facts.units(), tile.lanes);
+  const auto groups = [&] { return DivideUp(n, tile.group_columns()); };
+  while (tile.columns > 1 && (tile.columns * steps > 8 || groups() < 2 * of.compute_units))
+    tile.columns /= 2;
+  while (tile.items > 64 && groups() < of.compute_units) tile.items /= 2;
+  return tile;
+}
+
 /// Of `n` columns in all: as many to a work-item as leave each compute unit two groups; many rows
 /// have sums enough.
 inline RowsTile UsualRowsTile(const BlockFacts& facts, int64_t n, const OpenClFacts& of) {
   RowsTile tile;
+  if (facts.p.rows == 1 && TakesPtx(of)) {
+    const RowsTile warps = WarpRowsTile(facts, n, of);
+    if (CheckRowsTile(facts, warps, of).ok() && RoundsItself(facts, warps, of)) return warps;
+  }
   while (tile.columns > 1 && tile.columns * facts.p.rows > 32) tile.columns /= 2;
   while (tile.lanes > 8 && tile.lanes > facts.units()) tile.lanes /= 2;
   const auto groups = [&] { return DivideUp(n, tile.group_columns()); };

@@ -8,6 +8,7 @@
 #include "kernels/fields.h"
 #include "kernels/match/product.h"
 #include "kernels/opencl/constant_floats.h"
+#include "kernels/opencl/one_row/warps.h"
 #include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"
@@ -75,9 +76,20 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const HalfFa
   return std::vector<StateAssignment>{std::move(states)};
 }
 
+/// Of one row where lanes are a warp (one_row/lanes.clh), which holds eight octets at a time.
+HalfTile WarpTile(const HalfFacts& facts, const OpenClFacts& of) {
+  HalfTile tile{.items = 256, .lanes = 32, .columns = 2};
+  const auto groups = [&] { return DivideUp(facts.p.n, tile.group_columns()); };
+  if (groups() < 2 * of.compute_units) tile.columns = 1;
+  while (tile.items > 64 && groups() < of.compute_units) tile.items /= 2;
+  return tile;
+}
+
 /// As many columns to a work-item as leave each compute unit two groups.
 HalfTile UsualTile(const HalfFacts& facts, const OpenClFacts& of) {
   HalfTile tile;
+  if (facts.p.m == 1 && TakesPtx(of))
+    if (const HalfTile warps = WarpTile(facts, of); CheckTile(warps, of).ok()) return warps;
   while (tile.rows < 8 && tile.rows < facts.p.m) tile.rows *= 2;
   if (tile.rows > 2) tile.columns = 2;
   while (tile.lanes > 8 && tile.lanes > facts.p.k / 8) tile.lanes /= 2;
@@ -135,7 +147,9 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Ha
   made->own_packs.push_back(PackWeights(facts));
   BuildOptions options = AccessOptions(RowStates()[0]);
   kHalfFields.Define(tile, options);
-  options.Define("OCTETS", facts.p.k / 8).Define("BFLOAT", facts.storage == DType::kBF16 ? 1 : 0);
+  options.Define("OCTETS", facts.p.k / 8)
+      .Define("BFLOAT", facts.storage == DType::kBF16 ? 1 : 0)
+      .Define("PTX", tile.rows == 1 && TakesPtx(AsOpenCl(device).facts()) ? 1 : 0);
   ASSIGN_OR_RETURN(
       std::shared_ptr<OpenClKernel> kernel,
       AsOpenCl(device).BuildKernel(

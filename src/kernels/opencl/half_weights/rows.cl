@@ -1,5 +1,7 @@
 // Rows of floats times weights [n, k] of f16 or bf16, which are read as they are. LANES work-items share a row of
-// weights, neighbours read neighbouring octets; sums of lanes are added in local memory.
+// weights, neighbours read neighbouring octets; sums of lanes are added in local memory, or by shuffles (lanes.clh). A
+// lane holds DEPTH octets of each of its columns before it multiplies them.
+//   PTX      1: the device takes it, and has registers for what one row holds (ROWS 1)
 //   BFLOAT   1: weights are bf16, 0: f16
 //   OCTETS   of a row of weights
 //   ROWS     of A that a work-group multiplies each weight by
@@ -26,14 +28,23 @@
 #ifndef ITEMS
 #define ITEMS 128
 #endif
+#ifndef PTX
+#define PTX 0
+#endif
+#include "kernels/opencl/one_row/lanes.clh"
 #define SETS (ITEMS / LANES)
 #define VALUES (ROWS * COLUMNS)
 #define EACH(i, count) _Pragma("unroll") for (int i = 0; i < (count); ++i)
+#define STEPS ((OCTETS + LANES - 1) / LANES)
+#define HELD_OCTETS (SHUFFLES && ROWS == 1 ? 8 : 1)
+#define DEPTH (STEPS * COLUMNS <= HELD_OCTETS ? STEPS : COLUMNS >= HELD_OCTETS ? 1 : HELD_OCTETS / COLUMNS)
 
 static float8 Weights(const uint4 bits) {
 #if BFLOAT
   return as_float8((uint8)(bits.x << 16, bits.x & 0xffff0000u, bits.y << 16, bits.y & 0xffff0000u,
                            bits.z << 16, bits.z & 0xffff0000u, bits.w << 16, bits.w & 0xffff0000u));
+#elif PTX
+  return (float8)(TwoHalves(bits.x), TwoHalves(bits.y), TwoHalves(bits.z), TwoHalves(bits.w));
 #else
   return vload_half8(0, (const half*)&bits);
 #endif
@@ -53,31 +64,43 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
     __global const float* restrict x, const int x_offset, __global const uint4* restrict weights,
     const int weights_offset, __global float* restrict y, const int y_offset, const int count,
     const int n EXPRESSION_PARAMS) {
+#if !SHUFFLES
   __local float scratch[SETS * VALUES * LANES];
+#endif
   const int item = get_local_id(0), lane = item % LANES, set = item / LANES;
   const int first = (int)get_global_id(0) / ITEMS * SETS * COLUMNS;
   const int first_row = (int)get_global_id(1) * ROWS;
   __global const uint4* from[COLUMNS];
-  uint4 next[COLUMNS];
-  EACH(c, COLUMNS) {
-    from[c] = weights + weights_offset + min(first + set * COLUMNS + c, n - 1) * OCTETS;
-    next[c] = from[c][min(lane, OCTETS - 1)];
-  }
+  uint4 next[DEPTH][COLUMNS];
+  EACH(c, COLUMNS) from[c] = weights + weights_offset + min(first + set * COLUMNS + c, n - 1) * OCTETS;
+  EACH(d, DEPTH) EACH(c, COLUMNS) next[d][c] = from[c][min(lane + d * LANES, OCTETS - 1)];
   float8 sum[ROWS][COLUMNS];
   EACH(v, VALUES) sum[v / COLUMNS][v % COLUMNS] = 0.0f;
-  for (int octet = lane; octet < OCTETS; octet += LANES) {
-    float8 w[COLUMNS];
-    EACH(c, COLUMNS) {
-      w[c] = Weights(next[c]);
-      next[c] = from[c][min(octet + LANES, OCTETS - 1)];
-    }
-    EACH(r, ROWS) {
-      // Rows beyond the last repeat it.
-      const int row = min(first_row + r, count - 1);
-      const float8 of_row = EightFloats(x + x_offset + row * OCTETS * 8 + octet * 8);
-      EACH(c, COLUMNS) sum[r][c] = mad(of_row, w[c], sum[r][c]);
+  for (int begin = lane; begin < OCTETS; begin += DEPTH * LANES) {
+    EACH(d, DEPTH) {
+      const int octet = begin + d * LANES;
+      float8 w[COLUMNS];
+      EACH(c, COLUMNS) {
+        w[c] = Weights(next[d][c]);
+        if (DEPTH < STEPS) next[d][c] = from[c][min(octet + DEPTH * LANES, OCTETS - 1)];
+      }
+      if (DEPTH > 1 && octet >= OCTETS) continue;
+      EACH(r, ROWS) {
+        // Rows beyond the last repeat it.
+        const int row = min(first_row + r, count - 1);
+        const float8 of_row = EightFloats(x + x_offset + row * OCTETS * 8 + octet * 8);
+        EACH(c, COLUMNS) sum[r][c] = mad(of_row, w[c], sum[r][c]);
+      }
     }
   }
+#if SHUFFLES
+  EACH(v, VALUES) {
+    const float total = SumOfLanes32(SumOf(sum[v / COLUMNS][v % COLUMNS]));
+    const int row = first_row + v / COLUMNS, column = first + set * COLUMNS + v % COLUMNS;
+    if (lane == v % LANES && column < n && row < count)
+      y[y_offset + row * n + column] = FINISH_ROWS((float4)(total), row, column).x;
+  }
+#else
   EACH(v, VALUES) scratch[(set * VALUES + v) * LANES + lane] = SumOf(sum[v / COLUMNS][v % COLUMNS]);
   barrier(CLK_LOCAL_MEM_FENCE);
   for (int out = item; out < SETS * VALUES; out += ITEMS) {
@@ -88,4 +111,5 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
     const int column = first + out / VALUES * COLUMNS + out % COLUMNS;
     if (column < n && row < count) y[y_offset + row * n + column] = FINISH_ROWS((float4)(total), row, column).x;
   }
+#endif
 }
