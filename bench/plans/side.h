@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "jobs/tuning.h"
+#include "kernels/launch_tunables.h"
 #include "planner/planner.h"
 #include "tuner/measure/statistics.h"
 
@@ -19,15 +20,18 @@ namespace fettle::tools {
 struct SideOptions {
   CommonOptions common;
   bool tuned = false, all_lanes = false;
+  std::string groups;  // a rule of work-groups; "": as kernels have them
 };
 
-/// Of the options of `fettle bench` that say where and how to run, --tuned and --all-lanes.
+/// Of the options of `fettle bench` that say where and how to run, --tuned, --all-lanes and
+/// --groups RULE.
 inline Result<SideOptions> ParseSide(const std::string& text) {
   SideOptions side;
   CLI::App app("a side");
   AddCommonOptions(app, side.common);
   app.add_flag("--tuned", side.tuned);
   app.add_flag("--all-lanes", side.all_lanes);
+  app.add_option("--groups", side.groups);
   try {
     app.parse(text, /*program_name_included=*/false);
   } catch (const CLI::ParseError& error) {
@@ -63,6 +67,43 @@ class NotedPlans final : public planner::PlanSource {
   std::shared_ptr<planner::PlanSource> plans_;
 };
 
+/// Passes plans on with the work-groups that a rule proposes first, where it proposes any.
+class RuledPlans final : public planner::PlanSource {
+ public:
+  RuledPlans(std::shared_ptr<planner::PlanSource> plans, std::string rule)
+      : plans_(std::move(plans)), rule_(std::move(rule)) {}
+  Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
+                             const planner::Limits& limits) override {
+    ASSIGN_OR_RETURN(exec::Plan plan, plans_->PlanFor(segment, devices, limits));
+    for (exec::PlannedStep& step : plan.steps) {
+      if (step.match == nullptr || step.kernel->device() == DeviceKind::kCpu) continue;
+      RETURN_IF_ERROR(Rule(*devices.Find(step.kernel->device()), step));
+    }
+    return plan;
+  }
+
+ private:
+  Status Rule(const Device& device, exec::PlannedStep& step) const {
+    ASSIGN_OR_RETURN(
+        const auto prepared,
+        kernels::PrepareWithLaunches(
+            *step.match,
+            {step.states_index, step.problem.threads, step.params, step.has_all_params}, device));
+    const kernels::TunableLaunches* launches = kernels::LaunchesOf(*prepared);
+    if (launches == nullptr) return OkStatus();
+    for (const kernels::RuleParams& one : launches->launch_rules()) {
+      if (one.rule != rule_) continue;
+      for (const auto& [name, value] : one.params) step.params[name] = value;
+      step.has_all_params = false;
+      break;
+    }
+    return OkStatus();
+  }
+
+  std::shared_ptr<planner::PlanSource> plans_;
+  std::string rule_;
+};
+
 /// A session with its turns' times.
 class Side {
  public:
@@ -82,6 +123,7 @@ class Side {
     } else if (job_.model->plans() != nullptr) {
       plans = planner::PlansOf(job_.model->plans());
     }
+    if (!options.groups.empty()) plans = std::make_shared<RuledPlans>(plans, options.groups);
     noted_ = std::make_shared<NotedPlans>(std::move(plans));
     runtime::SessionOptions wanted = job_.session;
     wanted.plans = noted_;

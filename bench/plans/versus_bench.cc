@@ -10,7 +10,8 @@
 //
 // OPTIONS are those of `fettle bench` that say where and how to run (--threads, --device,
 // --precision ...), with --tuned to tune that side for --budget seconds from an empty database and
-// --all-lanes to let no run take fewer threads than the session has:
+// --all-lanes to let no run take fewer threads than the session has, and --groups RULE for the
+// work-groups of a rule on OpenCL devices (docs/tuning.md):
 //
 //     versus_bench --side '--threads 2' --side '--threads 2 --tuned' MODEL...     is tuned slower?
 //     versus_bench --side '--tuned --all-lanes' --side '--tuned --all-lanes' MODEL...   tuned twice

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "jobs/job.h"
 #include "planner/planner.h"
@@ -69,8 +70,10 @@ class Subject {
                              if (!space) return std::nullopt;
                              tuner::SlotSearch::Start start{*space, {}};
                              const auto rules = static_cast<size_t>(evaluations) / 4;
+                             std::set<Params> seen;
                              for (const planner::Proposal& rule : space->rules())
-                               if (start.seeds.size() < rules) start.seeds.push_back(rule);
+                               if (start.seeds.size() < rules && seen.insert(rule.params).second)
+                                 start.seeds.push_back(rule);
                              start.seeds.insert(start.seeds.end(), space->neighbours().begin(),
                                                 space->neighbours().end());
                              return start;

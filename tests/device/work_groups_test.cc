@@ -10,6 +10,7 @@ using testing::Contains;
 using testing::Each;
 using testing::IsEmpty;
 using testing::SizeIs;
+using testing::UnorderedElementsAre;
 
 constexpr WorkGroupLimits kLimits256{256, {256, 256, 256}};
 
@@ -42,6 +43,44 @@ TEST(FullCandidates, AreTen) {
   EXPECT_THAT(shapes, SizeIs(10));
   EXPECT_THAT(shapes, Contains(WorkShape{32, 8, 1}));
   EXPECT_THAT(FullCandidates2d(1), Each(WorkShape{1, 1, 1}));
+}
+
+/// As the sources of both list them for these extents and limits, duplicates included.
+TEST(PublishedLists, AreOfferedWhole) {
+  using S = WorkShape;
+  EXPECT_THAT(RowCandidates3d({8, 16, 32}, 256),
+              UnorderedElementsAre(S{8, 16, 1}, S{2, 16, 4}, S{2, 16, 8}, S{2, 16, 8}, S{2, 16, 4},
+                                   S{2, 16, 1}, S{1, 16, 4}, S{1, 16, 8}, S{1, 16, 8}, S{1, 16, 4},
+                                   S{1, 16, 1}, S{4, 16, 4}, S{4, 16, 4}, S{4, 16, 1}, S{1, 16, 4},
+                                   S{1, 16, 8}, S{1, 16, 8}, S{1, 16, 4}, S{1, 16, 1}));
+  EXPECT_THAT(RowCandidates3d({8, 2, 8}, int64_t{1} << 20), SizeIs(30));
+  EXPECT_THAT(
+      FullCandidates2d(256),
+      UnorderedElementsAre(S{128, 2, 1}, S{64, 4, 1}, S{32, 8, 1}, S{16, 16, 1}, S{8, 32, 1},
+                           S{4, 64, 1}, S{2, 128, 1}, S{1, 256, 1}, S{256, 1, 1}, S{1, 256, 1}));
+  const WorkGroupLimits eight{8, {8, 8, 8}};
+  EXPECT_THAT(MnnCandidates(MnnKernel::kConv1x1, {3, 2, 1}, eight),
+              UnorderedElementsAre(S{1, 1, 1}, S{2, 1, 1}, S{4, 1, 1}, S{1, 2, 1}, S{2, 2, 1},
+                                   S{4, 2, 1}, S{1, 4, 1}, S{2, 4, 1}));
+  EXPECT_THAT(MnnCandidates(MnnKernel::kDepthwise, {3, 2, 1}, eight),
+              UnorderedElementsAre(S{1, 1, 1}, S{2, 1, 1}, S{1, 2, 1}, S{2, 2, 1}));
+}
+
+TEST(UnitLws, LeavesFewItemsAndNoUnitIdle) {
+  const auto of = [](const WorkShape& gws, int units) { return UnitLws(gws, units, kLimits256); };
+  EXPECT_EQ(of({3136, 32, 1}, 8), (WorkShape{64, 4, 1}));
+  EXPECT_EQ(of({49, 128, 1}, 132), (WorkShape{8, 4, 1}));
+  EXPECT_EQ(of({100000, 1, 1}, 8), (WorkShape{256, 1, 1}));
+  EXPECT_EQ(of({64, 4, 8}, 8), (WorkShape{64, 1, 1})) << "the third axis stays uncut";
+  EXPECT_EQ(of({0, 4, 1}, 8), (WorkShape{1, 1, 1}));
+}
+
+TEST(UnitLws, TakesTheLimitsOfLiars) {
+  const size_t huge = size_t{1} << 62;
+  for (const int64_t limit : {int64_t{0}, int64_t{-1}, int64_t{1}}) {
+    const WorkGroupLimits none{limit, {limit, limit, limit}};
+    EXPECT_EQ(UnitLws({huge, huge, huge}, 1 << 20, none), (WorkShape{1, 1, 1}));
+  }
 }
 
 TEST(MnnCandidates, ArePowersOfTwoPerAxis) {

@@ -64,6 +64,21 @@ bool Fits(const WorkShape& lws, const WorkGroupLimits& limits) {
   return true;
 }
 
+WorkShape UnitLws(const WorkShape& gws, int compute_units, const WorkGroupLimits& limits) {
+  constexpr size_t kGroupsOfUnit = 4, kLeast = 32, kMost = 256;
+  if (IsEmpty(gws)) return {1, 1, 1};
+  // Of each axis no more than changes the result.
+  size_t of_unit = kGroupsOfUnit * kMost;
+  const size_t units = std::max(compute_units, 1);
+  size_t items = 1;
+  for (const size_t extent : gws) items *= std::min(extent, of_unit * units);
+  of_unit = items / (kGroupsOfUnit * units);
+  const auto target = static_cast<int64_t>(std::clamp(std::bit_floor(of_unit), kLeast, kMost));
+  if (gws[1] > 1) return RowLws({gws[0], gws[1], 1}, target, limits);
+  const int64_t most = std::min({target, limits.items, limits.items_per_axis[0]});
+  return {RowAxis(gws[0], std::max<int64_t>(most, 1)), 1, 1};
+}
+
 WorkShape RowLws(const WorkShape& gws, int64_t target, const WorkGroupLimits& limits) {
   WorkShape lws{1, 1, 1};
   if (IsEmpty(gws)) return lws;

@@ -25,6 +25,10 @@ WorkGroupLimits LimitsOf(const OpenClFacts& facts, int64_t kernel_limit);
 /// No axis is empty and the limits are kept.
 bool Fits(const WorkShape& lws, const WorkGroupLimits& limits);
 
+/// RowLws over the first two axes, of so many items that each compute unit has four groups: 32 to
+/// 256.
+WorkShape UnitLws(const WorkShape& gws, int compute_units, const WorkGroupLimits& limits);
+
 /// Fills rows first, so that neighbours read neighbouring addresses: per axis the largest power of
 /// two that leaves at most an eighth of its items idle, at most 64 in axis 0, `target` in all.
 WorkShape RowLws(const WorkShape& gws, int64_t target, const WorkGroupLimits& limits);

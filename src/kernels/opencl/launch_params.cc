@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 namespace fettle::kernels {
@@ -11,9 +12,10 @@ constexpr std::string_view kUnrollPragma = "#pragma unroll", kUnrollMacro = "_Pr
 /// What relaxed arithmetic may speed up.
 constexpr std::string_view kCostly[] = {
     "FETTLE_MULTIPLY_ADD", "exp(", "log(", "pow(", "tanh(", "sin(", "sqrt(", "erf("};
-/// Sets of each rule that are proposed, and items of the group that lists are looked through from.
-constexpr size_t kOfEachRule = 6;
+/// Items of the group that lists are looked through from. Lists are proposed whole, but for Arm's
+/// large grid, which has 252 sets.
 constexpr double kUsualItems = 128;
+constexpr size_t kWholeList = std::numeric_limits<size_t>::max(), kOfArmNormal = 6;
 
 std::string Replaced(std::string_view text, std::string_view from, std::string_view to,
                      std::string_view unless_followed_by) {
@@ -30,8 +32,9 @@ std::string Replaced(std::string_view text, std::string_view from, std::string_v
 
 size_t ItemsOf(const WorkShape& lws) { return lws[0] * lws[1] * lws[2]; }
 
-/// Those that fit, from groups of the usual size on outwards.
-std::vector<WorkShape> Nearest(std::vector<WorkShape> shapes, const WorkGroupLimits& limits) {
+/// Those that fit, from groups of the usual size on outwards; `most` of them.
+std::vector<WorkShape> Nearest(std::vector<WorkShape> shapes, const WorkGroupLimits& limits,
+                               size_t most = kWholeList) {
   std::erase_if(shapes, [&](const WorkShape& shape) { return !Fits(shape, limits); });
   const auto distance = [](const WorkShape& shape) {
     return std::fabs(std::log2(static_cast<double>(ItemsOf(shape)) / kUsualItems));
@@ -39,7 +42,7 @@ std::vector<WorkShape> Nearest(std::vector<WorkShape> shapes, const WorkGroupLim
   std::stable_sort(shapes.begin(), shapes.end(), [&](const WorkShape& a, const WorkShape& b) {
     return distance(a) < distance(b);
   });
-  if (shapes.size() > kOfEachRule) shapes.resize(kOfEachRule);
+  if (shapes.size() > most) shapes.resize(most);
   return shapes;
 }
 
@@ -82,6 +85,7 @@ std::vector<GroupProposal> ProposeGroups(const OpenClFacts& facts, const WorkSha
     std::vector<WorkShape> shapes;
   };
   const Rule rules[] = {
+      {"units", {UnitLws(gws, facts.compute_units, limits)}},
       {"rows", {RowLws(gws, 256, limits), RowLws(gws, 64, limits)}},
       {"mace-cache", Nearest({CacheLws(gws, limits.items, facts.global_cache_bytes)}, limits)},
       {"mnn-cores", {MnnLws(gws, facts.compute_units, limits)}},
@@ -90,17 +94,20 @@ std::vector<GroupProposal> ProposeGroups(const OpenClFacts& facts, const WorkSha
       {"mnn-1x1", Nearest(MnnCandidates(MnnKernel::kConv1x1, gws, limits), limits)},
       {"mnn-depthwise", Nearest(MnnCandidates(MnnKernel::kDepthwise, gws, limits), limits)},
       {"arm-rapid", Nearest(ArmCandidates(ArmGrid::kRapid, limits), limits)},
-      {"arm-normal", Nearest(ArmCandidates(ArmGrid::kNormal, limits), limits)},
+      {"arm-normal", Nearest(ArmCandidates(ArmGrid::kNormal, limits), limits, kOfArmNormal)},
   };
   std::vector<GroupProposal> proposals;
-  std::set<WorkShape> seen;
-  for (size_t turn = 0; turn < kOfEachRule; ++turn) {
+  std::set<std::pair<std::string_view, WorkShape>> seen;
+  const auto heard = [](const Rule& rule, size_t turn) { return turn >= rule.shapes.size(); };
+  for (size_t turn = 0;; ++turn) {
+    if (std::all_of(std::begin(rules), std::end(rules),
+                    [&](const Rule& rule) { return heard(rule, turn); }))
+      return proposals;
     for (const Rule& rule : rules) {
-      if (turn < rule.shapes.size() && seen.insert(rule.shapes[turn]).second)
+      if (!heard(rule, turn) && seen.insert({rule.name, rule.shapes[turn]}).second)
         proposals.push_back({rule.name, rule.shapes[turn]});
     }
   }
-  return proposals;
 }
 
 }  // namespace fettle::kernels

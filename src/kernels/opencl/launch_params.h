@@ -31,7 +31,8 @@ ProgramSource VariantOf(const ProgramSource& source, const Params& params);
 std::vector<Tunable> ProgramTunables(const ProgramSource& source);
 
 /// The work-groups that the rules of MACE, MNN and the Arm Compute Library propose for a launch
-/// over `gws`, and ours; one of each rule in turn, each size once.
+/// over `gws`, and ours: their whole lists, as far as they fit, from the usual size on outwards;
+/// one of each rule in turn, each size once for a rule.
 struct GroupProposal {
   std::string_view rule;
   WorkShape lws;

@@ -30,6 +30,10 @@ std::string WayOf(const planner::Kind& kind, const planner::Entry& entry) {
   return text;
 }
 
+std::string RulesKey(const Device& device) {
+  return fmt::format("rules on {}", Hardware(device.fingerprint()));
+}
+
 std::string LikeKey(const std::string& way, const Device& device) {
   return fmt::format("like {} on {}", way, Hardware(device.fingerprint()));
 }
@@ -129,19 +133,67 @@ std::string SlotCosts::BestKey(const planner::Kind& kind, const planner::Entry& 
   return fmt::format("best {} {} for {}", key.kernel, key.version, key.problem);
 }
 
+RuleBandit& SlotCosts::BanditOf(const Device& device) {
+  const std::string key = RulesKey(device);
+  const auto [at, is_new] = bandits_.try_emplace(key);
+  if (!is_new) return at->second;
+  if (const Result<std::string> text = store_.FindDecision(key); text.ok()) at->second.Read(*text);
+  return at->second;
+}
+
+/// Sets of the rules that are worth it on this device, one of each in turn.
+void SlotCosts::AddRules(const Device& device, SlotSearch::Start& start, Slot& slot) {
+  // A search without assumptions takes the lists whole.
+  const bool takes_all = options_.least_of_best == 0;
+  const size_t most = takes_all
+                          ? static_cast<size_t>(options_.evaluations)
+                          : static_cast<size_t>(std::max<int64_t>(options_.evaluations / 4, 2));
+  slot.rules = start.space.rules();
+  std::vector<std::string> names;
+  std::map<std::string, std::vector<const planner::Proposal*>> of_rule;
+  for (const planner::Proposal& rule : slot.rules) {
+    names.push_back(rule.by);
+    of_rule[rule.by].push_back(&rule);
+  }
+  if (names.empty()) return;
+  const std::vector<std::string> order = BanditOf(device).Order(names);
+  std::set<kernels::Params> seen;
+  bool is_heard = true;
+  for (size_t turn = 0; is_heard; ++turn) {
+    is_heard = false;
+    for (const std::string& rule : order) {
+      if (turn >= of_rule[rule].size() || start.seeds.size() >= most) continue;
+      is_heard = true;
+      if (seen.insert(of_rule[rule][turn]->params).second)
+        start.seeds.push_back(*of_rule[rule][turn]);
+    }
+  }
+}
+
+/// All rules that propose the set learn from it.
+void SlotCosts::TellRules(const Device& device, const kernels::Params& params, const Row& row,
+                          Slot& slot) {
+  const bool won =
+      IsUsable(row) && LeastUs(row) < slot.search->best_us() * (1 - SlotResults::kWorthwhileGain);
+  RuleBandit* bandit = nullptr;
+  for (const planner::Proposal& rule : slot.rules) {
+    if (rule.params != params) continue;
+    bandit = &BanditOf(device);
+    bandit->Tell(rule.by, won);
+  }
+  if (bandit != nullptr) store_.PutDecision(RulesKey(device), bandit->ToText());
+}
+
 /// Known good sets: of rules, the best of like slots here and in the store, the best of whatever
 /// device had this problem last; then what is beside the default set.
 std::optional<SlotSearch::Start> SlotCosts::MakeStart(const planner::Kind& kind,
-                                                      const planner::Entry& entry,
-                                                      const Slot& slot) {
+                                                      const planner::Entry& entry, Slot& slot) {
   const Device& device = learned_.DeviceOf(entry);
   std::optional<SlotSpace> space =
       SlotSpace::Create(entry.match, entry.states_index, entry.threads, device, options_.scope);
   if (!space) return std::nullopt;
   SlotSearch::Start start{std::move(*space), {}};
-  const size_t most_rules = std::max<int64_t>(options_.evaluations / 4, 2);
-  for (const planner::Proposal& rule : start.space.rules())
-    if (start.seeds.size() < most_rules) start.seeds.push_back(rule);
+  AddRules(device, start, slot);
   size_t likes = 0;
   for (const Slot* like : ways_[slot.way]) {
     if (like == &slot || likes == kLikeSlots || like->search->gain() >= kNoGain) continue;
@@ -217,6 +269,7 @@ void SlotCosts::Tell(const planner::Kind& kind, const planner::Entry& entry,
                      const kernels::Params& params, const Row& row) {
   Slot& slot = Find(kind, entry);
   learned_.LearnKernel(kind, entry, params, slot.search->PriorOf(params), row);
+  TellRules(learned_.DeviceOf(entry), params, row, slot);
   slot.search->Tell(row);
   ++told_;
   Keep(kind, entry, slot);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tuner/cost/learned_costs.h"
+#include "tuner/network/rule_bandit.h"
 #include "tuner/network/slot.h"
 
 namespace fettle::tuner {
@@ -63,6 +64,8 @@ class SlotCosts final : public planner::CostSource {
     std::string way;
     std::unique_ptr<SlotSearch> search;
     bool raced = false, is_kept = false;
+    /// The rules of each set that rules proposed.
+    std::vector<planner::Proposal> rules;
     /// Of all searches so far, this one included: what they varied; and the evaluations of the
     /// largest one that ended, 0: none did.
     SlotScope scope;
@@ -74,7 +77,11 @@ class SlotCosts final : public planner::CostSource {
   void RecallSet(const planner::Kind& kind, const planner::Entry& entry,
                  const planner::Proposal& proposal, Slot& slot);
   std::optional<SlotSearch::Start> MakeStart(const planner::Kind& kind, const planner::Entry& entry,
-                                             const Slot& slot);
+                                             Slot& slot);
+  void AddRules(const Device& device, SlotSearch::Start& start, Slot& slot);
+  /// Of a device, with what the store knows of it.
+  RuleBandit& BanditOf(const Device& device);
+  void TellRules(const Device& device, const kernels::Params& params, const Row& row, Slot& slot);
   void AddKnown(const std::string& key, std::string by,
                 std::vector<planner::Proposal>& seeds) const;
   bool IsHopeless(const Slot& slot) const;
@@ -89,6 +96,7 @@ class SlotCosts final : public planner::CostSource {
   /// The same by entry: making texts would take longer than solving.
   std::unordered_map<const planner::Entry*, Slot*> by_entry_;
   std::unordered_map<std::string, std::vector<Slot*>> ways_;
+  std::unordered_map<std::string, RuleBandit> bandits_;  // by key
   std::set<std::string> banned_;
   std::set<const Slot*> excused_;
   bool measured_only_ = false;

@@ -37,7 +37,8 @@ class SlotSpace {
   /// None where the set is not one of the space.
   std::optional<Point> PointOf(const kernels::Params& params) const;
 
-  /// Sets that rules of thumb propose.
+  /// Sets that rules of thumb propose, those of each rule in its order; equal sets of several rules
+  /// stand there for each.
   const std::vector<planner::Proposal>& rules() const { return rules_; }
   /// At most four sets that differ from the default one in one parameter of the kernel's own by one
   /// value, upwards first.

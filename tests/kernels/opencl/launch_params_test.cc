@@ -24,22 +24,40 @@ OpenClFacts FactsOf(const char* family) {
   return facts;
 }
 
-TEST(ProposeGroups, EveryRuleIsHeardAndEachSizeOnce) {
+TEST(ProposeGroups, EveryRuleIsHeardAndEachSizeOnceForIt) {
   std::set<std::string_view> rules;
   const OpenClFacts facts = FactsOf("adreno");
   for (const WorkShape& gws :
        {WorkShape{16, 56, 56}, WorkShape{3136, 32, 1}, WorkShape{49, 7, 2}, WorkShape{1, 1, 1}}) {
-    std::set<WorkShape> sizes;
+    std::set<std::pair<std::string_view, WorkShape>> sizes;
     for (const GroupProposal& proposal : ProposeGroups(facts, gws, 128)) {
       rules.insert(proposal.rule);
-      EXPECT_TRUE(sizes.insert(proposal.lws).second) << proposal.rule;
+      EXPECT_TRUE(sizes.insert({proposal.rule, proposal.lws}).second) << proposal.rule;
       EXPECT_TRUE(Fits(proposal.lws, LimitsOf(facts, 128))) << proposal.rule;
     }
     EXPECT_FALSE(sizes.empty());
   }
-  for (std::string_view rule : {"rows", "mace-cache", "mace-2d", "mace-3d", "mnn-cores", "mnn-1x1",
-                                "mnn-depthwise", "arm-rapid", "arm-normal"})
+  for (std::string_view rule : {"units", "rows", "mace-cache", "mace-2d", "mace-3d", "mnn-cores",
+                                "mnn-1x1", "mnn-depthwise", "arm-rapid", "arm-normal"})
     EXPECT_TRUE(rules.contains(rule)) << rule;
+}
+
+TEST(ProposeGroups, ListsAreWhole) {
+  const OpenClFacts facts = FactsOf("mali");
+  const WorkShape gws{16, 8, 32};
+  const WorkGroupLimits limits = LimitsOf(facts, 128);
+  std::set<std::pair<std::string_view, WorkShape>> proposed;
+  for (const GroupProposal& one : ProposeGroups(facts, gws, 128))
+    proposed.insert({one.rule, one.lws});
+  const auto check = [&](std::string_view rule, const std::vector<WorkShape>& list) {
+    EXPECT_FALSE(list.empty());
+    for (const WorkShape& lws : list)
+      EXPECT_TRUE(!Fits(lws, limits) || proposed.contains({rule, lws})) << rule;
+  };
+  check("mace-3d", RowCandidates3d(gws, 128));
+  check("mace-2d", FullCandidates2d(128));
+  check("mnn-1x1", MnnCandidates(MnnKernel::kConv1x1, gws, limits));
+  check("mnn-depthwise", MnnCandidates(MnnKernel::kDepthwise, gws, limits));
 }
 
 TEST(VariantOf, ChangesTextAndOptionsAsAsked) {
@@ -103,7 +121,7 @@ void CheckLaunches(std::string_view text, size_t least_variants) {
         if (value != 0) all.push_back({{tunable.name, value}});
     }
     const std::vector<RuleParams> rules = of.launches.launch_rules();
-    for (size_t i = 0; i < rules.size(); i += 5) all.push_back(rules[i].params);
+    for (size_t i = 0; i < rules.size(); i += 31) all.push_back(rules[i].params);
     for (const Params& params : all) {
       of.run.params = With(of.space.usual, params);
       if (of.space.check && !of.space.check(of.run.params).ok()) continue;
