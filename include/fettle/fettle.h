@@ -181,8 +181,8 @@ typedef struct fettle_session_options {
   double kernel_ms; /* split launches that take longer; 0: never */
   const char* programs; /* folder for the device's compiled programs, "" for the user's cache;
                            NULL: keep nothing */
-  const char* svm; /* off|coarse|fine: buffers in memory that host and device share; off, with a
-                      line in the log, if the device has none; NULL: off */
+  const char* svm; /* auto|off|coarse|fine: buffers in memory that host and device share; off, with
+                      a line in the log, if the device has none; NULL: off */
   const char* when_busy;  /* wait|fail: what a call does while another thread's call uses the
                              session; fail returns FETTLE_BUSY; NULL: wait */
   const char* subnormals; /* flush: CPU kernels take numbers below 1.2e-38 as zero; keep: they

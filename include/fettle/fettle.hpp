@@ -255,7 +255,7 @@ struct SessionOptions {
   double kernel_ms = 0;              // split launches that take longer; 0: never
   bool keep_programs = false;        // the device's compiled programs, in the folder `programs`
   std::string programs = {};         // "": the user's cache
-  std::string svm = "off";           // off|coarse|fine
+  std::string svm = "off";           // auto|off|coarse|fine
   std::string when_busy = "wait";    // wait|fail
   std::string subnormals = "flush";  // flush|keep
   int64_t max_memory = 0;            // bytes; 0: most of the machine's memory

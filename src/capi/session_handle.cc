@@ -32,14 +32,14 @@ Status ReadDevice(const fettle_session_options& options, fettle::runtime::Sessio
   };
   if (options.queue_window < 0 || !(options.kernel_ms >= 0))
     return fettle::InvalidArgument("queue_window and kernel_ms: expected 0 or more");
-  ASSIGN_OR_RETURN(const auto svm, fettle::runtime::SharedMemoryFromName(text(options.svm, "off")));
-  ASSIGN_OR_RETURN(
-      wanted.accelerators.emplace_back(),
-      fettle::runtime::OpenAccelerator(
-          text(options.device, "auto"),
-          {.programs = options.programs,
-           .pacing = {.queue_window = options.queue_window, .kernel_ms = options.kernel_ms},
-           .svm = svm}));
+  const char* device = text(options.device, "auto");
+  fettle::OpenOptions open{
+      .programs = options.programs,
+      .pacing = {.queue_window = options.queue_window, .kernel_ms = options.kernel_ms}};
+  ASSIGN_OR_RETURN(open.svm,
+                   fettle::runtime::SharedMemoryFromName(text(options.svm, "off"), device, open));
+  ASSIGN_OR_RETURN(wanted.accelerators.emplace_back(),
+                   fettle::runtime::OpenAccelerator(device, open));
   std::erase(wanted.accelerators, nullptr);
   ASSIGN_OR_RETURN(wanted.precision,
                    fettle::runtime::PrecisionFromName(text(options.precision, "high")));

@@ -41,11 +41,32 @@ Result<planner::Precision> PrecisionFromName(std::string_view name) {
   return InvalidArgument("precision: expected high|normal|low, got '{}'", name);
 }
 
-Result<SharedVirtualMemory> SharedMemoryFromName(std::string_view name) {
+SharedVirtualMemory UsualSharedMemory(const kernels::Facts& facts) {
+  const auto is = [&](std::string_view name) {
+    const auto found = facts.find(name);
+    const bool* value = found == facts.end() ? nullptr : std::get_if<bool>(&found->second);
+    return value != nullptr && *value;
+  };
+  const auto family = facts.find("family");
+  const bool is_adreno =
+      family != facts.end() && family->second == kernels::Fact(std::string("adreno"));
+  if (is("svm_fine") && (is("unified_memory") || is("is_cpu"))) return SharedVirtualMemory::kFine;
+  return is("svm_coarse") && is_adreno ? SharedVirtualMemory::kCoarse : SharedVirtualMemory::kOff;
+}
+
+Result<SharedVirtualMemory> SharedMemoryFromName(std::string_view name, std::string_view device,
+                                                 const OpenOptions& options) {
+  if (name == "auto") {
+    const Result<std::shared_ptr<const Device>> opened = OpenAccelerator(device, options);
+    if (!opened.ok() || *opened == nullptr) return SharedVirtualMemory::kOff;  // said when opened
+    const kernels::Backend* backend = kernels::FindBackend((*opened)->kind());
+    if (backend == nullptr || backend->facts == nullptr) return SharedVirtualMemory::kOff;
+    return UsualSharedMemory(backend->facts(**opened));
+  }
   if (name == "off") return SharedVirtualMemory::kOff;
   if (name == "coarse") return SharedVirtualMemory::kCoarse;
   if (name == "fine") return SharedVirtualMemory::kFine;
-  return InvalidArgument("svm: expected off|coarse|fine, got '{}'", name);
+  return InvalidArgument("svm: expected auto|off|coarse|fine, got '{}'", name);
 }
 
 Result<MemoryKind> MemoryFromName(std::string_view name) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string_view>
 
+#include "kernels/backend.h"
 #include "planner/choices.h"
 
 namespace fettle::runtime {
@@ -18,8 +19,13 @@ Result<std::shared_ptr<const Device>> OpenAccelerator(std::string_view name,
 
 /// "high", "normal" or "low".
 Result<planner::Precision> PrecisionFromName(std::string_view name);
-/// "off", "coarse" or "fine".
-Result<SharedVirtualMemory> SharedMemoryFromName(std::string_view name);
+/// "off", "coarse" or "fine"; "auto": UsualSharedMemory of the accelerator that `device` names, off
+/// where there is none.
+Result<SharedVirtualMemory> SharedMemoryFromName(std::string_view name, std::string_view device,
+                                                 const OpenOptions& options = {});
+/// Of a device with these facts: fine where it shares the host's memory and has it, as nothing is
+/// mapped then; coarse on Adreno; else off.
+SharedVirtualMemory UsualSharedMemory(const kernels::Facts& facts);
 /// "auto" (kHost), "buffer" or "image".
 Result<MemoryKind> MemoryFromName(std::string_view name);
 /// "ready" (false) or "fast": SessionOptions::starts_fast.

@@ -7,6 +7,10 @@
 namespace fettle {
 namespace {
 
+/// No device has more; beyond them a driver errs, and sums of sizes would overflow.
+constexpr cl_ulong kMostFactBytes = cl_ulong{1} << 50, kMostFactItems = 1 << 20;
+constexpr cl_device_info kHalfFpConfig = 0x1033;  // CL_DEVICE_HALF_FP_CONFIG of cl_ext.h
+
 std::string PlatformText(const OpenClApi& api, cl_platform_id platform, cl_platform_info what) {
   size_t size = 0;
   if (api.GetPlatformInfo(platform, what, 0, nullptr, &size) != CL_SUCCESS || size == 0) return {};
@@ -26,8 +30,12 @@ class Reader {
     return api_.GetDeviceInfo(device_, what, sizeof(T), &value, nullptr) == CL_SUCCESS ? value
                                                                                        : otherwise;
   }
-  int64_t Size(cl_device_info what) const { return static_cast<int64_t>(Get<size_t>(what, 0)); }
-  int64_t Bytes(cl_device_info what) const { return static_cast<int64_t>(Get<cl_ulong>(what, 0)); }
+  int64_t Size(cl_device_info what) const {
+    return static_cast<int64_t>(std::min<cl_ulong>(Get<size_t>(what, 0), kMostFactBytes));
+  }
+  int64_t Bytes(cl_device_info what) const {
+    return static_cast<int64_t>(std::min(Get<cl_ulong>(what, 0), kMostFactBytes));
+  }
   bool Bool(cl_device_info what) const { return Get<cl_bool>(what, CL_FALSE) == CL_TRUE; }
   std::string Text(cl_device_info what) const {
     size_t size = 0;
@@ -62,12 +70,14 @@ constexpr FamilyRow kFamilies[] = {
 };
 
 void ReadLimits(const Reader& reader, OpenClFacts& facts) {
-  facts.compute_units =
-      static_cast<int>(std::max<cl_uint>(reader.Get<cl_uint>(CL_DEVICE_MAX_COMPUTE_UNITS, 1), 1));
-  facts.max_work_group_size = std::max<int64_t>(reader.Size(CL_DEVICE_MAX_WORK_GROUP_SIZE), 1);
+  facts.compute_units = static_cast<int>(
+      std::clamp<cl_ulong>(reader.Get<cl_uint>(CL_DEVICE_MAX_COMPUTE_UNITS, 1), 1, kMostFactItems));
+  facts.max_work_group_size = std::clamp<int64_t>(reader.Size(CL_DEVICE_MAX_WORK_GROUP_SIZE), 1,
+                                                  static_cast<int64_t>(kMostFactItems));
   const auto items = reader.Get<std::array<size_t, 3>>(CL_DEVICE_MAX_WORK_ITEM_SIZES, {1, 1, 1});
   for (size_t axis = 0; axis < 3; ++axis)
-    facts.max_work_item_sizes[axis] = static_cast<int64_t>(items[axis]);
+    facts.max_work_item_sizes[axis] =
+        static_cast<int64_t>(std::clamp<cl_ulong>(items[axis], 1, kMostFactBytes));
   facts.global_bytes = reader.Bytes(CL_DEVICE_GLOBAL_MEM_SIZE);
   facts.max_allocation_bytes = reader.Bytes(CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   facts.global_cache_bytes = reader.Bytes(CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
@@ -91,7 +101,9 @@ void ReadImages(const Reader& reader, OpenClFacts& facts) {
 void ReadAbilities(const Reader& reader, OpenClFacts& facts) {
   std::istringstream words(reader.Text(CL_DEVICE_EXTENSIONS));
   for (std::string word; words >> word;) facts.extensions.push_back(word);
-  facts.fp16_compute = facts.HasExtension("cl_khr_fp16");
+  // Some drivers name the extension and say that no f16 is computed.
+  facts.fp16_compute = facts.HasExtension("cl_khr_fp16") &&
+                       reader.Get<cl_device_fp_config>(kHalfFpConfig, CL_FP_INF_NAN) != 0;
   facts.int8_dot = facts.HasExtension("cl_khr_integer_dot_product");
   facts.sub_groups = facts.HasExtension("cl_khr_subgroups") ||
                      facts.HasExtension("cl_intel_subgroups") ||

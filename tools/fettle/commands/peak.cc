@@ -67,7 +67,8 @@ Json FactsJson(const PeakDevice& measured) {
 
 void PrintPeak(const PeakOptions& options, const PeakDevice& measured,
                std::span<const kernels::Ceiling> ceilings, const BaseCeilings* base) {
-  const std::string_view name = measured.device->name();
+  // Adreno's name has no number, its version has.
+  const std::string_view name = measured.device->fingerprint();
   Json rows = CeilingsJson(ceilings, name, base);
   const Device* accelerator = measured.accelerator();
   if (options.common.json) {

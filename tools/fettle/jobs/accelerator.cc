@@ -12,13 +12,11 @@ namespace fettle::tools {
 
 Result<std::shared_ptr<const Device>> OpenAccelerator(const CommonOptions& options,
                                                       std::vector<std::string>& warnings) {
-  auto device = runtime::OpenAccelerator(
-      options.device, {.programs = options.no_cache ? nullptr : options.cache.c_str(),
-                       .pacing = {.queue_window = static_cast<int>(options.queue_window),
-                                  .kernel_ms = options.kernel_ms},
-                       .svm = options.svm == "fine"     ? SharedVirtualMemory::kFine
-                              : options.svm == "coarse" ? SharedVirtualMemory::kCoarse
-                                                        : SharedVirtualMemory::kOff});
+  OpenOptions open{.programs = options.no_cache ? nullptr : options.cache.c_str(),
+                   .pacing = {.queue_window = static_cast<int>(options.queue_window),
+                              .kernel_ms = options.kernel_ms}};
+  ASSIGN_OR_RETURN(open.svm, runtime::SharedMemoryFromName(options.svm, options.device, open));
+  auto device = runtime::OpenAccelerator(options.device, open);
   if (device.ok()) return device;
   if (options.strict_device) return device.status();
   warnings.push_back(

@@ -75,7 +75,7 @@ void AddDeviceOptions(CLI::App& app, CommonOptions& options) {
       ->check(NonNegative<double>());
   app.add_option("--svm", options.svm, "accelerators: memory shared with the CPU (default off)")
       ->envname("FETTLE_SVM")
-      ->check(OneOf({"off", "coarse", "fine"}));
+      ->check(OneOf({"auto", "off", "coarse", "fine"}));
 }
 
 /// How the CPU takes small numbers, and what memory may be taken.

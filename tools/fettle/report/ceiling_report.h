@@ -26,8 +26,8 @@ Status CheckBase(const BaseCeilings& base, const Json& device);
 /// "ok", "unsupported" or "error".
 std::string_view StatusWord(const Status& status);
 
-/// The field `ceilings[]` of docs/cli.md. `device` is the name by which nominal figures are found;
-/// `base` may be null.
+/// The field `ceilings[]` of docs/cli.md. `device` is the fingerprint in which nominal figures are
+/// found; `base` may be null.
 Json CeilingsJson(std::span<const kernels::Ceiling> ceilings, std::string_view device,
                   const BaseCeilings* base);
 /// One table for each group, with what was not measured and why below.
