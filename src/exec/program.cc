@@ -177,8 +177,10 @@ StepProfile Program::Describe(const PlannedStep& step) const {
     profile.op.clear();
     profile.kernel = step.kernel->name;
     profile.node = NodesOf(step);
-    for (const ir::Node& node : step.problem.group->nodes())
-      profile.op += fmt::format("{}{}", profile.op.empty() ? "" : "+", node.op);
+    for (const ir::Node& node : step.problem.group->nodes()) {
+      if (!profile.op.empty()) profile.op += '+';
+      profile.op += node.op.name();
+    }
     profile.macs = ops::MacsOf(*step.problem.group);
   }
   const auto bytes = [&](int t) {

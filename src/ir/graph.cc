@@ -1,19 +1,11 @@
 #include "ir/graph.h"
 
 #include <algorithm>
+#include <functional>
 #include <queue>
 
 namespace fettle::ir {
 namespace {
-
-/// The live nodes in the order in which they stand.
-std::vector<NodeId> LiveNodes(const IdVector<NodeId, Node>& nodes) {
-  std::vector<NodeId> live;
-  live.reserve(nodes.size());
-  for (NodeId id : nodes.ids())
-    if (!nodes[id].dead) live.push_back(id);
-  return live;
-}
 
 /// Whether each live node stands behind those that it reads from.
 bool IsInOrder(const IdVector<NodeId, Node>& nodes, const IdVector<ValueId, NodeId>& producers) {
@@ -29,7 +21,6 @@ bool IsInOrder(const IdVector<NodeId, Node>& nodes, const IdVector<ValueId, Node
 /// on a cycle.
 std::vector<NodeId> TopologicalOrder(const IdVector<NodeId, Node>& nodes,
                                      const IdVector<ValueId, NodeId>& producers) {
-  if (IsInOrder(nodes, producers)) return LiveNodes(nodes);
   IdVector<NodeId, int> pending(nodes.size());
   IdVector<NodeId, std::vector<NodeId>> followers(nodes.size());
   std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;
@@ -142,15 +133,15 @@ void DropUnused(std::vector<ValueId>& inputs, std::vector<ValueId>& outputs,
       if (id != kAbsent) used[id] = true;
     }
   });
+  if (std::ranges::all_of(used, std::identity())) return;
   IdVector<ValueId, ValueId> renamed(values.size(), kAbsent);
-  IdVector<ValueId, Value> kept;
-  kept.reserve(values.size());
+  ValueId kept = 0;
   for (ValueId id : values.ids()) {
     if (!used[id]) continue;
-    renamed[id] = static_cast<ValueId>(kept.size());
-    kept.push_back(std::move(values[id]));
+    if (kept != id) values[kept] = std::move(values[id]);
+    renamed[id] = kept++;
   }
-  values = std::move(kept);
+  values.erase(values.begin() + kept, values.end());
   for_each_list([&](std::vector<ValueId>& ids) {
     for (ValueId& id : ids) {
       if (id != kAbsent) id = renamed[id];
@@ -161,6 +152,11 @@ void DropUnused(std::vector<ValueId>& inputs, std::vector<ValueId>& outputs,
 }  // namespace
 
 Status Graph::Normalise() {
+  if (const auto producers = Producers(); IsInOrder(nodes_, producers)) {
+    std::erase_if(nodes_, [](const Node& node) { return node.dead; });
+    DropUnused(inputs, outputs, nodes_, values_);
+    return OkStatus();
+  }
   const std::vector<NodeId> order = TopologicalOrder(nodes_, Producers());
   const auto live =
       std::count_if(nodes_.begin(), nodes_.end(), [](const Node& node) { return !node.dead; });

@@ -11,6 +11,7 @@ int64_t MacsOf(const ir::Graph& graph, const ir::Node& node) {
   if (op.macs == nullptr) return 0;
   const auto shapes = [&](const std::vector<ir::ValueId>& ids) {
     std::vector<Shape> result;
+    result.reserve(ids.size());
     for (ir::ValueId id : ids)
       result.push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
     return result;

@@ -51,6 +51,7 @@ Result<Inferred> RunInfer(const Operator& op, InferContext& context) {
   Inferred inferred;
   inferred.needed_input = context.needed_input();
   if (inferred.needed_input < 0) RETURN_IF_ERROR(CheckOutputs(context));
+  inferred.outputs.reserve(context.num_outputs());
   for (int i = 0; i < context.num_outputs(); ++i) inferred.outputs.push_back(context.output(i));
   return inferred;
 }
@@ -73,6 +74,7 @@ void InferContext::SetOutput(int i, DType dtype, Shape shape) {
 Result<Inferred> Infer(const ir::Graph& graph, const ir::Node& node,
                        std::span<const std::shared_ptr<const Constant>> known) {
   std::vector<InferContext::Input> inputs;
+  inputs.reserve(node.inputs.size());
   for (ir::ValueId id : node.inputs) {
     InferContext::Input input;
     if (id != ir::kAbsent) {

@@ -1,13 +1,22 @@
 #include "ops/window.h"
 
 #include <algorithm>
+#include <variant>
 
 namespace fettle::ops {
 namespace {
 
+/// The attribute, or `count` times `usual` where there is none.
+std::vector<int64_t> IntsOr(const ir::Attributes& attributes, std::string_view name, size_t count,
+                            int64_t usual) {
+  const ir::Attribute* const found = attributes.Find(name);
+  const auto* const ints = found == nullptr ? nullptr : std::get_if<std::vector<int64_t>>(found);
+  return ints == nullptr ? std::vector<int64_t>(count, usual) : *ints;
+}
+
 Status ReadExplicitPads(const ir::Attributes& attributes, Window& window) {
   const auto rank = window.kernel.size();
-  const std::vector<int64_t> pads = attributes.Ints("pads", std::vector<int64_t>(2 * rank));
+  const std::vector<int64_t> pads = IntsOr(attributes, "pads", 2 * rank, 0);
   RETURN_IF_ERROR(CheckRange("pads", pads, 2 * rank, 0));
   std::copy_n(pads.begin(), rank, window.pad_begin.begin());
   std::copy_n(pads.begin() + static_cast<ptrdiff_t>(rank), rank, window.pad_end.begin());
@@ -57,8 +66,8 @@ Result<Window> ReadWindow(const ir::Attributes& attributes, std::vector<int64_t>
   const size_t rank = input.rank() - 2;
   Window window;
   window.kernel = std::move(kernel);
-  window.strides = attributes.Ints("strides", std::vector<int64_t>(rank, 1));
-  window.dilations = attributes.Ints("dilations", std::vector<int64_t>(rank, 1));
+  window.strides = IntsOr(attributes, "strides", rank, 1);
+  window.dilations = IntsOr(attributes, "dilations", rank, 1);
   RETURN_IF_ERROR(CheckRange("kernel_shape", window.kernel, rank, 1));
   RETURN_IF_ERROR(CheckRange("strides", window.strides, rank, 1));
   RETURN_IF_ERROR(CheckRange("dilations", window.dilations, rank, 1));

@@ -8,6 +8,7 @@ namespace fettle {
 Layout Layout::ChannelsLast(int rank) {
   Layout layout;
   if (rank < 3) return layout;
+  layout.order.reserve(rank);
   layout.order.push_back(0);
   for (int axis = 2; axis < rank; ++axis) layout.order.push_back(axis);
   layout.order.push_back(1);

@@ -88,12 +88,11 @@ Result<ConvAttributes> ReadConv(const ir::Node& node, const Shape& input, const 
     return InvalidModel("expected input and weights of equal rank over 2, got {} and {}",
                         input.ToString(), weights.ToString());
   }
-  const std::vector<int64_t> kernel(weights.begin() + 2, weights.end());
-  if (node.attributes.Ints("kernel_shape", kernel) != kernel) {
+  std::vector<int64_t> kernel(weights.begin() + 2, weights.end());
+  if (node.attributes.Has("kernel_shape") && node.attributes.Ints("kernel_shape", kernel) != kernel)
     return InvalidModel("attribute 'kernel_shape' disagrees with weights {}", weights.ToString());
-  }
-  ASSIGN_OR_RETURN(Window window, ReadWindow(node.attributes, kernel, input));
-  const ConvAttributes conv = {std::move(window), node.attributes.Int("group", 1)};
+  ASSIGN_OR_RETURN(Window window, ReadWindow(node.attributes, std::move(kernel), input));
+  ConvAttributes conv = {std::move(window), node.attributes.Int("group", 1)};
   if (conv.group < 1 || weights[0] % conv.group != 0 || input[1] % conv.group != 0 ||
       weights[1] != input[1] / conv.group) {
     return InvalidModel("group {} and weights {} do not fit {} input channels", conv.group,

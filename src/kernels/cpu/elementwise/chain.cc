@@ -111,7 +111,11 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Expr& 
     forms.push_back({layout, false, false});
     forms.push_back({layout, false, true});
   }
+  const bool has_halves = std::ranges::any_of(group.values(), [](const ir::Value& value) {
+    return value.dtype == DType::kF16 || value.dtype == DType::kBF16;
+  });
   for (const Form& form : forms) {
+    if (form.widen && !has_halves) continue;
     StateAssignment next = InForm(group, form);
     if (std::find(states.begin(), states.end(), next) != states.end()) continue;
     // Pad lanes that an operand does not have are the one thing that some layouts refuse.
