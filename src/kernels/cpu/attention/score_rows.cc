@@ -114,6 +114,32 @@ void AddScoresOnTarget(const float* x, int64_t stride, float scale, int64_t n, f
   for (; i < n; ++i) s[i] += scale * x[i * stride];
 }
 
+/// s = e^(s - shift) of `n` scores; their sum.
+float ExpScores(float* s, int64_t n, float of_all) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto shift = hn::Set(d, of_all);
+  auto total = hn::Zero(d);
+  int64_t i = 0;
+  for (constexpr int kTogether = 4; i + kTogether * lanes <= n; i += kTogether * lanes) {
+    hn::Vec<decltype(d)> e[kTogether];
+    for (int k = 0; k < kTogether; ++k) e[k] = hn::Sub(hn::LoadU(d, s + i + k * lanes), shift);
+    Exp(d, e);
+    for (int k = 0; k < kTogether; ++k) hn::StoreU(e[k], d, s + i + k * lanes);
+    for (int k = 0; k < kTogether; ++k) total = hn::Add(total, e[k]);
+  }
+  for (; i < n; i += lanes) {
+    const int64_t left = n - i < lanes ? n - i : lanes;
+    const auto some = hn::FirstN(d, left);
+    hn::Vec<decltype(d)> e[] = {
+        hn::IfThenElseZero(some, hn::Sub(LoadSomeFloats(d, s + i, left), shift))};
+    Exp(d, e);
+    StoreSomeFloats(d, e[0], s + i, left);
+    total = hn::Add(total, hn::IfThenElseZero(some, e[0]));
+  }
+  return hn::GetLane(hn::SumOfLanes(d, total));
+}
+
 float WeighTileOnTarget(float* s, int64_t n, float* max, float* sum) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -127,23 +153,18 @@ float WeighTileOnTarget(float* s, int64_t n, float* max, float* sum) {
   }
   const float before = *max;
   *max = hn::GetLane(hn::MaxOfLanes(d, most));
-  const auto shift = hn::Set(d, std::isinf(*max) ? 0.0f : *max);
-  auto total = hn::Zero(d);
-  for (int64_t i = 0; i < n; i += lanes) {
-    const int64_t left = n - i;
-    if (left < lanes) {
-      const auto e = Exp(d, hn::Sub(LoadSomeFloats(d, s + i, left), shift));
-      StoreSomeFloats(d, e, s + i, left);
-      total = hn::Add(total, hn::IfThenElseZero(hn::FirstN(d, left), e));
-    } else {
-      const auto e = Exp(d, hn::Sub(hn::LoadU(d, s + i), shift));
-      hn::StoreU(e, d, s + i);
-      total = hn::Add(total, e);
-    }
-  }
   const float factor = RescaleOf(before, *max);
-  *sum = *sum * factor + hn::GetLane(hn::SumOfLanes(d, total));
+  *sum = *sum * factor + ExpScores(s, n, std::isinf(*max) ? 0.0F : *max);
   return factor;
+}
+
+void ScaleRowOnTarget(const float* x, int64_t n, float factor, float* y) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto all = hn::Set(d, factor);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(hn::Mul(all, hn::LoadU(d, x + i)), d, y + i);
+  for (; i < n; ++i) y[i] = factor * x[i];
 }
 
 /// kRows rows of kVectors vectors of columns from `at` on, or, of one vector, of the first `n`
@@ -233,6 +254,7 @@ HWY_EXPORT(CapScoresOnTarget);
 HWY_EXPORT(AddScoresOnTarget);
 HWY_EXPORT(WeighTileOnTarget);
 HWY_EXPORT(AddValuesOnTarget);
+HWY_EXPORT(ScaleRowOnTarget);
 
 bool ReadsHalves(int64_t size) { return HWY_DYNAMIC_DISPATCH(ReadsHalvesOnTarget)(size); }
 
@@ -251,6 +273,10 @@ void AddScores(const float* x, int64_t stride, float scale, int64_t n, float* s)
 
 float WeighTile(float* s, int64_t n, TiledRow& row) {
   return HWY_DYNAMIC_DISPATCH(WeighTileOnTarget)(s, n, &row.max, &row.sum);
+}
+
+void ScaleRow(const float* x, int64_t n, float factor, float* y) {
+  HWY_DYNAMIC_DISPATCH(ScaleRowOnTarget)(x, n, factor, y);
 }
 
 float RescaleOf(float from, float to) {

@@ -29,6 +29,9 @@ void CapScores(float cap, int64_t n, float* s);
 /// s[i] += scale * x[i * stride] of `n` scores.
 void AddScores(const float* x, int64_t stride, float scale, int64_t n, float* s);
 
+/// y[i] = factor * x[i] of `n` elements; `y` may be `x`.
+void ScaleRow(const float* x, int64_t n, float factor, float* y);
+
 /// The softmax of a row whose scores come in tiles: the greatest so far, and the sum of the
 /// exponentials of what lies below it ("online softmax": Milakov and Gimelshein, 2018).
 struct TiledRow {

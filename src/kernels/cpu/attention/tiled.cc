@@ -164,7 +164,7 @@ class TiledAttention final : public PreparedKernel {
       const float* from = q + r * a_.q.row_stride;
       float* to = lane.q + r * a_.qk_size;
       if (a_.q.column_stride == 1)
-        for (int64_t d = 0; d < a_.qk_size; ++d) to[d] = a_.scale * from[d];
+        ScaleRow(from, a_.qk_size, a_.scale, to);
       else
         for (int64_t d = 0; d < a_.qk_size; ++d) to[d] = a_.scale * from[d * a_.q.column_stride];
     }
@@ -189,7 +189,7 @@ class TiledAttention final : public PreparedKernel {
     for (int64_t r = 0; r < rows; ++r) {
       const float factor = WeighTile(lane.scores + r * stride_, keys, lane.known[r]);
       if (begin == 0 || factor == 1) continue;
-      for (int64_t d = 0; d < a_.v_size; ++d) lane.y[r * a_.v_size + d] *= factor;
+      ScaleRow(lane.y + r * a_.v_size, a_.v_size, factor, lane.y + r * a_.v_size);
     }
     BlockArgs sums;
     sums.depth = keys;
@@ -233,8 +233,8 @@ class TiledAttention final : public PreparedKernel {
       const float factor = 1 / sum;
       const float* y = lane.y + r * a_.v_size;
       float* row = to + r * a_.y.row_stride;
-      if (a_.y.column_stride == 1)
-        for (int64_t d = 0; d < a_.v_size; ++d) row[d] = is_zero ? 0 : y[d] * factor;
+      if (a_.y.column_stride == 1 && !is_zero)
+        ScaleRow(y, a_.v_size, factor, row);
       else
         for (int64_t d = 0; d < a_.v_size; ++d)
           row[d * a_.y.column_stride] = is_zero ? 0 : y[d] * factor;

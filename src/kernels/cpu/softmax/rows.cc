@@ -41,24 +41,22 @@ float ExpSumOfPart(const float* x, float* y, int64_t n, float shift) {
   const auto s = hn::Set(d, shift);
   auto sum = hn::Zero(d), other = sum;
   int64_t i = 0;
-  for (; i + 2 * lanes <= n; i += 2 * lanes) {
-    const auto e = Exp(d, hn::Sub(hn::LoadU(d, x + i), s));
-    const auto f = Exp(d, hn::Sub(hn::LoadU(d, x + i + lanes), s));
-    if constexpr (!log) hn::StoreU(e, d, y + i);
-    if constexpr (!log) hn::StoreU(f, d, y + i + lanes);
-    sum = hn::Add(sum, e);
-    other = hn::Add(other, f);
+  for (constexpr int kTogether = 4; i + kTogether * lanes <= n; i += kTogether * lanes) {
+    hn::Vec<decltype(d)> e[kTogether];
+    for (int k = 0; k < kTogether; ++k) e[k] = hn::Sub(hn::LoadU(d, x + i + k * lanes), s);
+    Exp(d, e);
+    for (int k = 0; !log && k < kTogether; ++k) hn::StoreU(e[k], d, y + i + k * lanes);
+    sum = hn::Add(hn::Add(sum, e[0]), e[2]);
+    other = hn::Add(hn::Add(other, e[1]), e[3]);
   }
-  for (; i + lanes <= n; i += lanes) {
-    const auto e = Exp(d, hn::Sub(hn::LoadU(d, x + i), s));
-    if constexpr (!log) hn::StoreU(e, d, y + i);
-    sum = hn::Add(sum, e);
-  }
-  if (i < n) {
-    const auto some = hn::FirstN(d, n - i);
-    const auto e = Exp(d, hn::Sub(LoadSomeFloats(d, x + i, n - i), s));
-    if constexpr (!log) StoreSomeFloats(d, e, y + i, n - i);
-    sum = hn::Add(sum, hn::IfThenElseZero(some, e));
+  for (; i < n; i += lanes) {
+    const int64_t left = n - i < lanes ? n - i : lanes;
+    const auto some = hn::FirstN(d, left);
+    hn::Vec<decltype(d)> e[] = {
+        hn::IfThenElseZero(some, hn::Sub(LoadSomeFloats(d, x + i, left), s))};
+    Exp(d, e);
+    if constexpr (!log) StoreSomeFloats(d, e[0], y + i, left);
+    sum = hn::Add(sum, hn::IfThenElseZero(some, e[0]));
   }
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, other)));
 }
@@ -99,7 +97,8 @@ void RowInRegisters(const float* x, float* y, int64_t n, bool nan_to_zero) {
   auto most = v[kVectors - 1];
   for (int i = 0; i + 1 < kVectors; ++i) most = hn::Max(most, v[i]);
   most = hn::MaxOfLanes(d, most);
-  for (int i = 0; i < kVectors; ++i) v[i] = Exp(d, hn::Sub(v[i], most));
+  for (int i = 0; i < kVectors; ++i) v[i] = hn::Sub(v[i], most);
+  Exp(d, v);
   auto sum = hn::IfThenElseZero(some, v[kVectors - 1]);
   for (int i = 0; i + 1 < kVectors; ++i) sum = hn::Add(sum, v[i]);
   const auto factor = hn::Div(hn::Set(d, 1.0f), hn::SumOfLanes(d, sum));
@@ -137,6 +136,9 @@ void SoftmaxRowOnTarget(const float* x, float* y, int64_t n, SoftmaxForm form) {
   Scale(y, y, n, 1.0f / sum, 0.0f);
 }
 
+/// Of a vector or less; longer ones are faster in vectors of their own.
+int64_t LongestShortRowOnTarget() { return HWY_LANES(float); }
+
 /// One vector of columns, `count` of them.
 template <SoftmaxForm kForm>
 void ColumnVector(const float* x, float* y, int64_t n, int64_t stride, int64_t count) {
@@ -148,10 +150,16 @@ void ColumnVector(const float* x, float* y, int64_t n, int64_t stride, int64_t c
   auto most = load(x);
   for (int64_t r = 1; r < n; ++r) most = hn::Max(most, load(x + r * stride));
   auto sum = hn::Zero(d);
-  for (int64_t r = 0; r < n; ++r) {
-    const auto e = Exp(d, hn::Sub(load(x + r * stride), most));
-    sum = hn::Add(sum, e);
-    if constexpr (!log) StoreSomeFloats(d, e, y + r * stride, count);
+  constexpr int kTogether = 4;
+  for (int64_t r = 0; r < n; r += kTogether) {
+    hn::Vec<decltype(d)> e[kTogether];
+    for (int k = 0; k < kTogether; ++k)
+      e[k] = hn::Sub(load(x + (r + k < n ? r + k : r) * stride), most);
+    Exp(d, e);
+    for (int k = 0; k < kTogether && r + k < n; ++k) {
+      sum = hn::Add(sum, e[k]);
+      if constexpr (!log) StoreSomeFloats(d, e[k], y + (r + k) * stride, count);
+    }
   }
   const auto last = log ? Log(d, sum) : hn::Div(hn::Set(d, 1.0f), sum);
   for (int64_t r = 0; r < n; ++r) {
@@ -180,10 +188,12 @@ class FewColumns {
     });
     Join(most_, [](float a, float b) { return a > b || a != a ? a : b; });
     ForVectors([&](int64_t i, int64_t j, int64_t count) HWY_ATTR {
-      const auto e = Exp(d_, hn::Sub(Get(x + i, count), hn::Load(d_, most_ + j)));
-      if (!log) StoreSomeFloats(d_, e, y + i, count);
-      hn::Store(hn::Add(hn::Load(d_, sum_ + j), hn::IfThenElseZero(hn::FirstN(d_, count), e)), d_,
-                sum_ + j);
+      const auto some = hn::FirstN(d_, count);
+      hn::Vec<hn::ScalableTag<float>> e[] = {
+          hn::IfThenElseZero(some, hn::Sub(Get(x + i, count), hn::Load(d_, most_ + j)))};
+      Exp(d_, e);
+      if (!log) StoreSomeFloats(d_, e[0], y + i, count);
+      hn::Store(hn::Add(hn::Load(d_, sum_ + j), hn::IfThenElseZero(some, e[0])), d_, sum_ + j);
     });
     Join(sum_, [](float a, float b) { return a + b; });
     for (int64_t i = 0; i < period_; ++i) sum_[i] = log ? std::log(sum_[i]) : 1.0f / sum_[i];
@@ -247,10 +257,13 @@ namespace fettle::kernels {
 
 HWY_EXPORT(SoftmaxRowOnTarget);
 HWY_EXPORT(SoftmaxColumnsOnTarget);
+HWY_EXPORT(LongestShortRowOnTarget);
 
 void SoftmaxRow(const float* x, float* y, int64_t n, SoftmaxForm form) {
   HWY_DYNAMIC_DISPATCH(SoftmaxRowOnTarget)(x, y, n, form);
 }
+
+int64_t LongestShortRow() { return HWY_DYNAMIC_DISPATCH(LongestShortRowOnTarget)(); }
 
 void SoftmaxColumns(const float* x, float* y, int64_t n, int64_t stride, int64_t columns,
                     SoftmaxForm form) {

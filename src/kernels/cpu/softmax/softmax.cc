@@ -20,9 +20,9 @@ namespace {
 /// Columns of a task: a few cache lines of each row.
 constexpr int64_t kColumnsPerTask = 64;
 
-/// Rows up to this length, of few columns, are not worth vectors of their own: some are made
-/// columns at a time.
-constexpr int64_t kShortRow = 16, kFewColumns = 16, kMostTurned = 64;
+/// Rows of few columns that are not worth vectors of their own are made columns, some at a time:
+/// up to LongestShortRow(), or this length where they are not neighbours.
+constexpr int64_t kFewColumns = 16, kMostTurned = 64;
 /// Bytes of what is turned at once: they stay in the first-level cache.
 constexpr int64_t kTurnedBytes = 16 << 10;
 
@@ -40,7 +40,7 @@ class Softmax final : public PreparedKernel {
     auto& stream = static_cast<CpuStream&>(args.stream);
     const int64_t length = extents_.row * extents_.inner;
     const bool has_rows = extents_.inner == 1 && form_ != SoftmaxForm::kLogarithm;
-    if (extents_.inner <= kFewColumns && length <= (has_rows ? kShortRow : kMostTurned)) {
+    if (extents_.inner <= kFewColumns && length <= (has_rows ? LongestShortRow() : kMostTurned)) {
       RunTurned(stream, x, y);
     } else {
       RunRows(stream, x, y);
