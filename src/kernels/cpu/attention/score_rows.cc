@@ -126,14 +126,14 @@ float ExpScores(float* s, int64_t n, float of_all) {
     for (int k = 0; k < kTogether; ++k) e[k] = hn::Sub(hn::LoadU(d, s + i + k * lanes), shift);
     Exp(d, e);
     for (int k = 0; k < kTogether; ++k) hn::StoreU(e[k], d, s + i + k * lanes);
-    for (int k = 0; k < kTogether; ++k) total = hn::Add(total, e[k]);
+    for (const auto& one : e) total = hn::Add(total, one);
   }
   for (; i < n; i += lanes) {
     const int64_t left = n - i < lanes ? n - i : lanes;
     const auto some = hn::FirstN(d, left);
     hn::Vec<decltype(d)> e[] = {
         hn::IfThenElseZero(some, hn::Sub(LoadSomeFloats(d, s + i, left), shift))};
-    Exp(d, e);
+    e[0] = Exp(d, e[0]);
     StoreSomeFloats(d, e[0], s + i, left);
     total = hn::Add(total, hn::IfThenElseZero(some, e[0]));
   }
