@@ -121,7 +121,7 @@ float ExpScores(float* s, int64_t n, float of_all) {
   const auto shift = hn::Set(d, of_all);
   auto total = hn::Zero(d);
   int64_t i = 0;
-  for (constexpr int kTogether = 4; i + kTogether * lanes <= n; i += kTogether * lanes) {
+  for (constexpr int kTogether = 2; i + kTogether * lanes <= n; i += kTogether * lanes) {
     hn::Vec<decltype(d)> e[kTogether];
     for (int k = 0; k < kTogether; ++k) e[k] = hn::Sub(hn::LoadU(d, s + i + k * lanes), shift);
     Exp(d, e);
