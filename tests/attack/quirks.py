@@ -87,8 +87,11 @@ def quirk(model, inside):
             return "ONNX Runtime takes the root of a negative scale"
         if node.op_type == "DynamicQuantizeMatMul" and first is not None and first.size == 0:
             return "ONNX Runtime leaves the bias out where products have no terms"
-        if node.op_type == "MatMulIntegerToFloat" and first is not None and first.size == 0:
+        if node.op_type in ("MatMulIntegerToFloat", "QGemm") and first is not None and first.size == 0:
             return "ONNX Runtime writes nothing where products have no terms"
+        if node.op_type == "BatchNormalization" and any(a.name == "training_mode" and a.i for a in node.attribute) and \
+                len(set(node.input[1:5])) < 4:
+            return "ONNX Runtime writes the running mean over what else has its name"
         if node.op_type == "QGemm" and len(node.input) > 8 and node.input[8] and not node.input[7]:
             return "ONNX Runtime makes bytes where a zero point has no scale"
         third = inside.get(node.input[2]) if len(node.input) > 2 and node.input[2] else None
