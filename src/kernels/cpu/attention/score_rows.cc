@@ -121,19 +121,19 @@ float ExpScores(float* s, int64_t n, float of_all) {
   const auto shift = hn::Set(d, of_all);
   auto total = hn::Zero(d);
   int64_t i = 0;
-  for (constexpr int kTogether = 2; i + kTogether * lanes <= n; i += kTogether * lanes) {
+  for (constexpr int kTogether = 4; i + kTogether * lanes <= n; i += kTogether * lanes) {
     hn::Vec<decltype(d)> e[kTogether];
     for (int k = 0; k < kTogether; ++k) e[k] = hn::Sub(hn::LoadU(d, s + i + k * lanes), shift);
     Exp(d, e);
     for (int k = 0; k < kTogether; ++k) hn::StoreU(e[k], d, s + i + k * lanes);
-    for (const auto& one : e) total = hn::Add(total, one);
+    for (int k = 0; k < kTogether; ++k) total = hn::Add(total, e[k]);
   }
   for (; i < n; i += lanes) {
     const int64_t left = n - i < lanes ? n - i : lanes;
     const auto some = hn::FirstN(d, left);
     hn::Vec<decltype(d)> e[] = {
         hn::IfThenElseZero(some, hn::Sub(LoadSomeFloats(d, s + i, left), shift))};
-    e[0] = Exp(d, e[0]);
+    Exp(d, e);
     StoreSomeFloats(d, e[0], s + i, left);
     total = hn::Add(total, hn::IfThenElseZero(some, e[0]));
   }

@@ -102,6 +102,12 @@ HWY_INLINE V Exp(D d, V x, int halvings = 0) {
   return hn::IfThenElse(hn::IsNaN(x), x, y);
 }
 
+/// Of whatever numbers; once in a file, not at each place that has such numbers now and then.
+template <class D, class V>
+HWY_NOINLINE void ExpOfAny(D d, V* x, size_t count) {
+  for (size_t i = 0; i < count; ++i) x[i] = Exp(d, x[i]);
+}
+
 /// The same bits of each, faster where all are numbers whose powers are normal.
 template <class D, class V, size_t N>
 HWY_INLINE void Exp(D d, V (&x)[N]) {
@@ -110,7 +116,10 @@ HWY_INLINE void Exp(D d, V (&x)[N]) {
   auto near = hn::Le(hn::Abs(x[0]), bound);  // NaN is not
   for (size_t i = 1; i < N; ++i) near = hn::And(near, hn::Le(hn::Abs(x[i]), bound));
   if (HWY_UNLIKELY(!hn::AllTrue(d, near))) {
-    for (V& one : x) one = Exp(d, one);
+    V any[N];  // x itself stays in registers
+    for (size_t i = 0; i < N; ++i) any[i] = x[i];
+    ExpOfAny(d, any, N);
+    for (size_t i = 0; i < N; ++i) x[i] = any[i];
     return;
   }
   V n[N], power[N];

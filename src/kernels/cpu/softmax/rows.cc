@@ -17,14 +17,6 @@ HWY_BEFORE_NAMESPACE();
 namespace fettle::kernels {
 namespace HWY_NAMESPACE {
 
-/// One copy for all of a length: those where they are used made the library 20 KB larger.
-HWY_NOINLINE void ExpOfAll(hn::Vec<hn::ScalableTag<float>> (&x)[4]) {
-  Exp(hn::ScalableTag<float>(), x);
-}
-HWY_NOINLINE hn::Vec<hn::ScalableTag<float>> ExpOfOne(hn::Vec<hn::ScalableTag<float>> x) {
-  return Exp(hn::ScalableTag<float>(), x);
-}
-
 float MaxOf(const float* x, int64_t n) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -52,7 +44,7 @@ float ExpSumOfPart(const float* x, float* y, int64_t n, float shift) {
   for (constexpr int kTogether = 4; i + kTogether * lanes <= n; i += kTogether * lanes) {
     hn::Vec<decltype(d)> e[kTogether];
     for (int k = 0; k < kTogether; ++k) e[k] = hn::Sub(hn::LoadU(d, x + i + k * lanes), s);
-    ExpOfAll(e);
+    Exp(d, e);
     for (int k = 0; !log && k < kTogether; ++k) hn::StoreU(e[k], d, y + i + k * lanes);
     sum = hn::Add(hn::Add(sum, e[0]), e[2]);
     other = hn::Add(hn::Add(other, e[1]), e[3]);
@@ -62,7 +54,7 @@ float ExpSumOfPart(const float* x, float* y, int64_t n, float shift) {
     const auto some = hn::FirstN(d, left);
     hn::Vec<decltype(d)> e[] = {
         hn::IfThenElseZero(some, hn::Sub(LoadSomeFloats(d, x + i, left), s))};
-    e[0] = ExpOfOne(e[0]);
+    Exp(d, e);
     if constexpr (!log) StoreSomeFloats(d, e[0], y + i, left);
     sum = hn::Add(sum, hn::IfThenElseZero(some, e[0]));
   }
@@ -95,7 +87,7 @@ void RowInRegisters(const float* x, float* y, int64_t n, bool nan_to_zero) {
   const int64_t left = n - (kVectors - 1) * kLanes;
   const int64_t end = kVectors > 1 ? n - kLanes : 0;
   const auto some = kVectors > 1 ? hn::Not(hn::FirstN(d, kLanes - left)) : hn::FirstN(d, left);
-  hn::Vec<hn::ScalableTag<float>> v[4];
+  hn::Vec<hn::ScalableTag<float>> v[kVectors];
   for (int i = 0; i + 1 < kVectors; ++i) v[i] = hn::LoadU(d, x + i * kLanes);
   if constexpr (kVectors > 1) {
     v[kVectors - 1] = hn::LoadU(d, x + end);
@@ -106,12 +98,7 @@ void RowInRegisters(const float* x, float* y, int64_t n, bool nan_to_zero) {
   for (int i = 0; i + 1 < kVectors; ++i) most = hn::Max(most, v[i]);
   most = hn::MaxOfLanes(d, most);
   for (int i = 0; i < kVectors; ++i) v[i] = hn::Sub(v[i], most);
-  for (int i = kVectors; i < 4; ++i) v[i] = hn::Zero(d);
-  if constexpr (kVectors > 1) {
-    ExpOfAll(v);
-  } else {
-    v[0] = ExpOfOne(v[0]);
-  }
+  Exp(d, v);
   auto sum = hn::IfThenElseZero(some, v[kVectors - 1]);
   for (int i = 0; i + 1 < kVectors; ++i) sum = hn::Add(sum, v[i]);
   const auto factor = hn::Div(hn::Set(d, 1.0f), hn::SumOfLanes(d, sum));
@@ -163,10 +150,16 @@ void ColumnVector(const float* x, float* y, int64_t n, int64_t stride, int64_t c
   auto most = load(x);
   for (int64_t r = 1; r < n; ++r) most = hn::Max(most, load(x + r * stride));
   auto sum = hn::Zero(d);
-  for (int64_t r = 0; r < n; ++r) {
-    const auto e = ExpOfOne(hn::Sub(load(x + r * stride), most));
-    sum = hn::Add(sum, e);
-    if constexpr (!log) StoreSomeFloats(d, e, y + r * stride, count);
+  constexpr int kTogether = 4;
+  for (int64_t r = 0; r < n; r += kTogether) {
+    hn::Vec<decltype(d)> e[kTogether];
+    for (int k = 0; k < kTogether; ++k)
+      e[k] = hn::Sub(load(x + (r + k < n ? r + k : r) * stride), most);
+    Exp(d, e);
+    for (int k = 0; k < kTogether && r + k < n; ++k) {
+      sum = hn::Add(sum, e[k]);
+      if constexpr (!log) StoreSomeFloats(d, e[k], y + (r + k) * stride, count);
+    }
   }
   const auto last = log ? Log(d, sum) : hn::Div(hn::Set(d, 1.0f), sum);
   for (int64_t r = 0; r < n; ++r) {
@@ -198,7 +191,7 @@ class FewColumns {
       const auto some = hn::FirstN(d_, count);
       hn::Vec<hn::ScalableTag<float>> e[] = {
           hn::IfThenElseZero(some, hn::Sub(Get(x + i, count), hn::Load(d_, most_ + j)))};
-      e[0] = ExpOfOne(e[0]);
+      Exp(d_, e);
       if (!log) StoreSomeFloats(d_, e[0], y + i, count);
       hn::Store(hn::Add(hn::Load(d_, sum_ + j), hn::IfThenElseZero(some, e[0])), d_, sum_ + j);
     });
