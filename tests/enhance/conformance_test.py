@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -177,7 +178,7 @@ def check_refusals(program, folder):
 
 
 def check_command(program, folder):
-    """`fettle enhance` is this program where it is beside fettle, and one line where it is not."""
+    """`fettle enhance` is this program where it is beside fettle, and one line where it is nowhere."""
     fettle = pathlib.Path(program).resolve().with_name("fettle")
     if not fettle.exists():
         return
@@ -187,8 +188,8 @@ def check_command(program, folder):
     check("fettle --help", " enhance " in subprocess.run([fettle, "--help"], capture_output=True, text=True).stdout)
     (folder / "alone").mkdir()
     alone = shutil.copy(fettle, folder / "alone" / "fettle")
-    done = subprocess.run([alone, "enhance", "x.mp4"], capture_output=True, text=True)
-    check("fettle alone", done.returncode == 4 and "fettle-enhance is not installed" in done.stderr and
+    done = subprocess.run([alone, "enhance", "x.mp4"], capture_output=True, text=True, env={**os.environ, "PATH": str(folder / "alone")})
+    check("fettle alone", done.returncode == 4 and "fettle-enhance is neither beside fettle nor on the PATH" in done.stderr and
           done.stderr.count("\n") == 1, f"{done.returncode}: {done.stderr}")
 
 
