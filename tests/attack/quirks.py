@@ -106,6 +106,9 @@ def quirk(model, inside):
         if node.op_type.endswith("Window") and np.asarray(inside.get(node.output[0], 0.0)).dtype.kind in "iu":
             return "a rounding of a window's largest value is another integer"
         given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+        lengths = inside.get(node.input[6]) if node.op_type == "Attention" and len(node.input) > 6 and node.input[6] else None
+        if lengths is not None and lengths.dtype != np.int64:
+            return "ONNX's evaluator counts in the type that lengths have, which no text allows"
         if node.op_type == "Attention" and not node.domain and len(node.output) > 3 and given.get("softcap") and not given.get("qk_matmul_output_mode"):
             return "ONNX's evaluator shows scores behind the soft cap for those before it"
         if node.op_type == "Attention" and not node.domain and len(node.input) > 3 and inside.get(node.input[3]) is not None and \
