@@ -152,12 +152,13 @@ void DropUnused(std::vector<ValueId>& inputs, std::vector<ValueId>& outputs,
 }  // namespace
 
 Status Graph::Normalise() {
-  if (const auto producers = Producers(); IsInOrder(nodes_, producers)) {
+  const IdVector<ValueId, NodeId> producers = Producers();
+  if (IsInOrder(nodes_, producers)) {
     std::erase_if(nodes_, [](const Node& node) { return node.dead; });
     DropUnused(inputs, outputs, nodes_, values_);
     return OkStatus();
   }
-  const std::vector<NodeId> order = TopologicalOrder(nodes_, Producers());
+  const std::vector<NodeId> order = TopologicalOrder(nodes_, producers);
   const auto live =
       std::count_if(nodes_.begin(), nodes_.end(), [](const Node& node) { return !node.dead; });
   if (static_cast<ptrdiff_t>(order.size()) != live)
