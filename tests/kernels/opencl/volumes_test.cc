@@ -6,6 +6,7 @@
 namespace fettle::kernels {
 
 extern const KernelDesc kOpenClConvMma, kOpenClConvMmaF32;
+extern const KernelDesc kOpenClConvMmaBlocks, kOpenClConvMmaBlocksF32;
 extern const KernelDesc kOpenClConvGiven, kOpenClConvTransposeShuffle, kOpenClConvVolume;
 
 namespace {
@@ -29,6 +30,29 @@ TEST_F(OpenClVolumes, ConvolutionsAgreeWithTheOracle) {
   for (const std::string_view group : kVolumes)
     for (const KernelDesc* kernel : {&kOpenClConvMma, &kOpenClConvMmaF32}) Check(*kernel, group);
   Check(kOpenClConvMma, kVolumes[0], {{"BM", 64}, {"WM", 32}, {"SPLIT", 3}});
+}
+
+/// Planes of taps inside and outside, of several images, with strides and dilations; output planes
+/// that no tap meets; slices without a block; planes that are images; what follows.
+TEST_F(OpenClVolumes, BlocksAgreeWithTheOracle) {
+  constexpr std::string_view kVolumes[] = {
+      "input %x: f32[2x40x4x6x7]\ninput %r: f32[2x36x4x6x7]\nconst %w: f32[36x40x3x3x3]\n"
+      "%c = Conv(%x, %w) {pads=[1,1,1,1,1,1]}\n%s = Add(%c, %r)\n%y = Relu(%s)\noutput %y\n",
+      "input %x: f32[1x33x5x7x6]\nconst %w: f32[20x33x3x3x2]\nconst %b: f32[20]\n"
+      "%y = Conv(%x, %w, %b) {pads=[3,1,0,1,1,2], strides=[2,2,1], dilations=[2,1,2]}\n"
+      "output %y\n",
+      "input %x: f32[1x20x2x6x5]\nconst %w: f32[32x20x2x3x3]\nconst %b: f32[32]\n"
+      "%y = Conv(%x, %w, %b) {pads=[3,1,1,3,1,1]}\noutput %y\n",
+      "input %x: f32[2x32x3x7x9]\nconst %w: f32[24x32x1x3x3]\n"
+      "%y = Conv(%x, %w) {pads=[0,1,1,0,1,1]}\noutput %y\n"};
+  for (const std::string_view group : kVolumes)
+    for (const KernelDesc* kernel : {&kOpenClConvMmaBlocks, &kOpenClConvMmaBlocksF32})
+      Check(*kernel, group);
+  for (const size_t i : {0, 2})
+    Check(kOpenClConvMmaBlocks, kVolumes[i],
+          {{"TILE_H", 4}, {"TILE_W", 7}, {"SPLIT", 2}, {"STAGES", 3}});
+  Check(kOpenClConvMmaBlocksF32, kVolumes[0],
+        {{"TILE_H", 2}, {"TILE_W", 8}, {"SPLIT", 4}, {"BK", 64}, {"WK", 2}});
 }
 
 /// Every number of work-items that share an output.

@@ -1,5 +1,5 @@
 // Convolutions of many input channels by matrix instructions, of a window in local memory a block
-// of channels at a time (block_mma.cl).
+// of channels at a time (block_mma.cl), of volumes plane by plane.
 //   opencl.conv.mma.blocks      of f16
 //   opencl.conv.mma.blocks.f32  of f32, each in two parts of TF32
 #include <algorithm>
@@ -44,10 +44,13 @@ struct BlockConv : PixelConv {
   int64_t ChannelsOf(const BlockTile& tile) const {
     return tile.bk * 2 / StorageBytes(StorageOf(factors), 1);
   }
-  int64_t BlocksOf(const BlockTile& tile) const { return DivideUp(ic, ChannelsOf(tile)); }
+  int64_t BlocksOf(const BlockTile& tile) const {
+    return kernel[0] * DivideUp(ic, ChannelsOf(tile));
+  }
+  int64_t plane_taps() const { return kernel[1] * kernel[2]; }
   int64_t TilesOf(const BlockTile& tile) const {
     return DivideUp(out[1], tile.rows) * DivideUp(out[2], tile.columns) * DivideUp(oc, tile.bn) *
-           batch;
+           batch * out[0];
   }
   int64_t WindowOf(const BlockTile& tile) const {
     const auto extent = [this](int axis, int64_t outputs) {
@@ -72,9 +75,9 @@ int64_t BlockBytes(const BlockConv& conv, const BlockTile& tile) {
 /// Copies of a part of a window that a work-item makes: what it knows of them is bits of a word.
 Status CheckCopies(const BlockConv& conv, const BlockTile& tile) {
   constexpr int64_t kMostCopies = 24;
-  const int64_t parts = conv.taps() - tile.stages + 2;
+  const int64_t parts = conv.plane_taps() - tile.stages + 2;
   if (parts < 2)
-    return InvalidArgument("STAGES: expected at most {}, got {}", conv.taps(), tile.stages);
+    return InvalidArgument("STAGES: expected at most {}, got {}", conv.plane_taps(), tile.stages);
   const int64_t quads = conv.ChannelsOf(tile) / 4;
   const int64_t copies =
       DivideUp(conv.WindowOf(tile) * DivideUp(quads, parts), tile.warps().items());
@@ -139,11 +142,13 @@ BlockTile UsualBlocks(const BlockConv& conv, const OpenClFacts& facts) {
 
 template <MmaFactors kFactors>
 Result<BlockConv> ReadForBlocks(const ir::Graph& group, const Device& device) {
-  ASSIGN_OR_RETURN(PixelConv read, ReadForMma(group, device));
+  ASSIGN_OR_RETURN(PixelConv read, ReadGroupedForMma(group, device));
+  if (read.groups > 1) return Unsupported("groups: a tile is of one");
   const BlockConv conv{std::move(read), kFactors};
   constexpr int64_t kLeastTaps = 4;
-  if (conv.taps() < kLeastTaps)
-    return Unsupported("{} taps: a block comes while {} are multiplied", conv.taps(), kLeastTaps);
+  if (conv.plane_taps() < kLeastTaps)
+    return Unsupported("{} taps of a plane: a block comes while {} are multiplied",
+                       conv.plane_taps(), kLeastTaps);
   const OpenClFacts& facts = AsOpenCl(device).facts();
   RETURN_IF_ERROR(CheckBlocks(conv, UsualBlocks(conv, facts), facts));
   return conv;
@@ -169,7 +174,7 @@ Result<std::unique_ptr<PreparedKernel>> PrepareBlocks(const Problem& problem, co
   const WorkSizes sizes =
       GroupSizes(tile.warps().items(), DivideUp(conv.oc, tile.bn),
                  DivideUp(conv.out[1], tile.rows) * DivideUp(conv.out[2], tile.columns),
-                 conv.batch * tile.split);
+                 conv.batch * conv.out[0] * tile.split);
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
                    RecordConv(problem, conv, GatheredForm(conv, conv.ChannelsOf(tile)),
                               {.path = "conv/block_mma.cl",

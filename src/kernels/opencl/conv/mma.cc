@@ -78,8 +78,9 @@ Result<std::unique_ptr<PreparedKernel>> PrepareMma(const Problem& problem, const
 template <int kUsual>
 int MmaTaste(const PixelConv& conv, const Device& device) {
   if (conv.groups > 1) return AsOpenCl(device).facts().mma.emulated ? kOnlyMeasured : kUsual;
-  // Patches of pictures (transformers of vision) and frames of sound are long sums of few channels.
-  const int64_t long_sum = conv.kernel == conv.stride ? 128 : 512;
+  // Patches of pictures (transformers of vision), frames of sound and volumes are long sums of few
+  // channels.
+  const int64_t long_sum = conv.kernel == conv.stride || conv.is_volume ? 128 : 512;
   const bool is_deep = conv.ic >= 16 || conv.ic * conv.taps() >= long_sum;
   return is_deep && conv.oc >= 16 && conv.image_pixels() >= 16 ? kUsual : 2;
 }
