@@ -41,6 +41,7 @@
 #include "passes/rewrite/spell_typed.h"
 #include "passes/rewrite/sums.h"
 #include "passes/rewrite/transposes.h"
+#include "passes/rewrite/unfolds.h"
 #include "passes/rewrite/windows.h"
 
 namespace fettle::passes {
@@ -65,7 +66,9 @@ constexpr Pass kPasses[] = {
     {"constant_left", SwapConstantLeft},
     {"unrolled_rnn", FindUnrolledRnn},
     {"index_boxes", IndexBoxes},
+    {"unfolds", UnfoldsToTransposes},
     {"transposes", MergeTransposes},
+    {"cancelled_moves", CancelMoves},
     {"channel_shuffle", FindChannelShuffle},
     {"selects", TransposeBeforeSelects},
     {"gather_slices", GatherToSlice},
