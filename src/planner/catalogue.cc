@@ -13,17 +13,53 @@ namespace {
 
 /// Zero points and other bytes decide what a kernel accepts, though texts leave long ones out.
 constexpr int64_t kMaxZeroPoints = 4096;
+/// Elements that are looked at to tell weights of more than two values from others.
+constexpr int64_t kLooked = 64;
 
+bool IsZeroPoint(const ir::Value& value) {
+  return StorageBytes(value.dtype, 1) == 1 && value.shape->rank() <= 1 &&
+         value.shape->elements() <= kMaxZeroPoints;
+}
+
+/// Whether at most two values are among the first elements that lie `step` apart.
+bool StartsWithTwoValues(const Constant& constant, int64_t step) {
+  double first = 0, other = 0;
+  int values = 0;
+  for (int64_t i = 0; i < kLooked && i * step < constant.elements(); ++i) {
+    const double value = constant.GetDouble(i * step);
+    if ((values > 0 && value == first) || (values > 1 && value == other)) continue;
+    if (++values > 2) return false;
+    (values == 1 ? first : other) = value;
+  }
+  return true;
+}
+
+/// Whether some output's weights may have two values or fewer: an output's lie next to each other,
+/// or as far apart as the last axis is long.
+bool MayHaveTwoValues(const ir::Value& value) {
+  const int64_t bytes = StorageBytes(value.dtype, 1);
+  if (value.shape->rank() < 2 || value.shape->elements() == 0) return false;
+  if (value.dtype != DType::kF32 && bytes != 1) return false;
+  const Constant& constant = *value.constant;
+  return StartsWithTwoValues(constant, 1) ||
+         StartsWithTwoValues(constant, (*value.shape)[value.shape->rank() - 1]);
+}
+
+/// The text, and the contents of those constants that decide which kernels apply: zero points, and
+/// weights that kernels of bits may take.
 std::string KindKey(const std::string& text, const ir::Graph& group) {
   std::string key = text;
   for (const ir::Value& value : group.values()) {
-    if (!value.is_constant() || StorageBytes(value.dtype, 1) != 1 || value.shape->rank() > 1 ||
-        value.shape->elements() > kMaxZeroPoints) {
-      continue;
+    if (!value.is_constant()) continue;
+    if (IsZeroPoint(value)) {
+      std::vector<std::byte> bytes(value.constant->elements());
+      value.constant->CopyTo(0, value.constant->elements(), bytes.data());
+      key += fmt::format(" {:016x}", HashBytes(bytes));
+    } else if (value.constant->is_splat()) {
+      key += " splat";
+    } else if (MayHaveTwoValues(value)) {
+      key += fmt::format(" {:016x}", value.constant->Hash());
     }
-    std::vector<std::byte> bytes(value.constant->elements());
-    value.constant->CopyTo(0, value.constant->elements(), bytes.data());
-    key += fmt::format(" {:016x}", HashBytes(bytes));
   }
   return key;
 }

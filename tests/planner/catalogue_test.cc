@@ -77,6 +77,26 @@ TEST(Catalogue, EachKernelReadsEachKindOfGroupOnce) {
   for (const auto& [group, count] : kernels::AnnexMatches()) EXPECT_EQ(count, 1) << group;
 }
 
+TEST(Catalogue, WeightsOfTwoValuesAreAKindOfTheirOwn) {
+  // A kernel of bits takes the first product; the second has the same text but more values.
+  ir::Graph graph = ops::Parse(
+                        "input %x: f32[4x64]\nconst %v: f32[64x64]\nconst %w: f32[64x64]\n"
+                        "%a = MatMul(%x, %v)\n%y = MatMul(%a, %w)\noutput %y\n")
+                        .value();
+  for (const ir::Node& node : graph.nodes()) {
+    const int values = node.inputs[0] == graph.inputs[0] ? 2 : 7;
+    std::vector<float> weights(64 * 64);
+    for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i % values) - 1;
+    const Tensor tensor = Tensor::FromVector(Shape{64, 64}, weights).value();
+    graph.value(node.inputs[1]).constant = std::make_shared<Constant>(Constant::FromTensor(tensor));
+  }
+  ASSERT_TRUE(ops::InferGraph(graph).ok());
+  const CpuDevice cpu(std::make_shared<ThreadPool>(1));
+  const Catalogue catalogue = ListCatalogue(graph, cpu, {.threads = 1}).value();
+  ASSERT_EQ(catalogue.instances.size(), 2U);
+  EXPECT_NE(catalogue.instances[0].kind, catalogue.instances[1].kind);
+}
+
 TEST(Catalogue, AProgramIsBuiltOfWhatItsPlanHasRead) {
   kernels::AddBackend(kernels::AnnexBackend());
   const CpuDevice cpu(std::make_shared<ThreadPool>(2));
