@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "bench/opencl_session.h"
 #include "ir/noise.h"
-#include "runtime/tuning/chain_search.h"
 #include "tests/runtime/chained_plans.h"
+#include "tuner/model/chain_search.h"
 
 namespace {
 
@@ -173,7 +173,7 @@ std::vector<std::vector<exec::StepChain>> Proposed(const exec::Plan& plan,
                                                    const std::vector<exec::StepProfile>& steps) {
   std::vector<std::vector<exec::StepChain>> wanted;
   std::vector<exec::StepChain> together;
-  for (const exec::StepChain& chain : runtime::ProposeChains(plan, steps)) {
+  for (const exec::StepChain& chain : tuner::ProposeChains(plan, steps)) {
     const auto overlaps = [&](const exec::StepChain& kept) {
       return kept.begin < chain.end && chain.begin < kept.end;
     };

@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "planner/planner.h"
-#include "runtime/tuning/tune_model.h"
 #include "solvers/tuned_plans.h"
+#include "tuner/model/tune_model.h"
 
 namespace fettle::tools {
 namespace {

@@ -89,7 +89,7 @@ class Table {
   }
 
  private:
-  Result<runtime::TuneModelResult> Tune(const std::string& path) {
+  Result<tuner::TuneModelResult> Tune(const std::string& path) {
     JobOptions job_options = options_.job;
     job_options.model = path;
     ASSIGN_OR_RETURN(const Job job, MakeJob(job_options));
@@ -98,7 +98,7 @@ class Table {
 
   void RunModel(const std::string& path) {
     const std::string model = BaseName(path);
-    const Result<runtime::TuneModelResult> result = Tune(path);
+    const Result<tuner::TuneModelResult> result = Tune(path);
     if (!result.ok()) {
       fmt::print(stderr, "{}: {}\n", model, result.status().message());
       return;

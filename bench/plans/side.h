@@ -113,7 +113,7 @@ class Side {
     if (options.tuned) {
       TuningOptions tuning{.budget = budget, .writes_package = false};
       const auto store = tuner::MemoryStore();
-      ASSIGN_OR_RETURN(const runtime::TuneModelResult tuned,
+      ASSIGN_OR_RETURN(const tuner::TuneModelResult tuned,
                        TuneJob(job_, options.common, tuning, *store));
       plans = planner::PlansOf(tuned.book);
       const tuner::GateResult& gate = tuned.gate;

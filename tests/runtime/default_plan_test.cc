@@ -1,5 +1,5 @@
 // The default plan that tuning starts from, where a lower precision is asked for.
-#include "runtime/tuning/default_plan.h"
+#include "tuner/model/default_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "ops/op.h"
 #include "runtime/device_choice.h"
-#include "runtime/tuning/tune_model.h"
+#include "tuner/model/tune_model.h"
 
 namespace fettle::runtime {
 namespace {
@@ -57,8 +57,8 @@ class DefaultPlanTest : public testing::Test {
     options_.accelerator_only = true;
   }
 
-  TriedPlan RunIn(planner::Precision precision, int64_t own_ns, int64_t exact_ns,
-                  int64_t deadline_ns = 0, TriedPlan exact = {}) {
+  tuner::TriedPlan RunIn(planner::Precision precision, int64_t own_ns, int64_t exact_ns,
+                         int64_t deadline_ns = 0, tuner::TriedPlan exact = {}) {
     options_.precision = precision;
     tuner::GateOptions gate;
     // One clock, though the options are copied.
@@ -69,10 +69,11 @@ class DefaultPlanTest : public testing::Test {
     };
     gate.warms_up = false;
     gate.max_pairs = 20;
-    return RunDefaultPlan(model_, options_, inputs_, gate, deadline_ns, std::move(exact)).value();
+    return tuner::RunDefaultPlan(model_, options_, inputs_, gate, deadline_ns, std::move(exact))
+        .value();
   }
 
-  static planner::Precision PrecisionOf(const TriedPlan& plan) {
+  static planner::Precision PrecisionOf(const tuner::TriedPlan& plan) {
     return plan.session->limits().precision;
   }
 
@@ -88,8 +89,8 @@ TEST(DefaultRun, IsRepeatedOnlyWhereThatEndsByTheDeadline) {
           .value();
   const TensorMap inputs = {{"x", Tensor::Create(DType::kF32, Shape{8}).value()}};
   const auto runs_until = [&](int64_t deadline_ns) {
-    const TriedPlan plan =
-        RunDefaultPlan(model, {.threads = 1}, inputs, {}, deadline_ns, {}).value();
+    const tuner::TriedPlan plan =
+        tuner::RunDefaultPlan(model, {.threads = 1}, inputs, {}, deadline_ns, {}).value();
     EXPECT_EQ(plan.outputs.size(), 1U);
     return plan.run.runs;
   };
@@ -100,7 +101,7 @@ TEST(DefaultRun, IsRepeatedOnlyWhereThatEndsByTheDeadline) {
 }
 
 TEST_F(DefaultPlanTest, OfHighPrecisionTakesThePlaceOfASlowerOne) {
-  const TriedPlan plan = RunIn(planner::Precision::kNormal, 20'000, 10'000);
+  const tuner::TriedPlan plan = RunIn(planner::Precision::kNormal, 20'000, 10'000);
   EXPECT_EQ(PrecisionOf(plan), planner::Precision::kHigh);
   EXPECT_EQ(plan.outputs.size(), 1U);
 }
@@ -123,23 +124,24 @@ TEST_F(DefaultPlanTest, IsComparedWithNothingWhereThereIsNoTime) {
 }
 
 TEST_F(DefaultPlanTest, IsComparedWithTheSessionThatHighPrecisionCameTo) {
-  TriedPlan exact = RunIn(planner::Precision::kHigh, 20'000, 10'000);
+  tuner::TriedPlan exact = RunIn(planner::Precision::kHigh, 20'000, 10'000);
   const Session* session = exact.session.get();
-  const TriedPlan plan = RunIn(planner::Precision::kNormal, 20'000, 10'000, 0, std::move(exact));
+  const tuner::TriedPlan plan =
+      RunIn(planner::Precision::kNormal, 20'000, 10'000, 0, std::move(exact));
   EXPECT_EQ(plan.session.get(), session);
   EXPECT_GT(clock_reads_, 0);
 }
 
 TEST_F(DefaultPlanTest, OfTheCpuAloneTakesThePlaceOfASlowerOne) {
   options_.accelerator_only = false;
-  const TriedPlan plan = RunIn(planner::Precision::kHigh, 20'000, 10'000);
+  const tuner::TriedPlan plan = RunIn(planner::Precision::kHigh, 20'000, 10'000);
   EXPECT_TRUE(plan.session->devices().beside_cpu().empty());
   EXPECT_EQ(plan.outputs.size(), 1U);
 }
 
 TEST_F(DefaultPlanTest, OfBothDevicesStaysWhereItIsFaster) {
   options_.accelerator_only = false;
-  const TriedPlan plan = RunIn(planner::Precision::kHigh, 10'000, 20'000);
+  const tuner::TriedPlan plan = RunIn(planner::Precision::kHigh, 10'000, 20'000);
   EXPECT_EQ(plan.session->devices().beside_cpu().size(), 1U);
   EXPECT_GT(clock_reads_, 0);
 }
@@ -147,11 +149,11 @@ TEST_F(DefaultPlanTest, OfBothDevicesStaysWhereItIsFaster) {
 TEST_F(DefaultPlanTest, AndWhatIsTunedForOutliveTheRoundsThatFoundThem) {
   options_.precision = planner::Precision::kNormal;
   options_.accelerator_only = false;
-  TuneModelOptions tuning{.session = options_, .deadline_ns = NowNs() + 2'000'000'000};
+  tuner::TuneModelOptions tuning{.session = options_, .deadline_ns = NowNs() + 2'000'000'000};
   tuning.tune.level = tuner::Level::kFast;
   tuning.gate.seconds = 0.05;
   const std::shared_ptr<tuner::Store> store = tuner::MemoryStore();
-  const Result<TuneModelResult> result = TuneModel(model_, inputs_, tuning, *store);
+  const Result<tuner::TuneModelResult> result = tuner::TuneModel(model_, inputs_, tuning, *store);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_GT(result->report.rounds, 1);
   ASSERT_NE(result->session, nullptr);

@@ -14,7 +14,6 @@
 #include "planner/planner.h"
 #include "runtime/device_choice.h"
 #include "runtime/session.h"
-#include "runtime/tuning/recorded_plans.h"
 #include "solver/solve.h"
 #include "tests/annex/annex_backend.h"
 #include "tests/opencl_device.h"
@@ -22,6 +21,7 @@
 #include "tests/planner/run_plan.h"
 #include "tests/tuner/known_machine.h"
 #include "tuner/cost/run_overhead.h"
+#include "tuner/model/recorded_plans.h"
 #include "tuner/network/tune.h"
 
 namespace fettle::runtime {
@@ -158,7 +158,7 @@ TEST_F(ThreeDevicesTest, AreWaitedForOnceForEachTensorThatComesBack) {
 
 TEST_F(ThreeDevicesTest, SampleARunWhoseStepsAreKnown) {
   const auto store = tuner::StoreWithCeilings(cpu_);
-  RecordedPlans plans(planner::PreferredPlans());
+  tuner::RecordedPlans plans(planner::PreferredPlans());
   const planner::Limits limits{.threads = 2, .preferred = kAnnex};
   ASSERT_TRUE(plans.PlanFor(graph_, devices(), limits).ok());
   EXPECT_FALSE(plans.Sample(*annex_, false, *store)) << "nothing was measured";

@@ -1,5 +1,5 @@
 // Dividing the time until a deadline.
-#include "runtime/tuning/timetable.h"
+#include "tuner/model/timetable.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,9 +20,9 @@ std::shared_ptr<const Model> Small() {
 }
 
 TEST(TimetableTest, KeepsTimeForTheGate) {
-  const TuneModelOptions options{.deadline_ns = 15 * kSecond};
-  const DefaultRun run{.prepare_seconds = 0.1, .first_seconds = 0.02, .run_seconds = 0.01};
-  const Timetable table = Timetable::Make(options, run, *Small(), 10 * kSecond);
+  const tuner::TuneModelOptions options{.deadline_ns = 15 * kSecond};
+  const tuner::DefaultRun run{.prepare_seconds = 0.1, .first_seconds = 0.02, .run_seconds = 0.01};
+  const tuner::Timetable table = tuner::Timetable::Make(options, run, *Small(), 10 * kSecond);
   EXPECT_TRUE(table.compares);
   EXPECT_LT(table.gate_until_ns, 15 * kSecond);
   EXPECT_GT(table.gate_until_ns, 14.8 * kSecond);
@@ -33,49 +33,49 @@ TEST(TimetableTest, KeepsTimeForTheGate) {
 }
 
 TEST(TimetableTest, LongRunsGetTheFewestPairs) {
-  const TuneModelOptions options{.deadline_ns = 5 * kSecond};
-  const DefaultRun run{.prepare_seconds = 0.1, .first_seconds = 0.2, .run_seconds = 0.15};
-  const Timetable table = Timetable::Make(options, run, *Small(), 0);
+  const tuner::TuneModelOptions options{.deadline_ns = 5 * kSecond};
+  const tuner::DefaultRun run{.prepare_seconds = 0.1, .first_seconds = 0.2, .run_seconds = 0.15};
+  const tuner::Timetable table = tuner::Timetable::Make(options, run, *Small(), 0);
   EXPECT_TRUE(table.compares);
   EXPECT_NEAR(static_cast<double>(table.gate_until_ns - table.tune_until_ns), 2.1e9, 1e7);
 }
 
 TEST(TimetableTest, MeasuresAllTheTimeWhereNoComparisonFits) {
-  const TuneModelOptions options{.deadline_ns = 5 * kSecond};
-  const DefaultRun run{.prepare_seconds = 0.2, .first_seconds = 0.9, .run_seconds = 0.44};
-  const Timetable table = Timetable::Make(options, run, *Small(), kSecond);
+  const tuner::TuneModelOptions options{.deadline_ns = 5 * kSecond};
+  const tuner::DefaultRun run{.prepare_seconds = 0.2, .first_seconds = 0.9, .run_seconds = 0.44};
+  const tuner::Timetable table = tuner::Timetable::Make(options, run, *Small(), kSecond);
   EXPECT_FALSE(table.compares);
   EXPECT_THAT(table.reason,
               testing::HasSubstr("no time to compare whole networks: that takes 6.4 s (5 "
                                  "pairs of runs of 440 ms) of the 3.9 s that are left"));
-  const Timetable late = Timetable::Make(options, run, *Small(), 5 * kSecond);
+  const tuner::Timetable late = tuner::Timetable::Make(options, run, *Small(), 5 * kSecond);
   EXPECT_THAT(late.reason, testing::HasSubstr("the plan before tuning used it up"));
   EXPECT_GT(table.tune_until_ns, 4.6 * kSecond);
 }
 
 TEST(TimetableTest, NothingIsKeptForAPackageThatNobodyWrites) {
-  TuneModelOptions options{.deadline_ns = 5 * kSecond};
-  const DefaultRun run{.prepare_seconds = 0.1, .first_seconds = 0.02, .run_seconds = 0.01};
+  tuner::TuneModelOptions options{.deadline_ns = 5 * kSecond};
+  const tuner::DefaultRun run{.prepare_seconds = 0.1, .first_seconds = 0.02, .run_seconds = 0.01};
   ir::Graph graph =
       ops::Parse(
           "input %x: f32[1x4096]\nconst %w: f32[4096x4096]\n%y = MatMul(%x, %w)\noutput %y\n")
           .value();
   const auto model = Model::FromGraph(std::move(graph), "large").value();
-  const Timetable with = Timetable::Make(options, run, *model, 0);
+  const tuner::Timetable with = tuner::Timetable::Make(options, run, *model, 0);
   options.packed_weights = true;
   const auto session = Session::Create(model, {.threads = 1}).value();
   TensorMap outputs;
   const std::vector<Tensor> noise = ir::NoiseInputs(model->graph(), 7).value();
   ASSERT_TRUE(session->Run({{"x", noise[0]}}, &outputs).ok());
-  const Timetable packed = Timetable::Make(options, run, *model, 0);
+  const tuner::Timetable packed = tuner::Timetable::Make(options, run, *model, 0);
   EXPECT_LT(packed.gate_until_ns, with.gate_until_ns - kSecond / 2);
   options.written_per_second = 1e9;
-  const Timetable fast = Timetable::Make(options, run, *model, 0);
+  const tuner::Timetable fast = tuner::Timetable::Make(options, run, *model, 0);
   EXPECT_GT(fast.gate_until_ns, 4.7 * kSecond);
-  EXPECT_NEAR(Timetable::WriteSeconds(options, *model, 5), 0.134, 0.01);
+  EXPECT_NEAR(tuner::Timetable::WriteSeconds(options, *model, 5), 0.134, 0.01);
   options.writes_package = false;
-  EXPECT_EQ(Timetable::WriteSeconds(options, *model, 5), 0);
-  const Timetable without = Timetable::Make(options, run, *model, 0);
+  EXPECT_EQ(tuner::Timetable::WriteSeconds(options, *model, 5), 0);
+  const tuner::Timetable without = tuner::Timetable::Make(options, run, *model, 0);
   EXPECT_GT(without.gate_until_ns, 4.8 * kSecond);
   EXPECT_LT(with.gate_until_ns, 4.5 * kSecond);
   EXPECT_TRUE(without.MeasuresFor(kSecond));
@@ -83,9 +83,9 @@ TEST(TimetableTest, NothingIsKeptForAPackageThatNobodyWrites) {
 }
 
 TEST(TimetableTest, WithoutADeadlineWeightsAreAlwaysWritten) {
-  EXPECT_TRUE(Timetable::AffordsPackedWeights(*Small(), 100e6, 0, 99 * kSecond));
-  EXPECT_TRUE(Timetable::AffordsPackedWeights(*Small(), 100e6, 100 * kSecond, 99 * kSecond));
-  EXPECT_FALSE(Timetable::AffordsPackedWeights(*Small(), 100e6, 98 * kSecond, 99 * kSecond));
+  EXPECT_TRUE(tuner::Timetable::AffordsPackedWeights(*Small(), 100e6, 0, 99 * kSecond));
+  EXPECT_TRUE(tuner::Timetable::AffordsPackedWeights(*Small(), 100e6, 100 * kSecond, 99 * kSecond));
+  EXPECT_FALSE(tuner::Timetable::AffordsPackedWeights(*Small(), 100e6, 98 * kSecond, 99 * kSecond));
 }
 
 }  // namespace

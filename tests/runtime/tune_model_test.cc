@@ -1,5 +1,5 @@
 // Tuning a model end to end: segments, accuracy, the gate, and plans that are found again.
-#include "runtime/tuning/tune_model.h"
+#include "tuner/model/tune_model.h"
 
 #include <gtest/gtest.h>
 
@@ -12,11 +12,11 @@
 #include "ir/noise.h"
 #include "ops/op.h"
 #include "runtime/device_choice.h"
-#include "runtime/tuning/kept_plans.h"
-#include "runtime/tuning/tuning_plans.h"
 #include "tensor/compare.h"
 #include "tests/runtime/serving/two_convolutions.h"
 #include "tests/tuner/known_machine.h"
+#include "tuner/model/kept_plans.h"
+#include "tuner/model/tuning_plans.h"
 
 namespace fettle::runtime {
 namespace {
@@ -53,6 +53,10 @@ class TuneModelTest : public testing::Test {
     return ir::NoiseInputs(graph, 3).value()[0];
   }
 
+  Result<tuner::TuneModelResult> Tune(tuner::Store& store) {
+    return tuner::TuneModel(model_, inputs_, options_, store);
+  }
+
   TensorMap Run(std::shared_ptr<planner::PlanSource> plans, const TensorMap& inputs) {
     const auto session = Session::Create(model_, {.threads = 2, .plans = std::move(plans)}).value();
     TensorMap outputs;
@@ -63,18 +67,18 @@ class TuneModelTest : public testing::Test {
   std::shared_ptr<const Model> model_;
   std::shared_ptr<tuner::Store> store_;
   TensorMap inputs_;
-  TuneModelOptions options_;
+  tuner::TuneModelOptions options_;
 };
 
 TEST_F(TuneModelTest, PlansOfTheBookAndOfTheStoreComputeTheSame) {
-  const Result<TuneModelResult> result = TuneModel(model_, inputs_, options_, *store_);
+  const Result<tuner::TuneModelResult> result = Tune(*store_);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_GT(result->report.measured, 0);
   EXPECT_TRUE(result->accuracy.ok) << result->accuracy.reason;
   EXPECT_GT(result->gate.incumbent_us, 0);
   EXPECT_EQ(result->book->entries().size(), 1U);
   const Tensor want = Run(planner::PreferredPlans(), inputs_).at("c");
-  const auto learned = std::make_shared<LearnedPlans>(store_);
+  const auto learned = std::make_shared<tuner::LearnedPlans>(store_);
   for (const std::shared_ptr<planner::PlanSource>& plans :
        {planner::PlansOf(result->book), std::shared_ptr<planner::PlanSource>(learned)}) {
     const Tensor got = Run(plans, inputs_).at("c");
@@ -96,31 +100,13 @@ TEST_F(TuneModelTest, WhereAllKernelsFailTheAnswerIsTheDefaultPlans) {
   AllWrong store(store_);
   // Twice: what was kept says it again.
   for (int call = 0; call < 2; ++call) {
-    const Result<TuneModelResult> result = TuneModel(model_, inputs_, options_, store);
+    const Result<tuner::TuneModelResult> result = Tune(store);
     ASSERT_TRUE(result.ok()) << result.status().message();
     EXPECT_FALSE(result->report.warnings.empty());
     const Tensor got = Run(planner::PlansOf(result->book), inputs_).at("c");
     const Tensor want = Run(planner::PreferredPlans(), inputs_).at("c");
     EXPECT_TRUE(std::ranges::equal(got.as<float>(), want.as<float>()));
   }
-}
-
-TEST(Stamp, IsOfTheKernelsThatADecisionUses) {
-  planner::Decision decision;
-  decision.groups = {
-      {.kernel = "cpu.softmax.rows"}, {.kernel = "cpu.move"}, {.kernel = "cpu.move"}};
-  const std::string kept = Stamp(decision, "a text\nof lines");
-  EXPECT_TRUE(kept.starts_with("kernels cpu.move=")) << kept;
-  EXPECT_EQ(Unstamp(kept).value(), "a text\nof lines");
-  std::string edited = kept;
-  char& digit = edited[kept.find('=') + 1];
-  digit = digit == '0' ? '1' : '0';
-  const Status changed = Unstamp(edited).status();
-  EXPECT_EQ(changed.code(), StatusCode::kVersionMismatch);
-  EXPECT_EQ(changed.message(), "kernel cpu.move: its sources have changed");
-  EXPECT_EQ(Unstamp("").status().code(), StatusCode::kCorrupt);
-  EXPECT_EQ(Unstamp("kernels cpu.move\n").status().code(), StatusCode::kCorrupt);
-  EXPECT_EQ(Unstamp("group 0 ...\n").status().code(), StatusCode::kCorrupt);
 }
 
 /// Keeps what is learned as if kernels were of other sources.
@@ -136,20 +122,20 @@ class EditedKernels final : public tuner::StoreOnTop {
 
 TEST_F(TuneModelTest, PlansAndVerdictsOnKernelsThatChangedAreNotUsed) {
   const auto store = std::make_shared<EditedKernels>();
-  ASSERT_TRUE(TuneModel(model_, inputs_, options_, *store).ok());
-  const auto learned = std::make_shared<LearnedPlans>(store);
+  ASSERT_TRUE(Tune(*store).ok());
+  const auto learned = std::make_shared<tuner::LearnedPlans>(store);
   Run(learned, inputs_);
   EXPECT_EQ(learned->found(), 0);
-  const Result<TuneModelResult> again = TuneModel(model_, inputs_, options_, *store);
+  const Result<tuner::TuneModelResult> again = Tune(*store);
   ASSERT_TRUE(again.ok());
   EXPECT_FALSE(again->known);
 }
 
 TEST_F(TuneModelTest, TheVerdictOnTheSamePlanIsKept) {
-  const Result<TuneModelResult> first = TuneModel(model_, inputs_, options_, *store_);
+  const Result<tuner::TuneModelResult> first = Tune(*store_);
   ASSERT_TRUE(first.ok());
   EXPECT_FALSE(first->known);
-  const Result<TuneModelResult> second = TuneModel(model_, inputs_, options_, *store_);
+  const Result<tuner::TuneModelResult> second = Tune(*store_);
   ASSERT_TRUE(second.ok());
   EXPECT_TRUE(second->known);
   EXPECT_EQ(second->report.measured, 0);
@@ -159,7 +145,7 @@ TEST_F(TuneModelTest, TheVerdictOnTheSamePlanIsKept) {
 
 TEST_F(TuneModelTest, AGateThatAsksTooMuchKeepsTheDefaultPlan) {
   options_.gate.min_gain = 0.999;
-  const Result<TuneModelResult> result = TuneModel(model_, inputs_, options_, *store_);
+  const Result<tuner::TuneModelResult> result = Tune(*store_);
   ASSERT_TRUE(result.ok());
   EXPECT_FALSE(result->gate.accepted);
   EXPECT_FALSE(result->gate.reason.empty());
@@ -179,7 +165,7 @@ TEST_F(TuneModelTest, ChoicesThatCostTooMuchAccuracyAreGivenUp) {
   LossyRows rows(lossy);
   // Nothing is good enough.
   options_.accuracy.min_sqnr_db = std::numeric_limits<double>::quiet_NaN();
-  const Result<TuneModelResult> result = TuneModel(model_, inputs_, options_, rows);
+  const Result<tuner::TuneModelResult> result = Tune(rows);
   ASSERT_TRUE(result.ok()) << result.status().message();
   ASSERT_FALSE(result->banned.empty());
   for (const tuner::Lossy& one : result->banned) {
@@ -195,7 +181,7 @@ TEST_F(TuneModelTest, ChoicesThatCostTooMuchAccuracyAreGivenUp) {
 
 TEST_F(TuneModelTest, ADeadlineThatHasPassedKeepsTheDefaultPlanAndSaysWhy) {
   options_.deadline_ns = NowNs();
-  Result<TuneModelResult> result = TuneModel(model_, inputs_, options_, *store_);
+  Result<tuner::TuneModelResult> result = Tune(*store_);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(result->report.measured, 0);
   EXPECT_EQ(result->predicted_us, 0) << "of steps that nobody has measured";
@@ -210,7 +196,7 @@ TEST_F(TuneModelTest, ADeadlineThatHasPassedKeepsTheDefaultPlanAndSaysWhy) {
 TEST_F(TuneModelTest, WhereNoPairOfNetworksFitsTheDefaultPlansOwnTimeIsReported) {
   options_.deadline_ns = NowNs() + int64_t{300} * 1000 * 1000 * 1000;
   options_.gate.seconds = 0;
-  const Result<TuneModelResult> result = TuneModel(model_, inputs_, options_, *store_);
+  const Result<tuner::TuneModelResult> result = Tune(*store_);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_FALSE(result->gate.accepted);
   EXPECT_EQ(result->gate.pairs, 0);
@@ -237,7 +223,7 @@ TEST_F(TuneModelTest, ACancelledTuningSaysHowFarItCame) {
   std::atomic<bool> cancelled = false;
   options_.session.cancelled = &cancelled;
   CancellingStore store(3, cancelled);
-  const Result<TuneModelResult> stopped = TuneModel(model_, inputs_, options_, store);
+  const Result<tuner::TuneModelResult> stopped = Tune(store);
   ASSERT_EQ(stopped.status().code(), StatusCode::kCancelled);
   int measured = 0;
   ASSERT_EQ(std::sscanf(std::string(stopped.status().message()).c_str(),
@@ -246,14 +232,14 @@ TEST_F(TuneModelTest, ACancelledTuningSaysHowFarItCame) {
       << stopped.status().message();
   EXPECT_EQ(measured, 3);
   cancelled = false;
-  const Result<TuneModelResult> rest = TuneModel(model_, inputs_, options_, store);
+  const Result<tuner::TuneModelResult> rest = Tune(store);
   ASSERT_TRUE(rest.ok()) << rest.status().message();
   EXPECT_GE(rest->report.reused, 3);
 }
 
 TEST_F(TuneModelTest, StepsOfBothNetworksTeachWhatPredictionsMiss) {
   options_.gate.max_pairs = 40;
-  const Result<TuneModelResult> result = TuneModel(model_, inputs_, options_, *store_);
+  const Result<tuner::TuneModelResult> result = Tune(*store_);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_GT(result->lesson.steps, 0);
   EXPECT_GT(result->alone_us, 0);
@@ -274,16 +260,16 @@ TEST_F(TuneModelTest, ADefaultPlanThatNeedsTooMuchMemoryDoesNotStay) {
   ASSERT_GT(needed, 0);
   // Tensors of the caller count for the solver, so this is what the smallest plan needs, or less.
   options_.tune.bounds.memory_limit = 1;
-  const Result<TuneModelResult> none = TuneModel(model_, inputs_, options_, *store_);
+  const Result<tuner::TuneModelResult> none = Tune(*store_);
   EXPECT_EQ(none.status().code(), StatusCode::kUnsupported);
   options_.tune.bounds.memory_limit = 10 * needed;
-  const Result<TuneModelResult> result = TuneModel(model_, inputs_, options_, *store_);
+  const Result<tuner::TuneModelResult> result = Tune(*store_);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_LE(result->session->memory().arena_bytes, 10 * needed);
 }
 
 TEST_F(TuneModelTest, AnotherShapeStartsOnThePlanOfTheNearestOne) {
-  const Result<TuneModelResult> result = TuneModel(model_, inputs_, options_, *store_);
+  const Result<tuner::TuneModelResult> result = Tune(*store_);
   ASSERT_TRUE(result.ok());
   const TensorMap larger = {{"x", Noise({1, 8, 20, 16})}};
   const Tensor want = Run(planner::PreferredPlans(), larger).at("c");
@@ -337,7 +323,7 @@ TEST_F(OverflowTest, TuningGivesWhatOverflowsBackToF32) {
   TensorMap outputs;
   ASSERT_TRUE(Session::Create(model_, options_.session).value()->Run(inputs_, &outputs).ok());
   ASSERT_FALSE(std::isfinite(outputs.at("b").as<float>()[0])) << "nothing overflows before tuning";
-  const Result<TuneModelResult> result = TuneModel(model_, inputs_, options_, *store_);
+  const Result<tuner::TuneModelResult> result = Tune(*store_);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_TRUE(result->accuracy.ok) << result->accuracy.reason;
   // The default plan of high precision may be faster than the one that overflows.
@@ -348,8 +334,8 @@ TEST_F(OverflowTest, TuningGivesWhatOverflowsBackToF32) {
 }
 
 TEST_F(OverflowTest, TuningTunesHighPrecisionToo) {
-  ASSERT_TRUE(TuneModel(model_, inputs_, options_, *store_).ok());
-  const auto learned = std::make_shared<LearnedPlans>(store_);
+  ASSERT_TRUE(Tune(*store_).ok());
+  const auto learned = std::make_shared<tuner::LearnedPlans>(store_);
   options_.session.plans = learned;
   options_.session.precision = planner::Precision::kHigh;
   TensorMap outputs;

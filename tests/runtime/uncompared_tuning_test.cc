@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "ir/noise.h"
 #include "ops/op.h"
-#include "runtime/tuning/tune_model.h"
 #include "tests/opencl_device.h"
+#include "tuner/model/tune_model.h"
 #include "tuner/store/candidate.h"
 
 namespace fettle::runtime {
@@ -24,14 +24,14 @@ output %b
   const TensorMap inputs{{"x", ir::NoiseInputs(graph, 3).value()[0]}};
   const auto model = Model::FromGraph(std::move(graph), "small").value();
   const std::shared_ptr<tuner::Store> store = tuner::MemoryStore();
-  TuneModelOptions options;
+  tuner::TuneModelOptions options;
   options.session.threads = 2;
   options.session.accelerators = {*device};
   options.session.accelerator_only = true;
   options.tune.level = tuner::Level::kFast;
   options.deadline_ns = NowNs() + int64_t{300} * 1000 * 1000 * 1000;
   options.gate.seconds = 0;
-  const Result<TuneModelResult> result = TuneModel(model, inputs, options, *store);
+  const Result<tuner::TuneModelResult> result = tuner::TuneModel(model, inputs, options, *store);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(result->gate.pairs, 0);
   EXPECT_GT(result->gate.incumbent_us, 0);

@@ -1,5 +1,5 @@
 // What steps of a device on the host's own cores take, and what their runs take beside them.
-#include "runtime/tuning/waited_steps.h"
+#include "tuner/model/waited_steps.h"
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ const std::vector<tuner::StepSample> kWaited = {Sample(kCpu, 100, 150), Sample(k
                                                 Sample(kDevice, 0, 2), Sample(kDevice, 50, 60)};
 
 TEST(WaitedStepsTest, WhatRunsTakeBesideTheirStepsIsSharedByLaunches) {
-  const auto samples = WithWaited(kEnqueued, kWaited, kCpu, 110 + 230 + 2 + 60 + 16);
+  const auto samples = tuner::WithWaited(kEnqueued, kWaited, kCpu, 110 + 230 + 2 + 60 + 16);
   EXPECT_NEAR(Total(samples), 418, 1e-9);
   EXPECT_NEAR(samples[0].halves_us[0], 109, 1e-9);
   EXPECT_NEAR(samples[1].halves_us[0], 229 + 8, 1e-9);
@@ -30,13 +30,13 @@ TEST(WaitedStepsTest, WhatRunsTakeBesideTheirStepsIsSharedByLaunches) {
 }
 
 TEST(WaitedStepsTest, StepsShrinkWhereWaitingTookLonger) {
-  const auto samples = WithWaited(kEnqueued, kWaited, kCpu, 110 + 146);
+  const auto samples = tuner::WithWaited(kEnqueued, kWaited, kCpu, 110 + 146);
   EXPECT_NEAR(Total(samples), 256, 1e-9);
   EXPECT_NEAR(samples[3].halves_us[0], 59.0 / 2, 1e-9);
 }
 
 TEST(WaitedStepsTest, OtherStepsSayNothing) {
-  const auto samples = WithWaited(kEnqueued, {kWaited[0]}, kCpu, 1000);
+  const auto samples = tuner::WithWaited(kEnqueued, {kWaited[0]}, kCpu, 1000);
   EXPECT_EQ(samples[1].halves_us[0], kEnqueued[1].halves_us[0]);
 }
 

@@ -2,36 +2,41 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/tuning/kept_plans.h"
-#include "runtime/tuning/tune_range.h"
+#include "tuner/model/kept_plans.h"
+#include "tuner/model/tune_range.h"
 
 namespace fettle::runtime {
 namespace {
 
 using ::testing::ElementsAre;
 
-ShapeRanges Lengths(int64_t low, int64_t high) { return {{"x", {Shape{1, low}, Shape{1, high}}}}; }
+tuner::ShapeRanges Lengths(int64_t low, int64_t high) {
+  return {{"x", {Shape{1, low}, Shape{1, high}}}};
+}
 
 /// The extents that are tuned where `kernels` says what is best at each.
-std::vector<int64_t> Tuned(const ShapeRanges& ranges,
+std::vector<int64_t> Tuned(const tuner::ShapeRanges& ranges,
                            const std::function<std::string(int64_t)>& kernels) {
-  RangeSizes sizes(ranges);
+  tuner::RangeSizes sizes(ranges);
   while (const std::optional<double> share = sizes.Next()) {
-    const InputShapes shapes = sizes.At(*share);
+    const tuner::InputShapes shapes = sizes.At(*share);
     sizes.Add({.share = *share, .shapes = shapes, .kernels = kernels(shapes.at("x")[1])});
   }
   std::vector<int64_t> extents;
-  for (const TunedSize& size : sizes.tuned()) extents.push_back(size.shapes.at("x")[1]);
+  for (const tuner::TunedSize& size : sizes.tuned()) extents.push_back(size.shapes.at("x")[1]);
   return extents;
 }
 
 TEST(ShapesAt, AreBetweenByRatioAndMultiplesOfWhatDividesTheEnds) {
-  const ShapeRanges ranges = {{"x", {Shape{1, 32, 7}, Shape{1, 512, 7}}},
-                              {"n", {Shape{1}, Shape{100}}}};
-  EXPECT_EQ(ShapesAt(ranges, 0), (InputShapes{{"x", Shape{1, 32, 7}}, {"n", Shape{1}}}));
-  EXPECT_EQ(ShapesAt(ranges, 1), (InputShapes{{"x", Shape{1, 512, 7}}, {"n", Shape{100}}}));
-  EXPECT_EQ(ShapesAt(ranges, 0.5), (InputShapes{{"x", Shape{1, 128, 7}}, {"n", Shape{10}}}));
-  EXPECT_EQ(ShapesAt(ranges, 0.3).at("x")[1] % 32, 0);
+  const tuner::ShapeRanges ranges = {{"x", {Shape{1, 32, 7}, Shape{1, 512, 7}}},
+                                     {"n", {Shape{1}, Shape{100}}}};
+  EXPECT_EQ(tuner::ShapesAt(ranges, 0),
+            (tuner::InputShapes{{"x", Shape{1, 32, 7}}, {"n", Shape{1}}}));
+  EXPECT_EQ(tuner::ShapesAt(ranges, 1),
+            (tuner::InputShapes{{"x", Shape{1, 512, 7}}, {"n", Shape{100}}}));
+  EXPECT_EQ(tuner::ShapesAt(ranges, 0.5),
+            (tuner::InputShapes{{"x", Shape{1, 128, 7}}, {"n", Shape{10}}}));
+  EXPECT_EQ(tuner::ShapesAt(ranges, 0.3).at("x")[1] % 32, 0);
 }
 
 TEST(RangeSizes, AreTheEndsAndTheMiddleWhereNothingChanges) {
@@ -58,7 +63,7 @@ TEST(RangeSizes, EndWhereNoSizeIsLeftOrTooManyWereTuned) {
 }
 
 TEST(RangeSizes, WhatCannotRunIsNotTriedAgain) {
-  RangeSizes sizes(Lengths(1, 100));
+  tuner::RangeSizes sizes(Lengths(1, 100));
   for (const double share : {1.0, 0.0}) {
     EXPECT_EQ(sizes.Next(), share);
     sizes.Add({.share = share, .shapes = sizes.At(share), .kernels = std::to_string(share)});
@@ -74,21 +79,21 @@ TEST(KeptRange, IsFoundByStructureAndReplacedByTheNextOne) {
   const planner::DecisionKey key{.structure = 5, .graph = 1, .device = "cpu", .threads = 2};
   planner::DecisionKey other = key;
   other.graph = 2;
-  KeepRange({{key, {Shape{1, 4}, Shape{}}}, {other, {Shape{1, 8}, Shape{}}}}, *store);
-  EXPECT_TRUE(FindRange(key, *store).empty());  // no plan is kept
+  tuner::KeepRange({{key, {Shape{1, 4}, Shape{}}}, {other, {Shape{1, 8}, Shape{}}}}, *store);
+  EXPECT_TRUE(tuner::FindRange(key, *store).empty());  // no plan is kept
   const planner::Decision decision;
-  KeepLearned(key, decision, "plan one", *store);
-  KeepLearned(other, decision, "plan two", *store);
+  tuner::KeepLearned(key, decision, "plan one", *store);
+  tuner::KeepLearned(other, decision, "plan two", *store);
   planner::DecisionKey asked = key;
   asked.graph = 77;
-  const planner::TunedRange range = FindRange(asked, *store);
+  const planner::TunedRange range = tuner::FindRange(asked, *store);
   ASSERT_EQ(range.plans().size(), 2U);
   EXPECT_EQ(range.plans()[1].text, "plan two");
   EXPECT_THAT(range.plans()[1].made_for, ElementsAre(Shape{1, 8}, Shape{}));
   asked.threads = 1;
-  EXPECT_TRUE(FindRange(asked, *store).empty());
-  KeepRange({{other, {Shape{1, 8}}}}, *store);
-  EXPECT_EQ(FindRange(key, *store).plans().size(), 1U);
+  EXPECT_TRUE(tuner::FindRange(asked, *store).empty());
+  tuner::KeepRange({{other, {Shape{1, 8}}}}, *store);
+  EXPECT_EQ(tuner::FindRange(key, *store).plans().size(), 1U);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ TEST(ShapeRanges, GoFromOneSizeToTheOther) {
   ASSERT_TRUE(ranges.ok()) << ranges.status().message();
   EXPECT_EQ(ranges->at("x").low, (Shape{1, 3, 32, 48}));
   EXPECT_EQ(ranges->at("x").high, (Shape{1, 3, 640, 48}));
-  EXPECT_EQ(ranges->at("a=b"), (runtime::ShapeRange{Shape{7}, Shape{7}}));
+  EXPECT_EQ(ranges->at("a=b"), (tuner::ShapeRange{Shape{7}, Shape{7}}));
   EXPECT_EQ(RangeText(ranges->at("x")), "1x3x32..640x48");
 }
 

@@ -6,10 +6,10 @@
 #include "base/log.h"
 #include "capi/parts.h"
 #include "capi/structs.h"
-#include "runtime/tuning/background_tuning.h"
-#include "runtime/tuning/kept_plans.h"
-#include "runtime/tuning/tune_model.h"
-#include "runtime/tuning/tune_product.h"
+#include "tuner/model/background_tuning.h"
+#include "tuner/model/kept_plans.h"
+#include "tuner/model/tune_model.h"
+#include "tuner/model/tune_product.h"
 
 namespace fettle::capi {
 namespace {
@@ -46,9 +46,9 @@ void TellProgress(fettle_session& session, const fettle_tune_options& wanted,
 constexpr double kLongest = 1e9;
 
 /// Both must outlive the tuning.
-Result<runtime::TuneModelOptions> ModelTuningOf(fettle_session& session,
-                                                const fettle_tune_options& wanted) {
-  runtime::TuneModelOptions tune{.session = session.options};
+Result<tuner::TuneModelOptions> ModelTuningOf(fettle_session& session,
+                                              const fettle_tune_options& wanted) {
+  tuner::TuneModelOptions tune{.session = session.options};
   tune.session.cancelled = &session.tuning_cancelled;
   tune.writes_package = wanted.package != nullptr;
   if (tune.writes_package) tune.package_path = wanted.package;
@@ -68,7 +68,7 @@ Result<runtime::TuneModelOptions> ModelTuningOf(fettle_session& session,
   return tune;
 }
 
-Status WriteReport(const runtime::TuneModelResult& result, fettle_tune_report& report) {
+Status WriteReport(const tuner::TuneModelResult& result, fettle_tune_report& report) {
   const tuner::GateResult& gate = result.gate;
   return WriteStruct({.struct_size = sizeof(fettle_tune_report),
                       .accepted = gate.accepted ? 1 : 0,
@@ -93,17 +93,17 @@ Result<std::shared_ptr<const runtime::Model>> LoadModelBytes(std::span<const std
 
 Status Tune(fettle_session& session, const fettle_tune_options& wanted,
             fettle_tune_report* report) {
-  ASSIGN_OR_RETURN(const runtime::TuneModelOptions tune, ModelTuningOf(session, wanted));
+  ASSIGN_OR_RETURN(const tuner::TuneModelOptions tune, ModelTuningOf(session, wanted));
   ASSIGN_OR_RETURN(const auto store, OpenDatabase(wanted.database));
   runtime::TensorMap inputs;
   for (const auto& [name, buffer] : session.inputs) {
     ASSIGN_OR_RETURN(Tensor tensor, buffer->ReadToHost());
     inputs.emplace(name, std::move(tensor));
   }
-  ASSIGN_OR_RETURN(auto result, runtime::TuneModel(session.model, inputs, tune, *store));
+  ASSIGN_OR_RETURN(auto result, tuner::TuneModel(session.model, inputs, tune, *store));
   if (wanted.package != nullptr) {
     RETURN_IF_ERROR(
-        runtime::SaveTuned(wanted.package, "", session.model, inputs, session.options, result)
+        tuner::SaveTuned(wanted.package, "", session.model, inputs, session.options, result)
             .status());
   }
   runtime::SessionOptions next = session.options;
@@ -119,7 +119,7 @@ Status Tune(fettle_session& session, const fettle_tune_options& wanted,
 
 Result<std::shared_ptr<runtime::BackgroundWork>> TuneInBackground(
     const fettle_session& session, const fettle_background_options& wanted) {
-  runtime::BackgroundOptions options{.seconds = wanted.budget_seconds, .share = wanted.share};
+  tuner::BackgroundOptions options{.seconds = wanted.budget_seconds, .share = wanted.share};
   ASSIGN_OR_RETURN(options.level,
                    tuner::LevelFromName(wanted.level == nullptr ? "normal" : wanted.level));
   if (wanted.database != nullptr) {
@@ -130,8 +130,8 @@ Result<std::shared_ptr<runtime::BackgroundWork>> TuneInBackground(
       Log(LogLevel::kWarn, "{}; what is tuned in the background is kept in memory only",
           store.status().message());
   }
-  return std::make_shared<runtime::BackgroundTuning>(session.model, session.options,
-                                                     std::move(options));
+  return std::make_shared<tuner::BackgroundTuning>(session.model, session.options,
+                                                   std::move(options));
 }
 
 Result<ProductTuning> TuningOf(const fettle_gemm_options& options) {
@@ -143,13 +143,13 @@ Result<ProductTuning> TuningOf(const fettle_gemm_options& options) {
   std::shared_ptr<tuner::Store> store;
   if (options.database != nullptr) {
     store = tuner::OpenUserStore(options.database);
-    tuning.plans = std::make_shared<runtime::LearnedPlans>(store);
+    tuning.plans = std::make_shared<tuner::LearnedPlans>(store);
   } else {
     store = tuner::MemoryStore();
   }
   if (level) {
     tuning.tune = [level = *level, seconds = options.tune_seconds, store](MatrixProduct& product) {
-      return runtime::TuneProduct(product, level, seconds, *store);
+      return tuner::TuneProduct(product, level, seconds, *store);
     };
   }
   return tuning;

@@ -6,9 +6,9 @@
 #include "base/foreground.h"
 #include "ir/noise.h"
 #include "ops/op.h"
-#include "runtime/tuning/background_tuning.h"
 #include "tensor/compare.h"
 #include "tests/opencl_device.h"
+#include "tuner/model/background_tuning.h"
 
 namespace fettle::runtime {
 namespace {
@@ -32,7 +32,7 @@ output %a
   std::shared_ptr<Session> session = Session::Create(model, options).value();
   const BufferMap inputs = {{"x", std::make_shared<TensorBuffer>(given, false)}};
   for (const int swaps : {3, 0}) {
-    BackgroundTuning background(
+    tuner::BackgroundTuning background(
         model, options,
         {.level = tuner::Level::kFast, .share = swaps > 0 ? 1.0 : 0.0, .forced_swaps = swaps});
     while (!background.state().is_over() && (swaps > 0 || background.state().measured < 2)) {

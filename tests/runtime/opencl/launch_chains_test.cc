@@ -6,10 +6,10 @@
 #include "base/log.h"
 #include "ir/noise.h"
 #include "ops/op.h"
-#include "runtime/tuning/chain_search.h"
-#include "runtime/tuning/kept_plans.h"
 #include "tests/opencl_device.h"
 #include "tests/runtime/chained_plans.h"
+#include "tuner/model/chain_search.h"
+#include "tuner/model/kept_plans.h"
 
 namespace fettle::runtime {
 namespace {
@@ -41,7 +41,7 @@ class OpenClLaunchChains : public testing::Test {
     inputs_.emplace("x", ir::NoiseTensor(DType::kF32, {1, 4, 12, 12}, 7, {-1, 1}).value());
     const auto without = NewSession({}, /*waits=*/true);
     ASSERT_TRUE(without->Run(inputs_, &want_).ok());
-    proposed_ = ProposeChains(plans_->plan, without->profile());
+    proposed_ = tuner::ProposeChains(plans_->plan, without->profile());
     ASSERT_FALSE(proposed_.empty());
     chain_ = proposed_[0];
   }
@@ -72,7 +72,7 @@ class OpenClLaunchChains : public testing::Test {
         .device = device_->kind(), .memory = MemoryKind::kBuffer, .storage = like.dtype()};
     return TensorBuffer::Create(device_, like.dtype(), like.shape(), state).value();
   }
-  ChainSearch::NewSession Sessions() {
+  tuner::ChainSearch::NewSession Sessions() {
     return [this](const std::vector<StepChain>& chains, bool waits) {
       return Result<std::shared_ptr<Session>>(NewSession(chains, waits));
     };
@@ -191,7 +191,7 @@ TEST_F(OpenClLaunchChains, ThatDoNotFitTheirPackageArePlannedAnew) {
 TEST_F(OpenClLaunchChains, AreNotKeptWhereTheyTakeAsLong) {
   const auto search = [&](const std::function<int64_t()>& now_ns) {
     const exec::Plan plan = plans_->plan;
-    ChainSearch made(plan, inputs_, Sessions(), {.now_ns = now_ns}, INT64_MAX);
+    tuner::ChainSearch made(plan, inputs_, Sessions(), {.now_ns = now_ns}, INT64_MAX);
     EXPECT_TRUE(made.Run(NewSession({})).ok());
     EXPECT_FALSE(made.tried().empty());
     return made.chains();
@@ -202,19 +202,19 @@ TEST_F(OpenClLaunchChains, AreNotKeptWhereTheyTakeAsLong) {
 }
 
 TEST(TriedChains, ParseBackAndAreFoundForTheirPlan) {
-  const std::vector<TriedChain> tried = {{{3, 9, 0}, true, 0.91, "faster: 0.91 of the time"},
-                                         {{12, 14, 0}, false, 0, "computes other values"}};
-  EXPECT_EQ(ParseChains(PrintChains(tried)).value(), tried);
-  EXPECT_FALSE(ParseChains("3 9 x").ok());
-  EXPECT_THAT(ParseChains("").value(), IsEmpty());
+  const std::vector<tuner::TriedChain> tried = {{{3, 9, 0}, true, 0.91, "faster: 0.91 of the time"},
+                                                {{12, 14, 0}, false, 0, "computes other values"}};
+  EXPECT_EQ(tuner::ParseChains(tuner::PrintChains(tried)).value(), tried);
+  EXPECT_FALSE(tuner::ParseChains("3 9 x").ok());
+  EXPECT_THAT(tuner::ParseChains("").value(), IsEmpty());
   const auto store = tuner::MemoryStore();
   const planner::DecisionKey key{.graph = 1};
-  KeepChains(key, {}, "the plan", tried, *store);
-  EXPECT_EQ(FindChains(key, "the plan", *store).value(), tried);
-  EXPECT_EQ(FindChains(key, "", *store).value(), tried);
-  EXPECT_FALSE(FindChains(key, "another", *store).ok());
-  KeepChains(key, {}, "the plan", {}, *store);
-  EXPECT_THAT(FindChains(key, "the plan", *store).value(), IsEmpty());
+  tuner::KeepChains(key, {}, "the plan", tried, *store);
+  EXPECT_EQ(tuner::FindChains(key, "the plan", *store).value(), tried);
+  EXPECT_EQ(tuner::FindChains(key, "", *store).value(), tried);
+  EXPECT_FALSE(tuner::FindChains(key, "another", *store).ok());
+  tuner::KeepChains(key, {}, "the plan", {}, *store);
+  EXPECT_THAT(tuner::FindChains(key, "the plan", *store).value(), IsEmpty());
 }
 
 }  // namespace

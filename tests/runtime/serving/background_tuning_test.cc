@@ -1,5 +1,5 @@
 // Tuning while serving: what is found, what is refused, swaps under load, and its ends.
-#include "runtime/tuning/background_tuning.h"
+#include "tuner/model/background_tuning.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ class Served {
   Served(std::shared_ptr<const Model> model, const SessionOptions& options)
       : options_(options), session_(Session::Create(std::move(model), options).value()) {}
 
-  Status Run(BackgroundTuning& background, const Tensor& given, Tensor* got) {
+  Status Run(tuner::BackgroundTuning& background, const Tensor& given, Tensor* got) {
     const std::lock_guard lock(mutex_);
     const Foreground::Request request;
     background.Exchange(session_, options_);
@@ -75,11 +75,11 @@ class BackgroundTuningTest : public testing::Test {
     return ir::NoiseInputs(graph, 3).value()[0];
   }
 
-  std::unique_ptr<BackgroundTuning> Begin(BackgroundOptions options = {}) {
+  std::unique_ptr<tuner::BackgroundTuning> Begin(tuner::BackgroundOptions options = {}) {
     options.level = tuner::Level::kFast;
-    return std::make_unique<BackgroundTuning>(model_, session_, std::move(options));
+    return std::make_unique<tuner::BackgroundTuning>(model_, session_, std::move(options));
   }
-  void Observe(BackgroundTuning& background, size_t which = 0) {
+  void Observe(tuner::BackgroundTuning& background, size_t which = 0) {
     background.Observe({{"x", std::make_shared<TensorBuffer>(given_[which], false)}});
   }
   void ExpectRight(size_t which, const Tensor& got) {
@@ -87,7 +87,7 @@ class BackgroundTuningTest : public testing::Test {
         Compare(got.view(), want_[which].view(), KernelTolerance(DType::kF32, 72, 72)).ok());
   }
   /// Requests of both shapes from 8 threads until it is over; how many there were.
-  int ServeUntilOver(BackgroundTuning& background, Served& served) {
+  int ServeUntilOver(tuner::BackgroundTuning& background, Served& served) {
     std::atomic<int> requests = 0;
     std::vector<std::thread> clients;
     for (size_t client = 0; client < 8; ++client) {
@@ -105,7 +105,7 @@ class BackgroundTuningTest : public testing::Test {
     return requests;
   }
   /// Without requests: takes the plan that is found.
-  void AwaitEnd(BackgroundTuning& background) {
+  void AwaitEnd(tuner::BackgroundTuning& background) {
     std::shared_ptr<Session> session = Session::Create(model_, session_).value();
     while (!background.Await(0.01)) background.Exchange(session, session_);
   }

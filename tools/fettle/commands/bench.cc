@@ -127,7 +127,7 @@ void PrintPrediction(const Prediction& prediction, double median_ms) {
 struct Timed {
   Job job;
   ChosenPlans plans;
-  std::shared_ptr<runtime::RecordedPlans> recorded;
+  std::shared_ptr<tuner::RecordedPlans> recorded;
   std::unique_ptr<runtime::Session> session;
   BenchResult result;
 };
@@ -139,7 +139,7 @@ Result<Timed> TimeModel(const BenchOptions& options) {
   ASSIGN_OR_RETURN(timed.job, MakeJob(options.job));
   PrintWarnings(timed.job.warnings);
   ASSIGN_OR_RETURN(timed.plans, ChoosePlans(timed.job, options.job, options.load_and_run));
-  timed.recorded = std::make_shared<runtime::RecordedPlans>(
+  timed.recorded = std::make_shared<tuner::RecordedPlans>(
       timed.plans.source != nullptr ? timed.plans.source : planner::PreferredPlans());
   runtime::SessionOptions wanted = timed.job.session;
   wanted.plans = timed.recorded;

@@ -11,7 +11,7 @@
 #include "options/checks.h"
 #include "ranges/range_tuning.h"
 #include "remote/remote.h"
-#include "runtime/tuning/timetable.h"
+#include "tuner/model/timetable.h"
 
 namespace fettle::tools {
 namespace {
@@ -27,24 +27,24 @@ struct TuneOptions {
 
 /// The package of what was tuned; empty where none is wanted.
 Result<std::string> WritePackage(const TuneOptions& options, const Job& job,
-                                 runtime::TuneModelResult& result) {
+                                 tuner::TuneModelResult& result) {
   if (options.no_package) return std::string();
   const std::string model = options.job.model == "-" ? "model.onnx" : options.job.model;
-  auto written = runtime::SaveTuned(options.output, model, job.model, job.bound.tensors(),
-                                    job.session, result);
+  auto written =
+      tuner::SaveTuned(options.output, model, job.model, job.bound.tensors(), job.session, result);
   if (!written.ok()) return AsWriteFailure(written.status());
   return written;
 }
 
 /// What was tuned: at one shape, or at the sizes of `ranges`.
 struct Tuned {
-  runtime::ShapeRanges ranges;  // none: one shape
-  runtime::TuneRangeResult result;
+  tuner::ShapeRanges ranges;  // none: one shape
+  tuner::TuneRangeResult result;
 };
 
 void PrintTuning(const TuneOptions& options, const Job& job, const Tuned& tuned,
                  const std::string& path) {
-  const runtime::TuneModelResult& result = tuned.result.largest;
+  const tuner::TuneModelResult& result = tuned.result.largest;
   const Device* const accelerator = job.session.accelerator();
   const std::vector<exec::StepProfile> steps = StepsOfTuning(result);
   if (!options.job.common.json) {
@@ -96,7 +96,7 @@ int Tune(const TuneOptions& options) {
   if (options.no_package && options.tuning.packed_weights)
     job->warnings.push_back("--packed-weights has no effect without a package");
   PrintWarnings(job->warnings);
-  UnmeasuredSeconds parts{.loading = runtime::Seconds(NowNs() - start)};
+  UnmeasuredSeconds parts{.loading = tuner::Seconds(NowNs() - start)};
   const std::shared_ptr<tuner::Store> store = StoreFor(options.job.common);
   // Compilers may hang or crash: all of them run in processes of their own while a device is tuned.
   job->compilers.reset();
@@ -106,10 +106,10 @@ int Tune(const TuneOptions& options) {
   const int64_t written = NowNs();
   const Result<std::string> path = WritePackage(options, *job, tuned.result.largest);
   if (!path.ok()) return Fail(path.status());
-  parts.writing = runtime::Seconds(NowNs() - written);
+  parts.writing = tuner::Seconds(NowNs() - written);
   parts.default_plan = tuned.result.largest.default_seconds;
   const std::string over =
-      OverBudgetText(options.tuning.budget, runtime::Seconds(NowNs() - start), parts);
+      OverBudgetText(options.tuning.budget, tuner::Seconds(NowNs() - start), parts);
   if (!over.empty()) {
     job->warnings.push_back(over);
     PrintWarnings({over});

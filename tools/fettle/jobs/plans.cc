@@ -66,14 +66,14 @@ Result<ChosenPlans> ChoosePlans(const Job& job, const JobOptions& options,
     TuningOptions tuning;
     tuning.writes_package = !flags.layout_transform_dump.empty();
     if (flags.layout_transform.empty()) tuning.level = "fast";
-    ASSIGN_OR_RETURN(runtime::TuneModelResult result, TuneJob(job, options.common, tuning, *store));
+    ASSIGN_OR_RETURN(tuner::TuneModelResult result, TuneJob(job, options.common, tuning, *store));
     chosen.source = planner::PlansOf(result.book);
     chosen.predicted_ms = result.predicted_us * 1e-3;
     chosen.measurements = result.report.measured;
     chosen.tuning = TuningText(result, job.session);
     if (flags.layout_transform_dump.empty()) return chosen;
-    auto written = runtime::SaveTuned(flags.layout_transform_dump, options.model, job.model,
-                                      job.bound.tensors(), job.session, result);
+    auto written = tuner::SaveTuned(flags.layout_transform_dump, options.model, job.model,
+                                    job.bound.tensors(), job.session, result);
     if (!written.ok()) return AsWriteFailure(written.status());
     chosen.tuning += "wrote " + *written + "\n";
     return chosen;
@@ -84,20 +84,20 @@ Result<ChosenPlans> ChoosePlans(const Job& job, const JobOptions& options,
     chosen.package = package;
     chosen.source = package;
   } else if (chosen.store != nullptr) {
-    const auto learned = std::make_shared<runtime::LearnedPlans>(chosen.store);
+    const auto learned = std::make_shared<tuner::LearnedPlans>(chosen.store);
     chosen.learned = learned;
     chosen.source = learned;
   }
   return chosen;
 }
 
-Prediction Predict(const Job& job, const ChosenPlans& plans, const runtime::RecordedPlans& recorded,
+Prediction Predict(const Job& job, const ChosenPlans& plans, const tuner::RecordedPlans& recorded,
                    const std::vector<exec::StepProfile>& run) {
   Prediction prediction;
   if (plans.store == nullptr || !job.session.accelerators.empty()) return prediction;
   std::vector<tuner::StepCost> steps =
       recorded.Price(recorded.HaveColdConstants(GetCpuInfo()), *plans.store);
-  if (!runtime::AreStepsOf(run, steps)) return prediction;
+  if (!tuner::AreStepsOf(run, steps)) return prediction;
   for (size_t i = 0; i < steps.size(); ++i) {
     // What takes no time at all never runs.
     constexpr double kNothingMs = 1e-3;

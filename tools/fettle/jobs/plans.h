@@ -10,8 +10,8 @@
 
 #include "jobs/tuning.h"
 #include "planner/plan_source.h"
-#include "runtime/tuning/kept_plans.h"
-#include "runtime/tuning/recorded_plans.h"
+#include "tuner/model/kept_plans.h"
+#include "tuner/model/recorded_plans.h"
 
 namespace fettle::tools {
 
@@ -47,7 +47,7 @@ struct ChosenPlans {
   /// Null: preferences.
   std::shared_ptr<planner::PlanSource> source;
   /// Not null where the database is asked; says after a run whether it had something.
-  std::shared_ptr<const runtime::LearnedPlans> learned;
+  std::shared_ptr<const tuner::LearnedPlans> learned;
   /// Not null where the model is a package and nothing was tuned on the spot.
   std::shared_ptr<const PackagePlans> package;
   double predicted_ms = 0;
@@ -68,7 +68,7 @@ struct Prediction {
   double predicted_ms = 0, alone_ms = 0;
   std::vector<tuner::StepCost> steps;
 };
-Prediction Predict(const Job& job, const ChosenPlans& plans, const runtime::RecordedPlans& recorded,
+Prediction Predict(const Job& job, const ChosenPlans& plans, const tuner::RecordedPlans& recorded,
                    const std::vector<exec::StepProfile>& run);
 
 /// The warnings of the job and those of its package's plans.

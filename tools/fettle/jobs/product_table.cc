@@ -8,9 +8,9 @@
 #include "kernels/check/tolerance.h"
 #include "kernels/work.h"
 #include "report/report.h"
-#include "runtime/tuning/kept_plans.h"
-#include "runtime/tuning/tune_model.h"
 #include "tensor/compare.h"
+#include "tuner/model/kept_plans.h"
+#include "tuner/model/tune_model.h"
 
 namespace fettle::tools {
 namespace {
@@ -241,7 +241,7 @@ Status ProductTable::AddCall() {
   strides.b = (p.trans_b ? p.n : p.k) * or_dense(strides.ldb, p.trans_b ? p.k : p.n);
   strides.c = p.m * ldc;
   runtime::SessionOptions options{.threads = job_.threads,
-                                  .plans = std::make_shared<runtime::LearnedPlans>(job_.store),
+                                  .plans = std::make_shared<tuner::LearnedPlans>(job_.store),
                                   .precision = job_.precision};
   if (job_.accelerator != nullptr) options.accelerators = {job_.accelerator};
   // Refuses leading dimensions before anything is copied with them.

@@ -13,10 +13,10 @@
 #include "planner/planner.h"
 #include "planner/restrict.h"
 #include "report/terminal.h"
-#include "runtime/tuning/kept_plans.h"
 #include "solver/problem/live_bytes.h"
 #include "tuner/cost/calibrated_costs.h"
 #include "tuner/cost/residency.h"
+#include "tuner/model/kept_plans.h"
 #include "tuner/network/slot_costs.h"
 #include "tuner/store/database.h"
 #include "tuner/store/database_file.h"
@@ -198,10 +198,10 @@ Status SolveSegment(const PlanOptions& options, const ir::Graph& graph, const Pl
     ListOnBits(graph, solved);
     ListInFloats(graph, solved);
     const auto tried =
-        runtime::FindChains(planner::KeyOf(graph, devices, limits), /*plan=*/"", store);
+        tuner::FindChains(planner::KeyOf(graph, devices, limits), /*plan=*/"", store);
     if (tried.ok())
-      for (const runtime::TriedChain& one : *tried)
-        solved.notes.push_back("tried: " + runtime::ChainText(one));
+      for (const tuner::TriedChain& one : *tried)
+        solved.notes.push_back("tried: " + tuner::ChainText(one));
   }
   return OkStatus();
 }
@@ -265,7 +265,7 @@ Status SolveThere(const PlanOptions& options, const DeviceFacts& facts,
   solved.foreign = foreign;
   std::ranges::copy(foreign->warnings, std::back_inserter(solved.warnings));
   ChosenPlans chosen{.store = foreign->store};
-  const auto learned = std::make_shared<runtime::LearnedPlans>(foreign->store);
+  const auto learned = std::make_shared<tuner::LearnedPlans>(foreign->store);
   chosen.learned = learned;
   const Place place{foreign->devices(), foreign->limits, *foreign->store, foreign.get()};
   for (const ir::Graph& segment : segments)

@@ -58,9 +58,9 @@ std::shared_ptr<tuner::Store> StoreFor(const CommonOptions& options) {
   return store;
 }
 
-Result<runtime::TuneModelOptions> TuneOptionsOf(const Job& job, const CommonOptions& common,
-                                                const TuningOptions& options, int64_t start_ns) {
-  runtime::TuneModelOptions tune{.session = job.session};
+Result<tuner::TuneModelOptions> TuneOptionsOf(const Job& job, const CommonOptions& common,
+                                              const TuningOptions& options, int64_t start_ns) {
+  tuner::TuneModelOptions tune{.session = job.session};
   ASSIGN_OR_RETURN(tune.tune.level, tuner::LevelFromName(options.level));
   tune.tune.solver.seed = tune.tune.measure.seed = tune.gate.seed = common.seed;
   if (options.budget == 0) tune.tune.level = tuner::Level::kNone;
@@ -73,10 +73,10 @@ Result<runtime::TuneModelOptions> TuneOptionsOf(const Job& job, const CommonOpti
   return tune;
 }
 
-Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& common,
-                                         const TuningOptions& options, tuner::Store& store,
-                                         int64_t start_ns) {
-  ASSIGN_OR_RETURN(runtime::TuneModelOptions tune, TuneOptionsOf(job, common, options, start_ns));
+Result<tuner::TuneModelResult> TuneJob(const Job& job, const CommonOptions& common,
+                                       const TuningOptions& options, tuner::Store& store,
+                                       int64_t start_ns) {
+  ASSIGN_OR_RETURN(tuner::TuneModelOptions tune, TuneOptionsOf(job, common, options, start_ns));
   const InterruptScope interrupt([] {});
   tune.session.cancelled = &InterruptScope::Flag();
   Progress progress("tune", 0);
@@ -89,7 +89,7 @@ Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& co
                                                : least_open);
     return true;
   };
-  auto result = runtime::TuneModel(job.model, job.bound.tensors(), tune, store);
+  auto result = tuner::TuneModel(job.model, job.bound.tensors(), tune, store);
   if (result.ok() && options.budget == 0) result->report.end = "a budget of 0 measures nothing";
   return result;
 }
@@ -104,11 +104,11 @@ std::string OverBudgetText(double budget, double taken, const UnmeasuredSeconds&
       taken, budget, parts.loading, parts.default_plan, std::max(rest, 0.0), parts.writing);
 }
 
-std::vector<exec::StepProfile> StepsOfTuning(const runtime::TuneModelResult& result) {
+std::vector<exec::StepProfile> StepsOfTuning(const tuner::TuneModelResult& result) {
   if (result.session != nullptr && !result.session->profile().empty())
     return result.session->profile();
   std::vector<exec::StepProfile> steps;
-  for (const runtime::TunedSegment& segment : result.segments)
+  for (const tuner::TunedSegment& segment : result.segments)
     for (exec::StepProfile& step : StepsOf(*segment.graph, segment.decision))
       steps.push_back(std::move(step));
   return steps;
@@ -123,7 +123,7 @@ int64_t Compiled(const runtime::SessionOptions& session) {
 }
 
 /// Whether whole networks were compared, now or before.
-bool WasCompared(const runtime::TuneModelResult& result) {
+bool WasCompared(const tuner::TuneModelResult& result) {
   return result.known || result.gate.pairs > 0;
 }
 
@@ -131,7 +131,7 @@ bool WasCompared(const runtime::TuneModelResult& result) {
 /// entries less measurements, for an entry takes many of these.
 int64_t Left(const tuner::TuneReport& report) { return report.stopped ? report.open : 0; }
 
-Json GateJson(const runtime::TuneModelResult& result) {
+Json GateJson(const tuner::TuneModelResult& result) {
   const tuner::GateResult& gate = result.gate;
   const bool compared = WasCompared(result);
   return {{"accepted", gate.accepted},
@@ -150,9 +150,9 @@ Json CalibrationJson(const tuner::Lesson& lesson) {
           {"residual_after", lesson.residual_after}};
 }
 
-Json ChainsJson(const std::vector<runtime::TriedChain>& chains) {
+Json ChainsJson(const std::vector<tuner::TriedChain>& chains) {
   Json json = Json::array();
-  for (const runtime::TriedChain& tried : chains)
+  for (const tuner::TriedChain& tried : chains)
     json.push_back({{"begin", tried.chain.begin},
                     {"end", tried.chain.end},
                     {"groups", tried.chain.groups},
@@ -163,7 +163,7 @@ Json ChainsJson(const std::vector<runtime::TriedChain>& chains) {
 }
 
 /// What is left to do, where the search did not come to its end.
-std::string LeftText(const runtime::TuneModelResult& result) {
+std::string LeftText(const tuner::TuneModelResult& result) {
   const tuner::TuneReport& report = result.report;
   if (!report.stopped) return "";
   std::string text = report.end;
@@ -176,12 +176,12 @@ std::string LeftText(const runtime::TuneModelResult& result) {
   return text + "\n";
 }
 
-std::string_view VerdictOf(const runtime::TuneModelResult& result) {
+std::string_view VerdictOf(const tuner::TuneModelResult& result) {
   return result.gate.accepted ? "the tuned plan is used" : "the default plan stays";
 }
 
 /// Both times and what was compared of them: nothing is claimed of pairs that were not run.
-std::string GateText(const runtime::TuneModelResult& result) {
+std::string GateText(const tuner::TuneModelResult& result) {
   const tuner::GateResult& gate = result.gate;
   const std::string_view verdict = VerdictOf(result);
   const std::string predicted =
@@ -202,7 +202,7 @@ std::string GateText(const runtime::TuneModelResult& result) {
 
 }  // namespace
 
-Json TuningJson(const runtime::TuneModelResult& result, const runtime::SessionOptions& session) {
+Json TuningJson(const tuner::TuneModelResult& result, const runtime::SessionOptions& session) {
   const tuner::GateResult& gate = result.gate;
   const double tuned = result.measured_us();
   Json rejected = Json::array();
@@ -242,8 +242,8 @@ Json TuningJson(const runtime::TuneModelResult& result, const runtime::SessionOp
       {"plan", PlanJson(result)}};
 }
 
-std::string TuningText(const runtime::TuneModelResult& result,
-                       const runtime::SessionOptions& session, bool times) {
+std::string TuningText(const tuner::TuneModelResult& result, const runtime::SessionOptions& session,
+                       bool times) {
   std::string text = fmt::format("{} made, {} known before; {} ({}), {} in {:.2f} s\n",
                                  Count(result.report.measured, "measurement"), result.report.reused,
                                  Count(result.report.entries, "kind") + " of steps",
@@ -261,7 +261,7 @@ std::string TuningText(const runtime::TuneModelResult& result,
     text += fmt::format("rejected {}: {}\n", one.kernel, one.reason);
   text += times ? GateText(result) + "\n" : std::string(VerdictOf(result)) + "\n";
   if (!result.gate.reason.empty()) text += result.gate.reason + "\n";
-  for (const runtime::TriedChain& tried : result.chains) text += runtime::ChainText(tried) + "\n";
+  for (const tuner::TriedChain& tried : result.chains) text += tuner::ChainText(tried) + "\n";
   if (!result.no_chains.empty()) text += result.no_chains + "\n";
   return Fit(text);
 }

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "jobs/job.h"
 #include "report/report.h"
-#include "runtime/tuning/tune_model.h"
+#include "tuner/model/tune_model.h"
 
 namespace fettle::tools {
 
@@ -39,14 +39,14 @@ void AddTuningOptions(CLI::App& app, TuningOptions& options);
 std::shared_ptr<tuner::Store> StoreFor(const CommonOptions& options);
 
 /// What is tuned for the job, without progress and interrupts.
-Result<runtime::TuneModelOptions> TuneOptionsOf(const Job& job, const CommonOptions& common,
-                                                const TuningOptions& options, int64_t start_ns);
+Result<tuner::TuneModelOptions> TuneOptionsOf(const Job& job, const CommonOptions& common,
+                                              const TuningOptions& options, int64_t start_ns);
 
 /// Tunes the job's model for its inputs; the budget counts from `start_ns`. Ctrl-C and SIGTERM end
 /// it with kCancelled; what was measured is kept.
-Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& common,
-                                         const TuningOptions& options, tuner::Store& store,
-                                         int64_t start_ns = NowNs());
+Result<tuner::TuneModelResult> TuneJob(const Job& job, const CommonOptions& common,
+                                       const TuningOptions& options, tuner::Store& store,
+                                       int64_t start_ns = NowNs());
 
 /// What a `tune` spent on what it does whatever that takes, in seconds.
 struct UnmeasuredSeconds {
@@ -57,13 +57,13 @@ struct UnmeasuredSeconds {
 std::string OverBudgetText(double budget, double taken, const UnmeasuredSeconds& parts);
 
 /// The steps of the plan that a tuning leaves: as they ran, or as it decided on them.
-std::vector<exec::StepProfile> StepsOfTuning(const runtime::TuneModelResult& result);
+std::vector<exec::StepProfile> StepsOfTuning(const tuner::TuneModelResult& result);
 
 /// The fields of docs/cli.md's row `tune`; `session` as the tuning had it.
-Json TuningJson(const runtime::TuneModelResult& result, const runtime::SessionOptions& session);
+Json TuningJson(const tuner::TuneModelResult& result, const runtime::SessionOptions& session);
 /// One paragraph for people.
 /// `times`: with what either plan took, else just which one is used.
-std::string TuningText(const runtime::TuneModelResult& result,
-                       const runtime::SessionOptions& session, bool times = true);
+std::string TuningText(const tuner::TuneModelResult& result, const runtime::SessionOptions& session,
+                       bool times = true);
 
 }  // namespace fettle::tools

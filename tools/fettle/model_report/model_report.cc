@@ -32,7 +32,7 @@ Result<ChosenPlans> TuneOrChoose(const ModelReportOptions& options, const Job& j
   if (options.tuning.budget <= 0) return ChoosePlans(job, options.job, {});
   ChosenPlans chosen;
   chosen.store = StoreFor(options.job.common);
-  ASSIGN_OR_RETURN(const runtime::TuneModelResult tuned,
+  ASSIGN_OR_RETURN(const tuner::TuneModelResult tuned,
                    TuneJob(job, options.job.common, options.tuning, *chosen.store));
   chosen.source = planner::PlansOf(tuned.book);
   chosen.measurements = tuned.report.measured;

@@ -9,7 +9,7 @@
 namespace fettle::tools {
 namespace {
 
-Json SizeJson(const runtime::TunedSize& size) {
+Json SizeJson(const tuner::TunedSize& size) {
   Json shapes = Json::object();
   for (const auto& [name, shape] : size.shapes) shapes[name] = shape.dims();
   return {{"shapes", std::move(shapes)},
@@ -23,13 +23,13 @@ Json SizeJson(const runtime::TunedSize& size) {
           {"seconds", size.seconds}};
 }
 
-int RegimesOf(const runtime::TuneRangeResult& result) {
+int RegimesOf(const tuner::TuneRangeResult& result) {
   return result.sizes.empty() ? 0 : result.sizes.back().regime + 1;
 }
 
 }  // namespace
 
-JobOptions AtLargest(JobOptions options, const runtime::ShapeRanges& ranges) {
+JobOptions AtLargest(JobOptions options, const tuner::ShapeRanges& ranges) {
   if (ranges.empty()) return options;
   options.common.shapes.clear();
   for (const auto& [name, range] : ranges) {
@@ -40,17 +40,17 @@ JobOptions AtLargest(JobOptions options, const runtime::ShapeRanges& ranges) {
   return options;
 }
 
-Result<runtime::TuneRangeResult> TuneJobRange(const Job& job, const JobOptions& options,
-                                              const runtime::ShapeRanges& ranges,
-                                              const TuningOptions& tuning, tuner::Store& store,
-                                              int64_t start_ns) {
-  ASSIGN_OR_RETURN(runtime::TuneModelOptions tune,
+Result<tuner::TuneRangeResult> TuneJobRange(const Job& job, const JobOptions& options,
+                                            const tuner::ShapeRanges& ranges,
+                                            const TuningOptions& tuning, tuner::Store& store,
+                                            int64_t start_ns) {
+  ASSIGN_OR_RETURN(tuner::TuneModelOptions tune,
                    TuneOptionsOf(job, options.common, tuning, start_ns));
   const InterruptScope interrupt([] {});
   tune.session.cancelled = &InterruptScope::Flag();
   Progress progress("tune", 0);
   int made = 0;
-  const auto make_inputs = [&](const runtime::InputShapes& shapes) -> Result<runtime::TensorMap> {
+  const auto make_inputs = [&](const tuner::InputShapes& shapes) -> Result<runtime::TensorMap> {
     ++made;
     std::vector<std::string> warnings;  // the job's own
     ASSIGN_OR_RETURN(const BoundInputs bound, BindJobInputs(options, *job.model, shapes, warnings));
@@ -66,13 +66,13 @@ Result<runtime::TuneRangeResult> TuneJobRange(const Job& job, const JobOptions& 
                                               : std::min(0.99, (made - 2 + of_size) / kSizes));
     return true;
   };
-  return runtime::TuneRange(job.model, ranges, make_inputs, tune, store);
+  return tuner::TuneRange(job.model, ranges, make_inputs, tune, store);
 }
 
-Json RangeJson(const runtime::ShapeRanges& ranges, const runtime::TuneRangeResult& result) {
+Json RangeJson(const tuner::ShapeRanges& ranges, const tuner::TuneRangeResult& result) {
   Json inputs = Json::object(), sizes = Json::array();
   for (const auto& [name, range] : ranges) inputs[name] = RangeText(range);
-  for (const runtime::TunedSize& size : result.sizes) sizes.push_back(SizeJson(size));
+  for (const tuner::TunedSize& size : result.sizes) sizes.push_back(SizeJson(size));
   return {{"inputs", std::move(inputs)},
           {"sizes", std::move(sizes)},
           {"regimes", RegimesOf(result)},
@@ -80,13 +80,12 @@ Json RangeJson(const runtime::ShapeRanges& ranges, const runtime::TuneRangeResul
           {"end", result.end}};
 }
 
-std::string RangeReport(const runtime::TuneRangeResult& result) {
+std::string RangeReport(const tuner::TuneRangeResult& result) {
   std::string text;
-  for (const runtime::TunedSize& size : result.sizes)
-    text +=
-        fmt::format("{}: default {:.3f} ms, tuned {:.3f} ms, regime {}, {} in {:.1f} s\n",
-                    runtime::SizeText(size.shapes), size.default_us * 1e-3, size.tuned_us * 1e-3,
-                    size.regime + 1, Count(size.measured, "measurement"), size.seconds);
+  for (const tuner::TunedSize& size : result.sizes)
+    text += fmt::format("{}: default {:.3f} ms, tuned {:.3f} ms, regime {}, {} in {:.1f} s\n",
+                        tuner::SizeText(size.shapes), size.default_us * 1e-3, size.tuned_us * 1e-3,
+                        size.regime + 1, Count(size.measured, "measurement"), size.seconds);
   for (const std::string& line : result.left_out) text += line + "\n";
   if (!result.end.empty()) text += result.end + "\n";
   text += fmt::format("{}; sizes between take the plan of the nearest one\n",

@@ -9,17 +9,17 @@
 namespace fettle::tools {
 
 /// The options with the largest size of the ranges as their shapes.
-JobOptions AtLargest(JobOptions options, const runtime::ShapeRanges& ranges);
+JobOptions AtLargest(JobOptions options, const tuner::ShapeRanges& ranges);
 
 /// TuneJob for all sizes of `ranges`; `job` was made of AtLargest(options).
-Result<runtime::TuneRangeResult> TuneJobRange(const Job& job, const JobOptions& options,
-                                              const runtime::ShapeRanges& ranges,
-                                              const TuningOptions& tuning, tuner::Store& store,
-                                              int64_t start_ns);
+Result<tuner::TuneRangeResult> TuneJobRange(const Job& job, const JobOptions& options,
+                                            const tuner::ShapeRanges& ranges,
+                                            const TuningOptions& tuning, tuner::Store& store,
+                                            int64_t start_ns);
 
 /// `range` of docs/cli.md's row `tune`.
-Json RangeJson(const runtime::ShapeRanges& ranges, const runtime::TuneRangeResult& result);
+Json RangeJson(const tuner::ShapeRanges& ranges, const tuner::TuneRangeResult& result);
 /// A line for each size and each regime.
-std::string RangeReport(const runtime::TuneRangeResult& result);
+std::string RangeReport(const tuner::TuneRangeResult& result);
 
 }  // namespace fettle::tools

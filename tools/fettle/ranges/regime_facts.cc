@@ -15,7 +15,7 @@ planner::TunedRange RangeOf(const ChosenPlans& plans, const ir::Graph& segment,
     return planner::TunedRange::Of(book, planner::KeyIn(book, segment, devices, session.limits()));
   }
   if (plans.learned == nullptr) return {};
-  return runtime::FindRange(planner::KeyOf(segment, devices, session.limits()), *plans.store);
+  return tuner::FindRange(planner::KeyOf(segment, devices, session.limits()), *plans.store);
 }
 
 std::optional<RegimeFacts> FactsOf(const planner::TunedRange& range, const ir::Graph& segment) {

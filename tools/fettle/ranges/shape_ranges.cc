@@ -12,7 +12,7 @@ constexpr std::string_view kDots = "..";
 std::string_view ExtentsOf(std::string_view shape) { return shape.substr(shape.rfind('=') + 1); }
 
 /// Adds "32..640", or "3", to the range.
-Status AddExtent(std::string_view text, runtime::ShapeRange& range, Dims& low, Dims& high) {
+Status AddExtent(std::string_view text, tuner::ShapeRange& range, Dims& low, Dims& high) {
   const size_t dots = text.find(kDots);
   const std::optional<int64_t> first = ExtentFromText(text.substr(0, dots));
   const std::optional<int64_t> last =
@@ -32,8 +32,8 @@ Status AddExtent(std::string_view text, runtime::ShapeRange& range, Dims& low, D
   return OkStatus();
 }
 
-Result<runtime::ShapeRange> ParseRange(std::string_view text) {
-  runtime::ShapeRange range;
+Result<tuner::ShapeRange> ParseRange(std::string_view text) {
+  tuner::ShapeRange range;
   Dims low, high;
   for (size_t at = 0; !text.empty() && at <= text.size();) {
     const size_t end = std::min(text.find('x', at), text.size());
@@ -68,13 +68,13 @@ bool HasRange(const std::vector<std::string>& shapes) {
   });
 }
 
-Result<runtime::ShapeRanges> ParseShapeRanges(const std::vector<std::string>& shapes) {
-  runtime::ShapeRanges ranges;
+Result<tuner::ShapeRanges> ParseShapeRanges(const std::vector<std::string>& shapes) {
+  tuner::ShapeRanges ranges;
   for (const std::string& text : shapes) {
     const size_t equals = text.rfind('=');
     if (equals == std::string::npos || equals == 0)
       return InvalidArgument("expected NAME=1x3x32..640x32..640, got '{}'", text);
-    ASSIGN_OR_RETURN(runtime::ShapeRange range, ParseRange(ExtentsOf(text)));
+    ASSIGN_OR_RETURN(tuner::ShapeRange range, ParseRange(ExtentsOf(text)));
     const auto [known, is_new] = ranges.emplace(text.substr(0, equals), range);
     if (!is_new && known->second != range)
       return InvalidArgument("input '{}' has two shapes, {} and {}; give one of them", known->first,
@@ -83,7 +83,7 @@ Result<runtime::ShapeRanges> ParseShapeRanges(const std::vector<std::string>& sh
   return ranges;
 }
 
-std::string RangeText(const runtime::ShapeRange& range) {
+std::string RangeText(const tuner::ShapeRange& range) {
   std::string text;
   for (int axis = 0; axis < range.low.rank(); ++axis) {
     text += fmt::format("{}{}", axis == 0 ? "" : "x", range.low[axis]);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/tuning/tune_range.h"
+#include "tuner/model/tune_range.h"
 
 namespace fettle::tools {
 
@@ -19,9 +19,9 @@ bool HasRange(const std::vector<std::string>& shapes);
 
 /// Values of --shape, some of them ranges. kInvalidArgument for a range without two ends, that runs
 /// backwards, begins at 0, is one size, is too large or contradicts another of the same input.
-Result<runtime::ShapeRanges> ParseShapeRanges(const std::vector<std::string>& shapes);
+Result<tuner::ShapeRanges> ParseShapeRanges(const std::vector<std::string>& shapes);
 
 /// "1x3x32..640x32..640".
-std::string RangeText(const runtime::ShapeRange& range);
+std::string RangeText(const tuner::ShapeRange& range);
 
 }  // namespace fettle::tools

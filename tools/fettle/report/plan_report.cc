@@ -50,10 +50,10 @@ Json ConversionJson(const ir::Graph& graph, const planner::ConversionDecision& c
           {"ms", conversion.us * 1e-3}};
 }
 
-Json PlanJson(const runtime::TuneModelResult& result) {
+Json PlanJson(const tuner::TuneModelResult& result) {
   Json nodes = Json::array(), conversions = Json::array();
   double gap = 0;
-  for (const runtime::TunedSegment& segment : result.segments) {
+  for (const tuner::TunedSegment& segment : result.segments) {
     passes::GroupCutter cutter(*segment.graph);
     for (const planner::GroupDecision& group : segment.decision.groups)
       nodes.push_back(GroupJson(*segment.graph, cutter, group));

@@ -6,13 +6,13 @@
 #include "planner/explain.h"
 #include "report/report.h"
 #include "report/sort_order.h"
-#include "runtime/tuning/tune_model.h"
 #include "tuner/cost/roofline.h"
+#include "tuner/model/tune_model.h"
 
 namespace fettle::tools {
 
 /// The decisions of a tuning as docs/cli.md's row `plan` names them, without runners-up.
-Json PlanJson(const runtime::TuneModelResult& result);
+Json PlanJson(const tuner::TuneModelResult& result);
 
 /// What the groups of a decision are as steps of a program that has not run: names, kernel, device
 /// and type of the first result.
