@@ -18,6 +18,20 @@ std::string ShapeText(const Value& value) {
   return text.empty() ? "scalar" : text;
 }
 
+bool FitsShape(const Value& value, const Shape& shape) {
+  if (!value.shape) return true;
+  bool fits = shape.rank() == value.shape->rank();
+  for (int axis = 0; fits && axis < shape.rank(); ++axis)
+    fits = (*value.shape)[axis] < 0 || (*value.shape)[axis] == shape[axis];
+  return fits;
+}
+
+Status CheckInputShape(const Value& input, const Shape& shape) {
+  if (FitsShape(input, shape)) return OkStatus();
+  return InvalidArgument("input '{}': expected {}, got {}", input.name, ShapeText(input),
+                         shape.ToString());
+}
+
 std::vector<std::string> NamesOfValues(const Graph& graph, const std::vector<ValueId>& ids) {
   std::vector<std::string> names;
   for (const ValueId id : ids) names.push_back(graph.value(id).name);

@@ -38,15 +38,8 @@ Status CheckGiven(const Model& model, const std::map<std::string, Shape>& given)
     if (input == graph.inputs.end())
       return InvalidArgument("{}: the model has no input '{}'; it has {}", model.name(), name,
                              NearestNames(name, ir::NamesOfValues(graph, graph.inputs)));
-    const std::optional<Shape>& expected = graph.value(*input).shape;
-    bool fits = !expected || expected->rank() == shape.rank();
-    for (int axis = 0; fits && expected && axis < shape.rank(); ++axis) {
-      fits = (*expected)[axis] < 0 || (*expected)[axis] == shape[axis];
-    }
-    if (!fits) {
-      return InvalidArgument("{}: input '{}': expected {}, got {}", model.name(), name,
-                             ir::ShapeText(graph.value(*input)), shape.ToString());
-    }
+    const Status fits = ir::CheckInputShape(graph.value(*input), shape);
+    if (!fits.ok()) return fits.WithContext(model.name());
   }
   return OkStatus();
 }

@@ -10,17 +10,6 @@
 namespace fettle::runtime {
 namespace {
 
-Status CheckShape(const ir::Value& input, const Shape& shape) {
-  if (!input.shape) return OkStatus();
-  bool fits = shape.rank() == input.shape->rank();
-  for (int axis = 0; fits && axis < shape.rank(); ++axis) {
-    fits = (*input.shape)[axis] < 0 || (*input.shape)[axis] == shape[axis];
-  }
-  if (fits) return OkStatus();
-  return InvalidArgument("input '{}': expected {}, got {}", input.name, ir::ShapeText(input),
-                         shape.ToString());
-}
-
 std::string GivenNames(const TensorMap& inputs) {
   std::vector<std::string> names;
   for (const auto& input : inputs) names.push_back(input.first);
@@ -53,7 +42,7 @@ Status RunInputs::Check(const TensorMap& inputs, std::span<const Tensor> ordered
       return InvalidArgument("input '{}': expected type {}, got {}", input.name,
                              DTypeName(input.dtype), DTypeName(ordered[i].dtype()));
     }
-    RETURN_IF_ERROR(CheckShape(input, ordered[i].shape()));
+    RETURN_IF_ERROR(ir::CheckInputShape(input, ordered[i].shape()));
     shapes.push_back(ordered[i].shape());
   }
   for (const auto& input : inputs) {

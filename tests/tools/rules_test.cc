@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "io/inputs.h"
+#include "io/named_argument.h"
 #include "io/test_case.h"
 #include "jobs/options.h"
 #include "report/judgement.h"
@@ -56,6 +57,20 @@ TEST(Inputs, AreMatchedByNameThenByOrder) {
                                               {"b=c=const:1e30"},
                                               {"b=c=const:2.5"}})
     EXPECT_FALSE(MatchInputs(graph, bad).ok()) << bad[0];
+}
+
+TEST(Inputs, ANameEndsWhereItIsKnown) {
+  EXPECT_EQ(PossibleNames("b=c=k=1.npy"), (std::vector<std::string>{"b", "b=c", "b=c=k"}));
+  EXPECT_TRUE(PossibleNames("x.npy").empty());
+  const auto split = [](const std::string& argument) {
+    return SplitNamed(argument, [](const NamedText& text) { return text.name == "b=c"; });
+  };
+  ASSERT_TRUE(split("b=c=k=1.npy"));
+  EXPECT_EQ(split("b=c=k=1.npy")->text, "k=1.npy");
+  EXPECT_FALSE(split("b=d=k=1.npy"));
+  EXPECT_EQ(FirstName("b=c=k"), "b");
+  EXPECT_EQ(SplitNamedShape("b=c=1x2", "NAME=1x3").value().name, "b=c");
+  EXPECT_EQ(SplitNamedShape("1x2", "NAME=1x3").status().message(), "expected NAME=1x3, got '1x2'");
 }
 
 float FirstOf(const char* name, uint64_t seed) {

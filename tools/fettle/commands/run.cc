@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "commands/command.h"
 #include "io/gzip.h"
+#include "io/named_argument.h"
 #include "io/outputs.h"
 #include "io/tensor_io.h"
 #include "jobs/interrupt.h"
@@ -220,9 +221,9 @@ void AddUnused(const RunOptions& options, const OutputPlan& plan, Job& job) {
 std::vector<std::string> NamesIn(const std::vector<std::string>& arguments) {
   std::vector<std::string> names;
   for (const std::string& argument : arguments) {
-    const size_t end = argument.find('=');
-    if (end == std::string::npos) return {};
-    names.push_back(argument.substr(0, end));
+    std::vector<std::string> possible = PossibleNames(argument);
+    if (possible.empty()) return {};
+    std::ranges::move(possible, std::back_inserter(names));
   }
   return names;
 }

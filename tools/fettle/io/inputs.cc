@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/nearest.h"
+#include "io/named_argument.h"
 #include "io/tensor_io.h"
 #include "ir/value_text.h"
 #include "jobs/exit_code.h"
@@ -34,20 +35,10 @@ bool SameBytes(DType want, DType got) {
   return (want == DType::kI4 && got == DType::kI8) || (want == DType::kU4 && got == DType::kU8);
 }
 
-/// `declared` with the names of the value's open extents.
-std::string ExpectedText(const ir::Value& value, const Shape& declared) {
-  ir::Value expected = value;
-  expected.shape = declared;
-  return ir::ShapeText(expected);
-}
-
-Status CheckExtents(const ir::Value& value, const Shape& declared, const Shape& got) {
-  bool fits = !value.shape || declared.rank() == got.rank();
-  for (int i = 0; value.shape && fits && i < got.rank(); ++i)
-    fits = declared[i] < 0 || declared[i] == got[i];
-  if (fits) return OkStatus();
-  return InvalidArgument("input '{}': expected {}, got {}", value.name,
-                         ExpectedText(value, declared), got.ToString());
+/// The input with the extents that --shape gives it.
+ir::Value WithShape(ir::Value input, const Shape& declared) {
+  if (input.shape) input.shape = declared;
+  return input;
 }
 
 struct Loader {
@@ -65,7 +56,7 @@ struct Loader {
     }
     ASSIGN_OR_RETURN(Tensor tensor, ReadTensor(file));
     ASSIGN_OR_RETURN(tensor, AsInputType(std::move(tensor), value));
-    RETURN_IF_ERROR(CheckExtents(value, declared, tensor.shape()));
+    RETURN_IF_ERROR(ir::CheckInputShape(WithShape(value, declared), tensor.shape()));
     return tensor;
   }
 
@@ -112,26 +103,23 @@ bool IsTaken(const std::vector<InputArgument>& matched, const std::string& name)
   return std::ranges::find(matched, name, &InputArgument::name) != matched.end();
 }
 
-/// NAME=FILE, where names and files may hold '=', too; without a name where no input has it.
+/// NAME=FILE; without a name where no input has it.
 InputArgument Named(const ir::Graph& graph, const std::string& argument) {
-  for (size_t at = argument.find('='); at != std::string::npos; at = argument.find('=', at + 1)) {
-    std::string name = argument.substr(0, at);
-    if (FindInput(graph, name) != nullptr)
-      return {.name = std::move(name), .file = argument.substr(at + 1)};
-  }
-  return {};
+  auto named = SplitNamed(
+      argument, [&](const NamedText& split) { return FindInput(graph, split.name) != nullptr; });
+  if (!named) return {};
+  return {.name = std::move(named->name), .file = std::move(named->text)};
 }
 
 /// The first input that nobody has named, for a file without a name.
 Result<InputArgument> NextUnnamed(const ir::Graph& graph, const std::string& argument,
                                   const std::vector<InputArgument>& matched) {
-  const size_t equals = argument.find('=');
-  if (equals != std::string::npos && !FileExists(argument))
-    return InvalidArgument("no input '{}'; the model has {}", argument.substr(0, equals),
-                           InputNames(graph, argument.substr(0, equals)));
+  const std::string name = FirstName(argument);
+  if (name != argument && !FileExists(argument))
+    return InvalidArgument("no input '{}'; the model has {}", name, InputNames(graph, name));
   for (ir::ValueId id : graph.inputs) {
-    const std::string& name = graph.value(id).name;
-    if (!IsTaken(matched, name)) return InputArgument{.name = name, .file = argument};
+    const std::string& next = graph.value(id).name;
+    if (!IsTaken(matched, next)) return InputArgument{.name = next, .file = argument};
   }
   return InvalidArgument("unexpected input '{}'; the model has {}", argument, InputNames(graph));
 }
@@ -161,14 +149,9 @@ std::string InputNames(const ir::Graph& graph, std::string_view nearest_to) {
 Result<Shape> DeclaredShape(const ir::Value& value, const std::map<std::string, Shape>& shapes) {
   const auto given = shapes.find(value.name);
   if (given == shapes.end()) return value.shape.value_or(Shape());
-  if (value.shape) {
-    bool fits = value.shape->rank() == given->second.rank();
-    for (int i = 0; fits && i < value.shape->rank(); ++i)
-      fits = (*value.shape)[i] < 0 || (*value.shape)[i] == given->second[i];
-    if (!fits)
-      return InvalidArgument("input '{}': --shape {} contradicts the model's {}", value.name,
-                             given->second.ToString(), value.shape->ToString());
-  }
+  if (!ir::FitsShape(value, given->second))
+    return InvalidArgument("input '{}': --shape {} contradicts the model's {}", value.name,
+                           given->second.ToString(), value.shape->ToString());
   return given->second;
 }
 

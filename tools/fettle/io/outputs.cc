@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "base/nearest.h"
+#include "io/named_argument.h"
 #include "io/tensor_io.h"
 #include "ir/value_text.h"
 #include "jobs/exit_code.h"
@@ -39,28 +40,24 @@ Status TakeFile(const std::string& name, const std::string& file, OutputPlan& pl
   return InvalidArgument("-o: '{}' has two files, {} and {}", name, taken->second, file);
 }
 
-/// NAME=FILE, of an output or of a value inside the network. Names and files may hold '=', too.
-/// False where no value has such a name.
+/// NAME=FILE, of an output or of a value inside the network. False where no value has such a name.
 Result<bool> TakeNamed(const runtime::Model& model, const std::string& argument, OutputPlan& plan) {
-  for (size_t at = argument.find('='); at != std::string::npos; at = argument.find('=', at + 1)) {
-    const std::string name = argument.substr(0, at), file = argument.substr(at + 1);
-    const bool output = IsOutput(model.graph(), name);
-    if (!output && !model.imported_graph().FindValue(name)) continue;
-    if (file.empty()) return InvalidArgument("-o {}: a file name is missing", argument);
-    if (!output) plan.extra.push_back(name);
-    RETURN_IF_ERROR(TakeFile(name, file, plan));
-    return true;
-  }
-  return false;
+  const auto named = SplitNamed(argument, [&](const NamedText& split) {
+    return IsOutput(model.graph(), split.name) || model.imported_graph().FindValue(split.name);
+  });
+  if (!named) return false;
+  if (named->text.empty()) return InvalidArgument("-o {}: a file name is missing", argument);
+  if (!IsOutput(model.graph(), named->name)) plan.extra.push_back(named->name);
+  RETURN_IF_ERROR(TakeFile(named->name, named->text, plan));
+  return true;
 }
 
 /// A folder for all outputs, or the file of the only one.
 Status TakeUnnamed(const ir::Graph& graph, const std::string& argument, OutputPlan& plan) {
   const bool is_folder = argument.ends_with('/') || IsDirectory(argument);
-  if (argument.find('=') != std::string::npos && !is_folder)
+  if (const std::string name = FirstName(argument); name != argument && !is_folder)
     return InvalidArgument("-o {}: the model has no such value; its outputs are {}", argument,
-                           NearestNames(argument.substr(0, argument.find('=')),
-                                        ir::NamesOfValues(graph, graph.outputs)));
+                           NearestNames(name, ir::NamesOfValues(graph, graph.outputs)));
   if (!is_folder && graph.outputs.size() == 1)
     return TakeFile(graph.value(graph.outputs[0]).name, argument, plan);
   if (!is_folder &&

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "io/named_argument.h"
 #include "jobs/accelerator.h"
 #include "jobs/exit_code.h"
 #include "options/checks.h"
@@ -78,8 +79,7 @@ namespace {
 std::vector<std::string> NamedIn(const std::vector<std::string>& inputs) {
   std::vector<std::string> names;
   for (const std::string& input : inputs)
-    if (const size_t end = input.find('='); end != std::string::npos)
-      names.push_back(input.substr(0, end));
+    std::ranges::move(PossibleNames(input), std::back_inserter(names));
   return names;
 }
 

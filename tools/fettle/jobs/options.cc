@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/memory_budget.h"
 #include "device/cpu/cpu_device.h"
+#include "io/named_argument.h"
 #include "kernels/backend.h"
 #include "options/checks.h"
 #include "ranges/shape_ranges.h"
@@ -172,17 +173,14 @@ Status CheckCpuOptions(const CommonOptions& options, std::vector<std::string>& w
 Result<std::map<std::string, Shape>> ParseShapes(const std::vector<std::string>& shapes) {
   std::map<std::string, Shape> result;
   for (const std::string& text : shapes) {
-    const size_t equals = text.rfind('=');
-    if (equals == std::string::npos || equals == 0)
-      return InvalidArgument("expected NAME=1x3x224x224, got '{}'", text);
-    const std::string_view extents = std::string_view(text).substr(equals + 1);
-    if (extents.find("..") != extents.npos)
+    ASSIGN_OR_RETURN(const NamedText named, SplitNamedShape(text, "NAME=1x3x224x224"));
+    if (named.text.find("..") != named.text.npos)
       return InvalidArgument("{}: only tune takes a range; give one size, such as 1x3x224x224",
                              text);
-    const std::optional<Shape> shape = ShapeFromText(extents);
+    const std::optional<Shape> shape = ShapeFromText(named.text);
     if (!shape) return InvalidArgument("expected extents such as 1x3x224x224, got '{}'", text);
     if (!shape->CheckedElements()) return InvalidArgument("too many elements: {}", text);
-    result.insert_or_assign(text.substr(0, equals), *shape);
+    result.insert_or_assign(named.name, *shape);
   }
   return result;
 }

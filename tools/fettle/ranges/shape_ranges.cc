@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
+#include "io/named_argument.h"
 #include "tensor/shape_text.h"
 
 namespace fettle::tools {
 namespace {
 
 constexpr std::string_view kDots = "..";
-
-std::string_view ExtentsOf(std::string_view shape) { return shape.substr(shape.rfind('=') + 1); }
 
 /// Adds "32..640", or "3", to the range.
 Status AddExtent(std::string_view text, tuner::ShapeRange& range, Dims& low, Dims& high) {
@@ -64,18 +63,16 @@ std::string MisplacedRange(const CLI::App& command) {
 
 bool HasRange(const std::vector<std::string>& shapes) {
   return std::ranges::any_of(shapes, [](const std::string& shape) {
-    return ExtentsOf(shape).find(kDots) != std::string_view::npos;
+    return shape.find(kDots, shape.rfind('=') + 1) != shape.npos;
   });
 }
 
 Result<tuner::ShapeRanges> ParseShapeRanges(const std::vector<std::string>& shapes) {
   tuner::ShapeRanges ranges;
   for (const std::string& text : shapes) {
-    const size_t equals = text.rfind('=');
-    if (equals == std::string::npos || equals == 0)
-      return InvalidArgument("expected NAME=1x3x32..640x32..640, got '{}'", text);
-    ASSIGN_OR_RETURN(tuner::ShapeRange range, ParseRange(ExtentsOf(text)));
-    const auto [known, is_new] = ranges.emplace(text.substr(0, equals), range);
+    ASSIGN_OR_RETURN(const NamedText named, SplitNamedShape(text, "NAME=1x3x32..640x32..640"));
+    ASSIGN_OR_RETURN(tuner::ShapeRange range, ParseRange(named.text));
+    const auto [known, is_new] = ranges.emplace(named.name, range);
     if (!is_new && known->second != range)
       return InvalidArgument("input '{}' has two shapes, {} and {}; give one of them", known->first,
                              RangeText(known->second), RangeText(range));

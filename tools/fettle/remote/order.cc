@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "io/named_argument.h"
 #include "io/tensor_io.h"
 #include "jobs/command_line.h"
 #include "jobs/exit_code.h"
@@ -101,12 +102,17 @@ Result<std::string> OrderMaker::Word(SentAs value, const std::string& name,
   if (value == SentAs::kRefused) return InvalidArgument("{}: has no meaning with --remote", name);
   if (value != SentAs::kNamedFile) return text;
   // [NAME=]FILE or NAME=const:VALUE
-  const size_t equals = FileExists(text) ? std::string::npos : text.find('=');
-  const std::string input = equals == std::string::npos ? "" : text.substr(0, equals + 1);
-  const std::string file = text.substr(input.size());
-  if (file.starts_with("const:")) return text;
-  ASSIGN_OR_RETURN(const std::string sent, Send(file));
-  return input + sent;
+  const auto is_given = [](std::string_view file) {
+    return file.starts_with("const:") || FileExists(std::string(file));
+  };
+  if (text.starts_with("const:")) return text;
+  if (is_given(text)) return Send(text);
+  auto named = SplitNamed(text, [&](const NamedText& split) { return is_given(split.text); });
+  if (!named) named = SplitNamed(text, [](const NamedText&) { return true; });
+  if (!named) return Send(text);
+  if (named->text.starts_with("const:")) return text;
+  ASSIGN_OR_RETURN(const std::string sent, Send(named->text));
+  return named->name + "=" + sent;
 }
 
 Status OrderMaker::Add(const CLI::Option& option) {
