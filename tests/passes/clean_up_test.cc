@@ -141,6 +141,15 @@ TEST(Folding, MuchLargerResultsStayNodes) {
   EXPECT_EQ(Ops(graph), "Expand");
 }
 
+TEST(Folding, AResizedTableOfPositionsIsFolded) {
+  // 1.5 MB of 18 KB: computed at each run, it takes longer than layers do.
+  const ir::Graph graph = Optimised(
+      "input %x: f32[96x64x64]\nconst %p: f32[1x96x7x7]\nconst %s: i64[4] = 1 96 64 64\n"
+      "const %r: i64[3] = 96 64 64\n%a = Resize(%p, _, _, %s) {mode=\"cubic\"}\n"
+      "%b = Reshape(%a, %r)\n%y = Add(%x, %b)\noutput %y\n");
+  EXPECT_EQ(Ops(graph), "Add");
+}
+
 TEST(Folding, ReshapedConstantsShareTheirBytes) {
   const ir::Graph before =
       ParseGraph("const %w: f32[4x600]\nconst %s: i64[1] = -1\n%y = Reshape(%w, %s)\noutput %y\n");

@@ -15,8 +15,10 @@ namespace {
 
 using Inputs = std::vector<std::shared_ptr<const Constant>>;
 
-/// Results over this size are folded only where they are not much larger than the inputs.
-constexpr int64_t kLargeBytes = int64_t{1} << 20;
+/// Results over these sizes are folded only where they are not much larger than the inputs. What
+/// only repeats elements is cheap to do again; what is computed, as a resized table of positions,
+/// is not.
+constexpr int64_t kLargeMovedBytes = int64_t{2} << 20, kLargeComputedBytes = int64_t{8} << 20;
 constexpr int64_t kLargestGrowth = 16;
 /// What the scalar oracle computes in a fraction of a second.
 constexpr int64_t kMostMacs = 20'000'000;
@@ -126,7 +128,8 @@ bool IsWorthFolding(const ir::Node& node, const ops::Operator& op, const Inputs&
     after += StorageBytes(output.dtype, output.shape.elements());
     elements += output.shape.elements();
   }
-  if (after > kLargeBytes && after > kLargestGrowth * before) return false;
+  const int64_t large = op.Has(ir::Trait::kMovesElements) ? kLargeMovedBytes : kLargeComputedBytes;
+  if (after > large && after > kLargestGrowth * before) return false;
   if (elements > kMostFoldedElements) return false;
   return op.macs == nullptr || op.macs(node, input_shapes, output_shapes) <= kMostMacs;
 }
