@@ -7,6 +7,7 @@ namespace fettle::kernels {
 
 extern const KernelDesc kOpenClConvMma, kOpenClConvMmaF32;
 extern const KernelDesc kOpenClConvMmaBlocks, kOpenClConvMmaBlocksF32;
+extern const KernelDesc kOpenClConvWinogradMma, kOpenClConvWinogradMmaF32;
 extern const KernelDesc kOpenClConvGiven, kOpenClConvTransposeShuffle, kOpenClConvVolume;
 
 namespace {
@@ -32,27 +33,55 @@ TEST_F(OpenClVolumes, ConvolutionsAgreeWithTheOracle) {
   Check(kOpenClConvMma, kVolumes[0], {{"BM", 64}, {"WM", 32}, {"SPLIT", 3}});
 }
 
-/// Planes of taps inside and outside, of several images, with strides and dilations; output planes
-/// that no tap meets; slices without a block; planes that are images; what follows.
+/// Planes of taps inside and outside, of several images; output planes that no tap meets; planes
+/// that are images; what follows; strides and dilations.
+constexpr std::string_view kPlanes[] = {
+    "input %x: f32[2x40x4x6x7]\ninput %r: f32[2x36x4x6x7]\nconst %w: f32[36x40x3x3x3]\n"
+    "%c = Conv(%x, %w) {pads=[1,1,1,1,1,1]}\n%s = Add(%c, %r)\n%y = Relu(%s)\noutput %y\n",
+    "input %x: f32[1x20x2x6x5]\nconst %w: f32[32x20x2x3x3]\nconst %b: f32[32]\n"
+    "%y = Conv(%x, %w, %b) {pads=[3,1,1,3,1,1]}\noutput %y\n",
+    "input %x: f32[2x32x3x7x9]\nconst %w: f32[24x32x1x3x3]\n"
+    "%y = Conv(%x, %w) {pads=[0,1,1,0,1,1]}\noutput %y\n",
+    "input %x: f32[1x33x5x7x6]\nconst %w: f32[20x33x3x3x2]\nconst %b: f32[20]\n"
+    "%y = Conv(%x, %w, %b) {pads=[3,1,0,1,1,2], strides=[2,2,1], dilations=[2,1,2]}\noutput %y\n"};
+
+/// Slices without a block, too.
 TEST_F(OpenClVolumes, BlocksAgreeWithTheOracle) {
-  constexpr std::string_view kVolumes[] = {
-      "input %x: f32[2x40x4x6x7]\ninput %r: f32[2x36x4x6x7]\nconst %w: f32[36x40x3x3x3]\n"
-      "%c = Conv(%x, %w) {pads=[1,1,1,1,1,1]}\n%s = Add(%c, %r)\n%y = Relu(%s)\noutput %y\n",
-      "input %x: f32[1x33x5x7x6]\nconst %w: f32[20x33x3x3x2]\nconst %b: f32[20]\n"
-      "%y = Conv(%x, %w, %b) {pads=[3,1,0,1,1,2], strides=[2,2,1], dilations=[2,1,2]}\n"
-      "output %y\n",
-      "input %x: f32[1x20x2x6x5]\nconst %w: f32[32x20x2x3x3]\nconst %b: f32[32]\n"
-      "%y = Conv(%x, %w, %b) {pads=[3,1,1,3,1,1]}\noutput %y\n",
-      "input %x: f32[2x32x3x7x9]\nconst %w: f32[24x32x1x3x3]\n"
-      "%y = Conv(%x, %w) {pads=[0,1,1,0,1,1]}\noutput %y\n"};
-  for (const std::string_view group : kVolumes)
+  for (const std::string_view group : kPlanes)
     for (const KernelDesc* kernel : {&kOpenClConvMmaBlocks, &kOpenClConvMmaBlocksF32})
       Check(*kernel, group);
-  for (const size_t i : {0, 2})
-    Check(kOpenClConvMmaBlocks, kVolumes[i],
+  for (const size_t i : {0, 1})
+    Check(kOpenClConvMmaBlocks, kPlanes[i],
           {{"TILE_H", 4}, {"TILE_W", 7}, {"SPLIT", 2}, {"STAGES", 3}});
-  Check(kOpenClConvMmaBlocksF32, kVolumes[0],
+  Check(kOpenClConvMmaBlocksF32, kPlanes[0],
         {{"TILE_H", 2}, {"TILE_W", 8}, {"SPLIT", 4}, {"BK", 64}, {"WK", 2}});
+}
+
+TEST_F(OpenClVolumes, PatchesAgreeWithTheOracle) {
+  for (const size_t i : {0, 1, 2}) Check(kOpenClConvWinogradMma, kPlanes[i], {{"tile", 4}});
+  Check(kOpenClConvWinogradMmaF32, kPlanes[0], {{"tile", 4}, {"SPLIT", 2}, {"STAGES", 3}});
+  Check(kOpenClConvWinogradMmaF32, kPlanes[1], {{"tile", 2}});
+}
+
+/// Of f32 alone, where much is multiplied beside what the transforms move.
+TEST_F(OpenClVolumes, PlansTakePatchesWhereTheySave) {
+  const auto taste_of = [&](const KernelDesc& kernel, int channels, int planes, int extent) {
+    ir::Graph parsed =
+        ops::Parse(fmt::format("input %x: f32[1x{0}x8x{2}x{2}]\nconst %w: f32[{0}x{0}x{1}x3x3]\n"
+                               "%y = Conv(%x, %w) {{pads=[0,1,1,0,1,1]}}\noutput %y\n",
+                               channels, planes, extent))
+            .value();
+    EXPECT_TRUE(ops::InferGraph(parsed).ok());
+    const auto match =
+        MatchGroup(kernel, std::make_shared<const ir::Graph>(std::move(parsed)), *device_);
+    return match.ok() ? (*match)->taste() : -1;
+  };
+  constexpr int kOfBlocks = 11;
+  EXPECT_GT(taste_of(kOpenClConvWinogradMmaF32, 64, 3, 56), kOfBlocks);
+  EXPECT_GT(taste_of(kOpenClConvWinogradMmaF32, 128, 1, 28), kOfBlocks);
+  EXPECT_LT(taste_of(kOpenClConvWinogradMmaF32, 64, 1, 56), kOfBlocks);
+  EXPECT_LT(taste_of(kOpenClConvWinogradMmaF32, 128, 3, 7), kOfBlocks);
+  EXPECT_LT(taste_of(kOpenClConvWinogradMma, 64, 3, 56), kOfBlocks);
 }
 
 /// Every number of work-items that share an output.

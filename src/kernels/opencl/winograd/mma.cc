@@ -16,9 +16,9 @@ Patches PatchesOf(const PixelConv& conv, const Params& params) {
   return CutPatches(conv, kWinogradFields.Read(params).tile, StorageOf(kFactors));
 }
 
-/// Fewer patches leave most rows of a product's tile empty: of small pictures more, smaller ones
-/// are cut.
-constexpr int64_t kLeastPatches = 32;
+/// Fewer patches leave most rows of a product's tile empty, and wait for the weights of all places:
+/// of small pictures more, smaller ones are cut.
+constexpr int64_t kLeastPatches = 48;
 
 template <MmaFactors kFactors>
 Patches UsualPatches(const PixelConv& conv) {
@@ -31,18 +31,20 @@ WarpProduct ProductOf(const PixelConv& conv, const Patches& patches, MmaFactors 
                       const OpenClFacts& facts) {
   return {.m = patches.all,
           .n = conv.oc,
-          .k = patches.ChunksOf(conv.ic) * kChunkPairs,
+          .k = conv.kernel[0] * patches.ChunksOf(conv.ic) * kChunkPairs,
           .batch = patches.places(),
           .for_warpgroups = factors == MmaFactors::kHalves && facts.mma.warpgroups,
           .parts = PartsOf(factors)};
 }
 
-/// The bias of whole quads of channels, then [place][channel][input channel], whole chunks of them.
+/// The bias of whole quads of channels, then [place][channel][plane][input channel], whole chunks
+/// of them.
 struct TransformedFilter {
-  int64_t ic = 0, oc = 0;
+  int64_t ic = 0, oc = 0, planes = 1;
   Patches patches;
   int64_t rows() const { return DivideUp(oc, 4) * 4; }
-  int64_t row() const { return patches.ChunksOf(ic) * patches.chunk(); }
+  int64_t of_plane() const { return patches.ChunksOf(ic) * patches.chunk(); }
+  int64_t row() const { return planes * of_plane(); }
   int64_t elements() const { return patches.places() * rows() * row(); }
   int64_t bytes() const { return rows() * 4 + StorageBytes(patches.storage, elements()); }
 
@@ -55,11 +57,13 @@ struct TransformedFilter {
     const std::vector<float> weights = AllFloats(*constants[0]);
     FilterTransform transform(patches.tile);
     for (int64_t o = 0; o < oc; ++o) {
-      for (int64_t c = 0; c < ic; ++c) {
-        const std::vector<float>& places = transform.Run(weights.data() + (o * ic + c) * 9);
+      for (int64_t c = 0; c < ic * planes; ++c) {
+        const std::vector<float>& places =
+            transform.Run(weights.data() + (o * ic * planes + c) * 9);
+        const int64_t of_row = c % planes * of_plane() + c / planes;
         for (size_t place = 0; place < places.size(); ++place)
           StoreFloat(places[place], patches.storage,
-                     (static_cast<int64_t>(place) * rows() + o) * row() + c, out + rows() * 4);
+                     (static_cast<int64_t>(place) * rows() + o) * row() + of_row, out + rows() * 4);
       }
     }
   }
@@ -81,8 +85,8 @@ PackRequest RequestFilter(const PixelConv& conv, const TransformedFilter& filter
 
 template <MmaFactors kFactors>
 Result<PixelConv> Read(const ir::Graph& group, const Device& device) {
-  RETURN_IF_ERROR(ReadForMma(group, device).status());
-  ASSIGN_OR_RETURN(PixelConv conv, ReadWinograd(group));
+  RETURN_IF_ERROR(ReadGroupedForMma(group, device).status());
+  ASSIGN_OR_RETURN(PixelConv conv, ReadWinogradOfPlanes(group));
   RETURN_IF_ERROR(CheckMemory(conv, UsualPatches<kFactors>(conv), device));
   return conv;
 }
@@ -113,6 +117,10 @@ Status RecordProducts(const PixelConv& conv, const Patches& patches,
   BuildOptions options = AccessOptions({.storage = patches.storage});
   DefineWarpTile(tile, device.facts(), options);
   if (product.parts > 1) options.Define("PARTS", product.parts);
+  if (conv.is_volume) {
+    options.Define("OF_PLANE", patches.of_image).Define("PLANE_CHUNKS", patches.ChunksOf(conv.ic));
+    options.Define("IN_D", conv.in[0]).Define("OUT_D", conv.out[0]).Define("PAD_D", conv.pad[0]);
+  }
   ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
                    device.BuildKernel(MakeProgram("winograd/mma.cl", options), "winograd_mma"));
   RecordedLaunch& launch =
@@ -121,7 +129,7 @@ Status RecordProducts(const PixelConv& conv, const Patches& patches,
           .Workspace(patches.ProductsAt(conv), StorageBytes(patches.storage, 4))
           .Packed(0, 0)
           .Int(filter.rows())
-          .Int(patches.ChunksOf(conv.ic))
+          .Int(conv.kernel[0] * patches.ChunksOf(conv.ic))
           .Int(filter.rows() / 4)
           .Int(patches.all);
   if (tile.split == 1) return OkStatus();
@@ -136,7 +144,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pi
                                                 const Params& params, const Device& device) {
   const OpenClDevice& opencl = AsOpenCl(device);
   const Patches patches = PatchesOf<kFactors>(conv, params);
-  const TransformedFilter filter{conv.ic, conv.oc, patches};
+  const TransformedFilter filter{conv.ic, conv.oc, conv.kernel[0], patches};
   auto made = std::make_unique<RecordedKernel>();
   ASSIGN_OR_RETURN(made->expression, Expression::Compile(*problem.group, problem.states, conv.y));
   made->own_packs.push_back(RequestFilter(conv, filter));
@@ -153,22 +161,25 @@ Work CountWork(const Problem&, const PixelConv& conv, const Params& params, cons
   const auto places = static_cast<double>(patches.places() * patches.all);
   Work work = MmaConvWork(kFactors, conv);
   work.operations = 2 * static_cast<double>(PartsOf(kFactors) == 2 ? 3 : 1) * places *
-                    static_cast<double>(conv.ic * conv.oc);
+                    static_cast<double>(conv.kernel[0] * conv.ic * conv.oc);
   return work;
 }
 
 /// Of f32 faster than opencl.conv.mma.blocks.f32 where multiplications that are saved outweigh the
-/// transforms: much work, from 256 channels on, of F(2, 3), which saves fewer, from 512 on. Of f16
-/// blocks are faster everywhere. Figures of an H200: docs/gpu.md.
+/// transforms: much work, from 256 channels on, of F(2, 3), which saves fewer, from 512 on; of
+/// volumes, whose planes of taps share transforms, from 100 and 256. Of f16 blocks are faster
+/// everywhere. Figures of an H200: docs/laboratory/gpu.md.
 template <MmaFactors kFactors>
 int PatchTaste(const PixelConv& conv, const Device&) {
   constexpr int kAboveBlocks = 12, kLow = 2;
   constexpr int64_t kMuch = 300'000'000;
   const Patches patches = UsualPatches<kFactors>(conv);
-  const int64_t least = patches.tile == 4 ? 256 : 512;
+  const int64_t least =
+      conv.is_volume ? (patches.tile == 4 ? 100 : 256) : (patches.tile == 4 ? 256 : 512);
   const int64_t products = conv.ic * conv.oc;
   const bool pays = kFactors == MmaFactors::kFloats && patches.all >= kLeastPatches &&
-                    products >= least * least && conv.pixels() * conv.taps() * products >= kMuch;
+                    products * conv.kernel[0] >= least * least &&
+                    conv.pixels() * conv.taps() * products >= kMuch;
   return pays ? kAboveBlocks : kLow;
 }
 

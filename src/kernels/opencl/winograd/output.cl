@@ -1,6 +1,6 @@
 // Last stage of a Winograd convolution: products back to TILE x TILE pixels, bias and what follows.
-// A work-item takes one patch of one channel quad: gws = {patches of an image, output quads, batch}
-//   m     buffer of stage_t [PATCH * PATCH][output quad][patch of the batch][4]
+// A work-item takes one patch of one channel quad: gws = {patches of a plane, output quads, batch * PLANES}
+//   m     buffer of stage_t [PATCH * PATCH][output quad][patch of all planes][4]
 //   y     NCHW4c buffer or NC4HW4 image (access.clh)
 //   bias  [output quads][4] as float
 #include "kernels/opencl/access.clh"
@@ -9,18 +9,18 @@
 #include "kernels/opencl/conv/tile.clh"
 #include "kernels/opencl/winograd/transform.clh"
 
-// patches = (of a row, of an image).
+// patches = (of a row, of a plane).
 __kernel void winograd_output(__global const stage_t* restrict m, const int m_offset, TENSOR_OUT(y),
                               const int4 out_dims, const int channels,
                               __global const float* restrict bias,
                               const int2 patches EXPRESSION_PARAMS) {
   const int patch = get_global_id(0);
   const int quad = get_global_id(1);
-  const int n = get_global_id(2);
+  const int plane = get_global_id(2), n = plane / PLANES;
   if (patch >= patches.y || quad >= out_dims.x) return;
 
-  const int all = patches.y * out_dims.w;
-  const int at = m_offset + quad * all + n * patches.y + patch;
+  const int all = patches.y * out_dims.w * PLANES, rows = out_dims.y / PLANES;
+  const int at = m_offset + quad * all + plane * patches.y + patch;
   float4 p[PATCH * PATCH];
 #pragma unroll
   for (int i = 0; i < PATCH * PATCH; ++i) p[i] = LOAD_STAGE(at + i * out_dims.x * all, m);
@@ -32,8 +32,9 @@ __kernel void winograd_output(__global const stage_t* restrict m, const int m_of
     TransformOutput(p + j, PATCH);
 #pragma unroll
     for (int i = 0; i < TILE; ++i) {
-      const int row = patch / patches.x * TILE + i, column = patch % patches.x * TILE + j;
-      if (row < out_dims.y && column < out_dims.z) {
+      const int of_plane = patch / patches.x * TILE + i, column = patch % patches.x * TILE + j;
+      const int row = plane % PLANES * rows + of_plane;
+      if (of_plane < rows && column < out_dims.z) {
         STORE_QUAD(p[i * PATCH + j] + b, quad)
       }
     }

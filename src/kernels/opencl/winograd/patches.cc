@@ -5,10 +5,11 @@
 
 namespace fettle::kernels {
 
-Result<PixelConv> ReadWinograd(const ir::Graph& group) {
+namespace {
+
+Result<PixelConv> CheckPlanes(PixelConv conv) {
   constexpr int64_t kLeastChannels = 16;
-  ASSIGN_OR_RETURN(PixelConv conv, ReadPixelConv(group));
-  const std::array<int64_t, 3> threes{1, 3, 3}, ones{1, 1, 1};
+  const std::array<int64_t, 3> threes{conv.kernel[0], 3, 3}, ones{1, 1, 1};
   if (conv.kernel != threes || conv.stride != ones || conv.dilation != ones || conv.groups != 1)
     return Unsupported("not 3x3 of stride 1 and one group");
   if (conv.ic < kLeastChannels || conv.oc < kLeastChannels)
@@ -16,10 +17,23 @@ Result<PixelConv> ReadWinograd(const ir::Graph& group) {
   return conv;
 }
 
+}  // namespace
+
+Result<PixelConv> ReadWinograd(const ir::Graph& group) {
+  ASSIGN_OR_RETURN(PixelConv conv, ReadPixelConv(group));
+  return CheckPlanes(std::move(conv));
+}
+
+Result<PixelConv> ReadWinogradOfPlanes(const ir::Graph& group) {
+  ASSIGN_OR_RETURN(PixelConv conv, ReadVolumeConv(group));
+  return CheckPlanes(std::move(conv));
+}
+
 Patches CutPatches(const PixelConv& conv, int64_t tile, DType storage) {
   Patches patches{.tile = tile, .of_row = DivideUp(conv.out[2], tile), .storage = storage};
   patches.of_image = patches.of_row * DivideUp(conv.out[1], tile);
-  patches.all = patches.of_image * conv.batch;
+  patches.all = patches.of_image * conv.batch * conv.out[0];
+  patches.inputs = patches.of_image * conv.batch * conv.in[0];
   return patches;
 }
 
@@ -61,10 +75,11 @@ const std::vector<float>& FilterTransform::Run(const float* filter) {
 
 namespace {
 
-/// Of both launches: patches of an image by `y` and the images.
-BuildOptions StageOptions(const Problem& problem, const Patches& patches) {
+/// Of a launch at images of so many planes.
+BuildOptions StageOptions(const Problem& problem, const Patches& patches, int64_t planes) {
   BuildOptions options = AccessOptions(problem.states.outputs[0]);
   kWinogradFields.Define({patches.tile}, options);
+  if (planes > 1) options.Define("PLANES", planes);
   options.Define("STAGE_HALF", patches.storage == DType::kF16 ? 1 : 0);
   return options;
 }
@@ -75,13 +90,14 @@ Status RecordWinogradInput(const Problem& problem, const PixelConv& conv, const 
                            const OpenClDevice& device, RecordedKernel& made) {
   const int64_t pixel_bytes = PixelBytes(problem.states.outputs[0].storage);
   const int64_t quads = patches.chunk() / 4;
-  ASSIGN_OR_RETURN(
-      std::shared_ptr<OpenClKernel> kernel,
-      device.BuildKernel(MakeProgram("winograd/input.cl", StageOptions(problem, patches)),
-                         "winograd_input"));
+  ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
+                   device.BuildKernel(
+                       MakeProgram("winograd/input.cl", StageOptions(problem, patches, conv.in[0])),
+                       "winograd_input"));
   made.recorded
-      .emplace_back(std::move(kernel),
-                    PlaceSizes(patches.of_image * quads, patches.ChunksOf(conv.ic), conv.batch))
+      .emplace_back(
+          std::move(kernel),
+          PlaceSizes(patches.of_image * quads, patches.ChunksOf(conv.ic), conv.batch * conv.in[0]))
       .Input(InputIndex(*problem.group, conv.x), pixel_bytes)
       .Value(PixelDims(problem.shape(conv.x)))
       .Workspace(0, StorageBytes(patches.storage, 4))
@@ -93,13 +109,13 @@ Status RecordWinogradInput(const Problem& problem, const PixelConv& conv, const 
 Status RecordWinogradOutput(const Problem& problem, const PixelConv& conv, const Patches& patches,
                             const OpenClDevice& device, RecordedKernel& made) {
   const int64_t pixel_bytes = PixelBytes(problem.states.outputs[0].storage);
-  const ProgramSource program =
-      MakeProgram("winograd/output.cl", StageOptions(problem, patches), made.expression.text());
+  const ProgramSource program = MakeProgram(
+      "winograd/output.cl", StageOptions(problem, patches, conv.out[0]), made.expression.text());
   ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
                    device.BuildKernel(program, "winograd_output"));
   made.recorded
       .emplace_back(std::move(kernel),
-                    PlaceSizes(patches.of_image, DivideUp(conv.oc, 4), conv.batch))
+                    PlaceSizes(patches.of_image, DivideUp(conv.oc, 4), conv.batch * conv.out[0]))
       .Workspace(patches.ProductsAt(conv), StorageBytes(patches.storage, 4))
       .Output(0, pixel_bytes)
       .Value(PixelDims(problem.shape(conv.y)))

@@ -22,11 +22,13 @@ inline constexpr Fields kWinogradFields("winograd/transform.clh",
 /// A convolution of 3x3 taps, stride 1 and one group with so many channels that the transforms cost
 /// less than they save.
 Result<PixelConv> ReadWinograd(const ir::Graph& group);
+/// The same or one of a volume, of any number of such planes of taps.
+Result<PixelConv> ReadWinogradOfPlanes(const ir::Graph& group);
 
 /// Patches of all images, of (tile + 2)^2 places each; stages lie in memory place by place, in
-/// `storage`.
+/// `storage`. Of volumes each plane is an image: `inputs` are those of all planes that are read.
 struct Patches {
-  int64_t tile = 4, of_row = 0, of_image = 0, all = 0;
+  int64_t tile = 4, of_row = 0, of_image = 0, all = 0, inputs = 0;
   DType storage = DType::kF32;
   int64_t places() const { return (tile + 2) * (tile + 2); }
   /// Channels that lie together: those of 16 bytes.
@@ -34,7 +36,7 @@ struct Patches {
   int64_t ChunksOf(int64_t channels) const { return DivideUp(channels, chunk()); }
   /// Bytes of the transformed patches, and of the products.
   int64_t InputBytes(const PixelConv& conv) const {
-    return places() * ChunksOf(conv.ic) * all * 16;
+    return places() * ChunksOf(conv.ic) * inputs * 16;
   }
   int64_t ProductBytes(const PixelConv& conv) const {
     return places() * DivideUp(conv.oc, 4) * all * StorageBytes(storage, 4);
