@@ -9,6 +9,7 @@ extern const KernelDesc kOpenClConvMma, kOpenClConvMmaF32;
 extern const KernelDesc kOpenClConvMmaBlocks, kOpenClConvMmaBlocksF32;
 extern const KernelDesc kOpenClConvWinogradMma, kOpenClConvWinogradMmaF32;
 extern const KernelDesc kOpenClConvGiven, kOpenClConvTransposeShuffle, kOpenClConvVolume;
+extern const KernelDesc kOpenClResizeTaps;
 
 namespace {
 
@@ -82,6 +83,30 @@ TEST_F(OpenClVolumes, PlansTakePatchesWhereTheySave) {
   EXPECT_LT(taste_of(kOpenClConvWinogradMmaF32, 64, 1, 56), kOfBlocks);
   EXPECT_LT(taste_of(kOpenClConvWinogradMmaF32, 128, 3, 7), kOfBlocks);
   EXPECT_LT(taste_of(kOpenClConvWinogradMma, 64, 3, 56), kOfBlocks);
+}
+
+using OpenClResizeTaps = OneOpenClKernel<kOpenClResizeTaps>;
+
+/// Lines, and volumes of which every axis has its own taps; what follows; axes that stay.
+TEST_F(OpenClResizeTaps, AgreeWithTheOracleOfOneAxisAndOfThree) {
+  for (const std::string_view mode :
+       {"mode=\"linear\"", "mode=\"nearest\"", "mode=\"cubic\"", "antialias=1, mode=\"linear\""}) {
+    Check(fmt::format("input %x: f32[2x6x9]\nconst %s: i64[3] = 2 6 13\n"
+                      "%y = Resize(%x, _, _, %s) {{{}}}\noutput %y\n",
+                      mode),
+          4);
+    Check(
+        fmt::format("input %x: f32[2x5x3x4x6]\nconst %s: i64[5] = 2 5 5 7 4\n"
+                    "%r = Resize(%x, _, _, %s) {{{}}}\n%y = Relu(%r)\noutput %y\n",
+                    mode));
+  }
+  Check(
+      "input %x: f32[1x4x3x4x6]\nconst %s: f32[5] = 1 1 2 1 2\n"
+      "%y = Resize(%x, _, %s) {coordinate_transformation_mode=\"align_corners\", "
+      "mode=\"linear\"}\noutput %y\n");
+  EXPECT_EQ(RefusalOf("input %x: f32[1x4x3x4x6]\nconst %s: f32[5] = 1 2 2 1 2\n"
+                      "%y = Resize(%x, _, %s) {mode=\"linear\"}\noutput %y\n"),
+            "an axis outside of the plane is resized");
 }
 
 /// Every number of work-items that share an output.

@@ -1,5 +1,6 @@
-// opencl.resize.taps: Resize of the plane in every mode that is a table of taps (nearest, linear,
-// cubic, antialiased, all coordinate transformations without extrapolation), with an epilogue.
+// opencl.resize.taps: Resize of one to three axes in every mode that is a table of taps (nearest,
+// linear, cubic, antialiased, all coordinate transformations without extrapolation), with an
+// epilogue.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -12,28 +13,50 @@
 namespace fettle::kernels {
 namespace {
 
+/// Planes of a volume lie below each other: its rows are those of all of them.
 struct PlaneTaps {
-  ops::AxisTaps height, width;
+  ops::AxisTaps rows, columns;
 };
+
+/// The taps of the rows of a volume, of planes of `height` rows in the input.
+ops::AxisTaps RowsOfPlanes(const ops::AxisTaps& planes, const ops::AxisTaps& rows, int64_t height) {
+  ops::AxisTaps all{.taps = planes.taps * rows.taps};
+  const auto of_plane = static_cast<size_t>(planes.taps), of_row = static_cast<size_t>(rows.taps);
+  for (size_t plane = 0; plane < planes.index.size(); plane += of_plane) {
+    for (size_t row = 0; row < rows.index.size(); row += of_row) {
+      for (size_t i = plane; i < plane + of_plane; ++i) {
+        for (size_t j = row; j < row + of_row; ++j) {
+          all.index.push_back(planes.index[i] * height + rows.index[j]);
+          all.weight.push_back(planes.weight[i] * rows.weight[j]);
+        }
+      }
+    }
+  }
+  return all;
+}
 
 Result<PlaneTaps> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
   if (node.op != "Resize"_op) return Unsupported("computes Resize only");
   const ir::Value& input = group.value(node.inputs[0]);
   const Shape& x = *input.shape;
-  if (!IsFloatValue(input.dtype) || x.rank() != 4 || input.is_constant())
-    return Unsupported("expected a float tensor of rank 4");
+  if (!IsFloatValue(input.dtype) || x.rank() < 3 || x.rank() > 5 || input.is_constant())
+    return Unsupported("expected a float tensor of rank 3 to 5");
   ASSIGN_OR_RETURN(ResizeTaps resize, ReadResizeTaps(group, node));
   for (int axis = 0; axis < 2; ++axis) {
     if (!resize.taps[axis].IsIdentity(x[axis]))
       return Unsupported("an axis outside of the plane is resized");
   }
-  return PlaneTaps{std::move(resize.taps[2]), std::move(resize.taps[3])};
+  ops::AxisTaps columns = std::move(resize.taps.back());
+  if (x.rank() == 3) return PlaneTaps{{.index = {0}, .weight = {1}}, std::move(columns)};
+  ops::AxisTaps& rows = resize.taps[x.rank() - 2];
+  if (x.rank() == 5) rows = RowsOfPlanes(resize.taps[2], rows, x[3]);
+  return PlaneTaps{std::move(rows), std::move(columns)};
 }
 
 std::vector<cl_int2> MakeTable(const PlaneTaps& taps) {
   std::vector<cl_int2> table;
-  for (const ops::AxisTaps* axis : {&taps.height, &taps.width}) {
+  for (const ops::AxisTaps* axis : {&taps.rows, &taps.columns}) {
     for (size_t i = 0; i < axis->index.size(); ++i)
       table.push_back({{static_cast<cl_int>(axis->index[i]),
                         std::bit_cast<cl_int>(static_cast<float>(axis->weight[i]))}});
@@ -70,7 +93,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pl
                                  .sizes = PixelSizes(problem.shape(group.outputs[0]))},
                                 device));
   made->own_packs.push_back(TablePack(taps));
-  made->recorded[0].Packed(0, sizeof(cl_int2)).Value(cl_int2{{taps.height.taps, taps.width.taps}});
+  made->recorded[0].Packed(0, sizeof(cl_int2)).Value(cl_int2{{taps.rows.taps, taps.columns.taps}});
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 

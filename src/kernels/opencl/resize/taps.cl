@@ -1,4 +1,4 @@
-// Resampling of the plane by tables: y = sum over taps of both axes of their weights' product times
+// Resampling of the plane, or of planes below each other, by tables: y = sum over taps of both axes of their weights' product times
 // x. x and y are in pixels of four channels (access.clh); a work-item makes one pixel of y: gws =
 // {height * width, channel blocks, batch}.
 //   table  (index, weight as bits) of height * tap_counts.x taps, then of width * tap_counts.y
