@@ -14,6 +14,7 @@
 #include <set>
 
 #include "jobs/job.h"
+#include "kernels/params_text.h"
 #include "planner/planner.h"
 #include "tuner/measure/measure.h"
 #include "tuner/network/slot_costs.h"
@@ -159,9 +160,9 @@ Json Measure(Subject& subject, int64_t exhaustive) {
     json["search"].push_back({{"evaluations", budget},
                               {"us", found.us},
                               {"proposed_by", found.proposal->by},
-                              {"params", tuner::PrintParams(found.proposal->params)},
+                              {"params", kernels::PrintParams(found.proposal->params)},
                               {"list_us", listed_us},
-                              {"list_params", tuner::PrintParams(listed)}});
+                              {"list_params", kernels::PrintParams(listed)}});
   }
   const double all = exhaustive > 0 ? subject.Exhaustive(exhaustive) : 0;
   json["exhaustive_us"] = all > 0 ? Json(all) : Json(nullptr);

@@ -4,7 +4,7 @@
 //     predicted 812.5 measured 830 gap 0 seed 1
 //     for 1x3x32x320
 //     group 0 1 kernel cpu.conv.gemm.nhwc version 1 threads 0 us 103.25
-//     params panels=2 rows=24
+//     params panels=2,rows=24
 //     inputs cpu:host:NHWC:f32
 //     outputs cpu:host:NHWC:f32
 //     convert 12 cpu:host:NHWC:f32 cpu:host:row:f32 us 3
@@ -13,6 +13,7 @@
 
 #include <charconv>
 
+#include "kernels/params_text.h"
 #include "passes/groups.h"
 #include "planner/decision.h"
 #include "tensor/shape_text.h"
@@ -106,16 +107,9 @@ Status ReadStates(Reader& reader, std::string_view word, const ir::Graph& graph,
 Status ReadParams(Reader& reader, kernels::Params& params) {
   reader.NextLine();
   RETURN_IF_ERROR(reader.Expect("params"));
-  for (std::string_view word = reader.Word(); !word.empty(); word = reader.Word()) {
-    const size_t equals = word.find('=');
-    if (equals == std::string_view::npos) return reader.Failure("expected name=value");
-    int64_t value = 0;
-    const std::string_view digits = word.substr(equals + 1);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc() || end != digits.data() + digits.size())
-      return reader.Failure("expected name=value");
-    params.emplace(word.substr(0, equals), value);
-  }
+  std::optional<kernels::Params> read = kernels::ParseParams(reader.Rest());
+  if (!read) return reader.Failure("expected name=value,...");
+  params = *std::move(read);
   return OkStatus();
 }
 
@@ -174,10 +168,9 @@ std::string PrintDecision(const ir::Graph& graph, const Decision& decision) {
     const passes::Fragment fragment = cutter.Cut(group.nodes);
     text += "group";
     for (ir::NodeId node : group.nodes) text += fmt::format(" {}", node);
-    text += fmt::format(" kernel {} version {} threads {} us {}\nparams", group.kernel,
-                        group.version, group.threads, group.us);
-    for (const auto& [name, value] : group.params) text += fmt::format(" {}={}", name, value);
-    text += '\n';
+    text += fmt::format(" kernel {} version {} threads {} us {}\nparams{}{}\n", group.kernel,
+                        group.version, group.threads, group.us, group.params.empty() ? "" : " ",
+                        kernels::PrintParams(group.params));
     AppendStates(text, "inputs", graph, fragment.inputs, group.states.inputs);
     AppendStates(text, "outputs", graph, fragment.outputs, group.states.outputs);
   }

@@ -1,5 +1,6 @@
 #include "planner/explain.h"
 
+#include "kernels/params_text.h"
 #include "kernels/work.h"
 
 namespace fettle::planner {
@@ -8,7 +9,8 @@ namespace {
 std::string EntryText(const Entry& entry, const Proposal* proposal, const Kind& kind) {
   const ir::Graph& group = *kind.group;
   std::string text = fmt::format("{}", entry.kernel->name);
-  if (proposal != nullptr && !proposal->is_default) text += " " + ParamsText(proposal->params);
+  if (proposal != nullptr && !proposal->is_default)
+    text += " " + kernels::PrintParams(proposal->params);
   if (!entry.states.inputs.empty())
     text +=
         " " + LayoutName(entry.states.inputs[0].layout, group.value(group.inputs[0]).shape->rank());
@@ -38,13 +40,6 @@ std::string OpsOf(const ir::Graph& group) {
 std::string NamesOf(const ir::Graph& graph, const std::vector<ir::NodeId>& nodes) {
   std::string text;
   for (ir::NodeId id : nodes) text += (text.empty() ? "" : "+") + graph.node(id).name;
-  return text;
-}
-
-std::string ParamsText(const kernels::Params& params) {
-  std::string text;
-  for (const auto& [name, value] : params)
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
   return text;
 }
 

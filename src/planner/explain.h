@@ -33,8 +33,6 @@ struct Explained {
 /// The operators of a group, joined by '+'.
 std::string OpsOf(const ir::Graph& group);
 std::string NamesOf(const ir::Graph& graph, const std::vector<ir::NodeId>& nodes);
-/// "name=value ..."; "" where there are none.
-std::string ParamsText(const kernels::Params& params);
 
 /// One entry of an instance's kind against the others, by what `costs` says of them.
 Explained ExplainEntry(const ir::Graph& graph, const Instance& instance, const Kind& kind,

@@ -5,6 +5,7 @@
 
 #include "kernels/check/bound_kernel.h"
 #include "kernels/launch_tunables.h"
+#include "kernels/params_text.h"
 #include "kernels/problem_text.h"
 #include "tensor/compare.h"
 #include "tensor/reorder.h"
@@ -22,16 +23,11 @@ double LargestOf(const Tensor& tensor) {
   return largest;
 }
 
-std::string ParamsText(const Params& params) {
-  std::string text;
-  for (const auto& [name, value] : params) text += fmt::format(" {}={}", name, value);
-  return text.empty() ? " (none)" : text;
-}
-
 testing::AssertionResult Failed(const KernelRun& run, int threads, const std::string& what) {
   const auto* info = testing::UnitTest::GetInstance()->current_test_info();
   return testing::AssertionFailure()
-         << what << "\n  kernel " << run.kernel.name << ", parameters" << ParamsText(run.params)
+         << what << "\n  kernel " << run.kernel.name << ", parameters {" << PrintParams(run.params)
+         << "}"
          << ", SIMD target " << run.target << ", " << threads << " threads\n"
          << PrintProblem(run.problem) << "  reproduce: --gtest_filter='" << info->test_suite_name()
          << "." << info->name() << "'";

@@ -51,6 +51,16 @@ TEST_F(DecisionTest, ParsesBackToAnEqualValue) {
   EXPECT_EQ(*parsed, decision_);
 }
 
+TEST_F(DecisionTest, ReadsParametersAsEarlierBuildsWroteThem) {
+  decision_.groups[0].params = {{"panels", 2}, {"rows", 24}};
+  std::string text = PrintDecision(graph_, decision_);
+  const size_t comma = text.find("panels=2,rows=24") + 8;
+  text[comma] = ' ';
+  EXPECT_EQ(ParseDecision(graph_, text).value(), decision_);
+  text[comma] = ';';
+  EXPECT_FALSE(ParseDecision(graph_, text).ok());
+}
+
 TEST_F(DecisionTest, OnlyImagesOfCallersAreReadAsSuch) {
   const auto reads_an_image = [&](std::string_view quantised) {
     const ir::Graph graph =

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "kernels/backend.h"
 #include "kernels/cpu/probe/fma.h"
+#include "kernels/params_text.h"
 #include "tuner/measure/clock_watch.h"
 #include "tuner/measure/effort.h"
 #include "tuner/measure/expectation_cache.h"
@@ -40,7 +41,8 @@ class Bench::Impl {
 
   Outcome Run(const Candidate& candidate, double stop_above_us) {
     return Ended(Measure(candidate, stop_above_us), candidate.kernel->device(), [&] {
-      return fmt::format("{} with {}", candidate.kernel->name, PrintParams(candidate.params));
+      return fmt::format("{} with {}", candidate.kernel->name,
+                         kernels::PrintParams(candidate.params));
     });
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "kernels/params_text.h"
 #include "tuner/store/candidate.h"
 #include "tuner/store/row_key.h"
 
@@ -104,7 +105,8 @@ void SlotCosts::RecallJournal(const planner::Kind& kind, const planner::Entry& e
       if (std::sscanf(of.c_str(), "%ld %ld %ld", &slot.ended, &compiles, &relaxed) != 3)
         slot.ended = 0;
       before = {.compiles = compiles != 0, .relaxed_math = relaxed != 0};
-    } else if (const auto params = ParseParams(of); params && seen.insert(*params).second) {
+    } else if (const auto params = kernels::ParseParams(of);
+               params && seen.insert(*params).second) {
       RecallSet(kind, entry, {*params, by, false}, slot);
     }
   }
@@ -124,7 +126,7 @@ void SlotCosts::AddKnown(const std::string& key, std::string by,
                          std::vector<planner::Proposal>& seeds) const {
   const Result<std::string> text = store_.FindDecision(key);
   if (!text.ok()) return;
-  if (const auto params = ParseParams(*text); params && options_.scope.Allows(*params))
+  if (const auto params = kernels::ParseParams(*text); params && options_.scope.Allows(*params))
     seeds.push_back({*params, std::move(by), false});
 }
 
@@ -307,7 +309,7 @@ void SlotCosts::Keep(const planner::Kind& kind, const planner::Entry& entry, Slo
     text += fmt::format("{} {} {:d} {:d}\n", kEnded, slot.ended, slot.scope.compiles,
                         slot.scope.relaxed_math);
     for (const planner::Proposal& proposal : proposals)
-      text += fmt::format("{} {}\n", proposal.by, PrintParams(proposal.params));
+      text += fmt::format("{} {}\n", proposal.by, kernels::PrintParams(proposal.params));
     store_.PutDecision(slot.key, text);
   }
   if (slot.search->is_closed() && !slot.is_kept) KeepBest(kind, entry, slot);
@@ -318,7 +320,7 @@ void SlotCosts::KeepBest(const planner::Kind& kind, const planner::Entry& entry,
   if (!slot.search->was_searched()) return;
   const planner::EntryCost cost = slot.search->cost_as_measured();
   if (cost.proposal == nullptr || cost.proposal->is_default) return;
-  const std::string text = PrintParams(cost.proposal->params);
+  const std::string text = kernels::PrintParams(cost.proposal->params);
   store_.PutDecision(BestKey(kind, entry), text);
   if (slot.search->gain() < kNoGain)
     store_.PutDecision(LikeKey(slot.way, learned_.DeviceOf(entry)), text);

@@ -1,9 +1,8 @@
 #include "tuner/store/candidate.h"
 
-#include <charconv>
-
 #include "kernels/build_id.h"
 #include "kernels/cost_text.h"
+#include "kernels/params_text.h"
 #include "kernels/problem_text.h"
 
 namespace fettle::tuner {
@@ -12,34 +11,11 @@ RowKey KeyOf(const Candidate& candidate, const Device& device) {
   return KeyOf(candidate, kernels::PrintCosts(*candidate.problem.group), device);
 }
 
-std::string PrintParams(const kernels::Params& params) {
-  std::string text;
-  for (const auto& [name, value] : params)
-    text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, value);
-  return text;
-}
-
-std::optional<kernels::Params> ParseParams(std::string_view text) {
-  kernels::Params params;
-  while (!text.empty()) {
-    const std::string_view pair = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(pair.size() + 1, text.size()));
-    const size_t equals = pair.find('=');
-    if (equals == 0 || equals == std::string_view::npos) return std::nullopt;
-    int64_t value = 0;
-    const char* const end = pair.data() + pair.size();
-    const auto [at, error] = std::from_chars(pair.data() + equals + 1, end, value);
-    if (error != std::errc() || at != end) return std::nullopt;
-    params.emplace(pair.substr(0, equals), value);
-  }
-  return params;
-}
-
 RowKey KeyOf(const Candidate& candidate, std::string_view group_text, const Device& device) {
   return {.problem = kernels::PrintProblem(candidate.problem, group_text),
           .kernel = std::string(candidate.kernel->name),
           .version = candidate.kernel->version,
-          .params = PrintParams(candidate.params),
+          .params = kernels::PrintParams(candidate.params),
           .device = std::string(device.fingerprint()),
           .protocol = ProtocolOn(device),
           .build = kernels::BuildOf(candidate.kernel->name)};

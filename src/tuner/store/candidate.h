@@ -32,10 +32,6 @@ struct Candidate {
   kernels::Params params;
 };
 
-/// "name=value,..." in order of names, as keys have it, and back; none where it is no such text.
-std::string PrintParams(const kernels::Params& params);
-std::optional<kernels::Params> ParseParams(std::string_view text);
-
 RowKey KeyOf(const Candidate& candidate, const Device& device);
 /// The same, where the text of the group (kernels::PrintCosts) is at hand.
 RowKey KeyOf(const Candidate& candidate, std::string_view group_text, const Device& device);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "jobs/interrupt.h"
 #include "kernels/check/tolerance.h"
+#include "kernels/params_text.h"
 #include "kernels/work.h"
 #include "report/report.h"
 #include "tensor/compare.h"
@@ -32,13 +33,6 @@ tuner::MeasureOptions Measuring(const GemmOptions& options) {
   measuring.seed = options.common.seed;
   measuring.cancelled = &InterruptScope::Flag();
   return measuring;
-}
-
-std::string PrintParams(const kernels::Params& params) {
-  std::string text;
-  for (const auto& [name, value] : params)
-    text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, value);
-  return text;
 }
 
 kernels::Work WorkOf(const Candidate& candidate, const Device& device) {
@@ -107,7 +101,7 @@ ProductTable::ProductTable(const GemmJob& job)
       peaks_(job.cpu, job.accelerator, job.threads) {}
 
 void ProductTable::Fill(ProductRow& row, const Candidate& candidate, const Row& measured) {
-  row.params = PrintParams(candidate.params);
+  row.params = kernels::PrintParams(candidate.params);
   row.ms = measured.median_us * 1e-3;
   row.runs = measured.samples;
   row.verified = measured.status == Row::Status::kOk;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/params_text.h"
 #include "passes/groups.h"
 #include "report/refusals.h"
 #include "report/table.h"
@@ -142,7 +143,7 @@ namespace {
 std::string SettingText(const planner::Explained& group) {
   if (group.params.empty()) return "";
   return Fit(fmt::format("{} ({})\n  parameters: {}{}\n", group.node, group.op,
-                         planner::ParamsText(group.params), ProposedText(group)),
+                         kernels::PrintParams(group.params, ", "), ProposedText(group)),
              4);
 }
 
