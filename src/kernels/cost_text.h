@@ -10,7 +10,7 @@ namespace fettle::kernels {
 /// PrintGroup's text, but for the contents of constants that no time depends on: weights, biases,
 /// tables of floats, scales and zero points, so that equal layers of one network share their
 /// measurements. Zero points keep whether they are 0, 128 or something else, which decides what has
-/// to be computed. Still a problem's text: ParseProblem makes something that takes as long.
+/// to be computed. Still a problem's text: what is made of it takes as long.
 std::string PrintCosts(const ir::Graph& group);
 
 }  // namespace fettle::kernels

@@ -1,9 +1,6 @@
 #include "kernels/problem_text.h"
 
-#include <charconv>
-
 #include "ir/text.h"
-#include "ops/op.h"
 
 namespace fettle::kernels {
 namespace {
@@ -17,33 +14,6 @@ void AppendStates(std::string_view word, const ir::Graph& graph,
   for (size_t i = 0; i < ids.size(); ++i)
     text.append(" ").append(StateName(states[i], Rank(graph, ids[i])));
   text += "\n";
-}
-
-/// Takes the first line off `text`; it must start with `word`.
-Result<std::string_view> TakeLine(std::string_view word, std::string_view& text) {
-  const size_t end = text.find('\n');
-  std::string_view line = text.substr(0, end);
-  text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-  if (!line.starts_with(word))
-    return InvalidArgument("problem text: expected '{} ...', got '{}'", word, line);
-  line.remove_prefix(word.size());
-  return line;
-}
-
-/// Reads one state per value from "NAME NAME ...".
-Result<std::vector<State>> ReadStates(std::string_view line, const ir::Graph& graph,
-                                      const std::vector<ir::ValueId>& ids) {
-  std::vector<State> states;
-  for (ir::ValueId id : ids) {
-    while (line.starts_with(' ')) line.remove_prefix(1);
-    const std::string_view name = line.substr(0, line.find(' '));
-    line.remove_prefix(name.size());
-    ASSIGN_OR_RETURN(const State state, StateFromName(name, Rank(graph, id)));
-    states.push_back(state);
-  }
-  while (line.starts_with(' ')) line.remove_prefix(1);
-  if (!line.empty()) return InvalidArgument("problem text: more states than operands");
-  return states;
 }
 
 }  // namespace
@@ -71,27 +41,6 @@ std::string PrintProblem(const Problem& problem, std::string_view group_text) {
 
 std::string PrintProblem(const Problem& problem) {
   return PrintProblem(problem, PrintGroup(*problem.group));
-}
-
-Result<Problem> ParseProblem(std::string_view text) {
-  Problem problem;
-  ASSIGN_OR_RETURN(const std::string_view threads, TakeLine("threads ", text));
-  const auto [end, error] =
-      std::from_chars(threads.data(), threads.data() + threads.size(), problem.threads);
-  if (error != std::errc() || end != threads.data() + threads.size() || problem.threads < 1)
-    return InvalidArgument("problem text: expected a number of threads, got '{}'", threads);
-  ASSIGN_OR_RETURN(const std::string_view inputs, TakeLine("inputs", text));
-  ASSIGN_OR_RETURN(const std::string_view outputs, TakeLine("outputs", text));
-  ASSIGN_OR_RETURN(ir::Graph group, ops::Parse(text));
-  for (ir::ValueId id : group.inputs) {
-    if (!group.value(id).has_concrete_shape())
-      return InvalidArgument("problem text: inputs need concrete shapes");
-  }
-  RETURN_IF_ERROR(ops::InferGraph(group));
-  ASSIGN_OR_RETURN(problem.states.inputs, ReadStates(inputs, group, group.inputs));
-  ASSIGN_OR_RETURN(problem.states.outputs, ReadStates(outputs, group, group.outputs));
-  problem.group = std::make_shared<const ir::Graph>(std::move(group));
-  return problem;
 }
 
 }  // namespace fettle::kernels

@@ -26,8 +26,4 @@ std::string PrintGroup(const ir::Graph& group);
 /// The text from its parts, where the group's has been printed before.
 std::string PrintProblem(const Problem& problem, std::string_view group_text);
 
-/// Parses what PrintProblem wrote; constants that were left out are noise. Fails with
-/// kInvalidArgument.
-Result<Problem> ParseProblem(std::string_view text);
-
 }  // namespace fettle::kernels

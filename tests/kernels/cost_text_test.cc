@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
-#include "kernels/problem_text.h"
 #include "ops/op.h"
+#include "tests/parse_problem.h"
 
 namespace fettle::kernels {
 namespace {

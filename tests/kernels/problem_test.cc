@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
-#include "kernels/problem_text.h"
-#include "ops/op.h"
+#include "kernels/params_text.h"
+#include "tests/parse_problem.h"
 
 namespace fettle::kernels {
 namespace {
@@ -44,6 +44,16 @@ TEST(ProblemText, RefusesWhatItDidNotPrint) {
   std::string missing = good;
   missing.erase(missing.find("cpu:host:row:f32"), 16);
   EXPECT_FALSE(ParseProblem(missing).ok());
+}
+
+TEST(ParamsText, IsReadBackAlsoWithSpaces) {
+  const Params params = {{"columns", 8}, {"rows", -4}};
+  EXPECT_EQ(PrintParams(params), "columns=8,rows=-4");
+  EXPECT_EQ(ParseParams("columns=8,rows=-4"), params);
+  EXPECT_EQ(ParseParams("columns=8 rows=-4"), params);
+  EXPECT_EQ(ParseParams(""), Params());
+  for (const char* bad : {"columns", "=8", "columns=", "columns=8x", "columns=8,,rows=4"})
+    EXPECT_FALSE(ParseParams(bad)) << bad;
 }
 
 }  // namespace

@@ -53,8 +53,6 @@ Result<Program> Compiler::Run() {
   }
   for (const Program::Output& output : program_.outputs_)
     program_.bytes_per_element_ += StorageBytes(output.storage, 1);
-  program_.is_copy_ = program_.instructions_.size() == 1 && program_.operands_.size() == 1 &&
-                      program_.instructions_[0].fn == Fn::kCopy && expr_.running != ir::kAbsent;
   return std::move(program_);
 }
 

@@ -80,9 +80,6 @@ class Program {
 
   int64_t rows() const { return rows_; }
   int64_t cols() const { return cols_; }
-  /// Nothing to do but to copy `running` (and convert it to the storage type).
-  bool is_copy() const { return is_copy_; }
-  DType output_storage(int i = 0) const { return outputs_[i].storage; }
   /// Bytes that one element of the output costs to read and write, constants left out.
   int64_t bytes_per_element() const { return bytes_per_element_; }
 
@@ -125,7 +122,6 @@ class Program {
   std::vector<int64_t> dims_;  // outermost first; the last one is cols_
   int64_t rows_ = 1, cols_ = 1;
   int64_t bytes_per_element_ = 0;
-  bool is_copy_ = false;
   /// The first of the inner dimensions that small tiles have, which are joined; 0: there are none.
   size_t first_of_tile_ = 0;
   int64_t tile_ = 0;  // elements of one
