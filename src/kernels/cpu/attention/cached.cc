@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.attention.cached: GroupQueryAttention with lengths that are known at launch alone, in fp32,
 // with a cache of floats or halves.
 // The queries that share a key head are rows of one product. Keys come in tiles, and results so far

@@ -1,3 +1,4 @@
+// compiled: small
 #include "kernels/cpu/attention/cached_keys.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.attention.tiled: Softmax between two products, with what moves the elements of their
 // operands, in fp32. Keys are packed once; a block of queries meets them tile by tile, and results
 // so far are rescaled where a tile has a greater score ("FlashAttention", Dao et al., 2022): scores

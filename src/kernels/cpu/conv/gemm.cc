@@ -1,3 +1,4 @@
+// compiled: small
 // Convolution as a product of row pointers and packed weights (the indirect convolution of Dukhan,
 // 2019): no im2col. Any kernel, stride and dilation.
 //   cpu.conv.gemm.nhwc    channels-last, any group count

@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.conv.lines.nhwc: convolutions whose kernel rows are one run of depth each. Lines of the input
 // are copied with their padding, so that the pixels of an output row read runs of kernel width
 // times channels that lie evenly: tiles need one address for each line, where a product of pixels

@@ -1,3 +1,4 @@
+// compiled: small
 #include "kernels/cpu/conv/operands.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.conv.dot.nhwc: convolutions with up to four output channels (last layers of image networks)
 // as dot products along the input channels.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.conv.strips.row: first layers, from a row-major input of few channels, as callers bind it, to
 // channels-last (kernels/cpu/conv_strips/strip.h). A product would have rows too short for its
 // tiles, and needs the input converted.

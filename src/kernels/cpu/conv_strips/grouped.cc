@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.conv.grouped.nhwc: convolutions three columns wide in groups of few channels, where a product
 // for each group would leave most of a vector empty. Lines of the input are spread so that each
 // input of a group meets the group's lanes, in a ring of as many lines as the kernel has rows; then

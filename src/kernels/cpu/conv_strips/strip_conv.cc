@@ -1,3 +1,4 @@
+// compiled: small
 #include "kernels/cpu/conv_strips/strip_conv.h"
 
 #include <algorithm>
@@ -13,8 +14,7 @@ namespace fettle::kernels {
 namespace {
 
 constexpr int64_t kMostKernelRows = 11;
-/// Kernel columns of strips of planes.
-constexpr int64_t kMostPlaneTaps = 11;
+constexpr int64_t kMostPlaneTaps = 11;  // kernel columns of strips of planes
 
 /// [vector of outputs][kernel row][input][kernel column][lane], then the padded bias.
 void Pack(const StripProblem& conv, const Constant& w, const Constant* b, float* out) {

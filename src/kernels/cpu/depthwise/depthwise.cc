@@ -1,3 +1,4 @@
+// compiled: small
 // One filter per input channel (or several: the channel multiplier), vectorised over channels.
 //   cpu.conv.depthwise.nhwc    channels-last
 //   cpu.conv.depthwise.nchwc   from or to blocks of channels, or both

@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.conv.depthwise.line: one filter per channel, channels-last, where channels fill no vector:
 // lines are copied with their padding, and a line of pixels is one long vector
 // (kernels/cpu/depthwise/line.h). Also a single channel, which is a convolution without groups.

@@ -1,3 +1,4 @@
+// compiled: by hand
 #include "kernels/cpu/depthwise/row.h"
 
 #include <algorithm>

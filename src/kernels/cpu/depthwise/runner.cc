@@ -1,3 +1,4 @@
+// compiled: small
 #include "kernels/cpu/depthwise/runner.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: plain
 #include "kernels/cpu/elementwise/cast_rows.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.elementwise.chain: any connected run of element-wise nodes in one pass over memory, in fp32
 // and in any layout.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: small
 #include "kernels/cpu/elementwise/compile.h"
 
 #include <algorithm>

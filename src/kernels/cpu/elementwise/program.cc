@@ -1,3 +1,4 @@
+// compiled: small
 #include "kernels/cpu/elementwise/program.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: small
 // The last steps of compilation: instructions are fused, dead ones dropped, registers assigned.
 #include <algorithm>
 

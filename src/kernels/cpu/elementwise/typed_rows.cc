@@ -1,3 +1,4 @@
+// compiled: aligned
 #include "kernels/cpu/elementwise/typed_rows.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: by hand
 #include "kernels/cpu/elementwise/where_rows.h"
 
 #include <cstddef>

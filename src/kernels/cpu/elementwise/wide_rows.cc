@@ -1,3 +1,4 @@
+// compiled: by hand
 #include "kernels/cpu/elementwise/wide_rows.h"
 
 #include <algorithm>

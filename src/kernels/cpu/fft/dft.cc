@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.fft: DFT and STFT by fast transforms, in fp32 or fp64, row-major.
 #include <algorithm>
 

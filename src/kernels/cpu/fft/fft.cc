@@ -1,3 +1,4 @@
+// compiled: small
 #include "kernels/cpu/fft/fft.h"
 
 #include <algorithm>

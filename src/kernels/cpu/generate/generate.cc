@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.generate: Trilu, EyeLike and Range: rows of zeros, copies or steps.
 #include <algorithm>
 #include <cstring>

@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.grid_sample.taps: GridSample of one to three axes, nearest, linear or cubic, with any
 // padding, in fp32 and any layout that keeps the pixels in order; either operand may be a constant.
 #include <algorithm>

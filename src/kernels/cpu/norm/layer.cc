@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.norm.layer: LayerNormalization and RMSNormalization over the innermost axes, in fp32, in
 // place where the input dies.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.norm.layer.bytes: layer normalisation between DequantizeLinear and QuantizeLinear: the floats
 // of a few rows stay in the first-level cache.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.norm.lrn: local response normalisation across channels, in fp32.
 #include <algorithm>
 

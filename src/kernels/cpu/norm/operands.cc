@@ -1,3 +1,4 @@
+// compiled: small
 #include "kernels/cpu/norm/operands.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: by hand
 #include "kernels/cpu/norm/rows.h"
 
 #include <algorithm>

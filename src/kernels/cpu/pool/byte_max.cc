@@ -1,3 +1,4 @@
+// compiled: by hand
 #include "kernels/cpu/pool/byte_max.h"
 
 #include <algorithm>

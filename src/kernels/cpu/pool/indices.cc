@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.pool.indices: MaxPool with the positions of its maxima, of floats held in fp32, row-major.
 #include <algorithm>
 #include <limits>

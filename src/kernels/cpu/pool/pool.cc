@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.pool.window: MaxPool and AveragePool in any layout whose spatial axes lie together, in fp32,
 // and over u8 and i8 between DequantizeLinear and QuantizeLinear (or, for a maximum, alone).
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: by hand
 #include "kernels/cpu/pool/row.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.pool.unpool: MaxUnpool: zeros, and each element where its index says.
 #include <algorithm>
 #include <cstring>

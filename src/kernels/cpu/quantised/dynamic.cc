@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.quantised.dynamic: DynamicQuantizeLinear in any dense layout: the range of the input in
 // parts, then every element.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: small
 // Products of bytes with i32 sums; results are requantised, turned into floats for an element-wise
 // program, or stored as sums.
 // Bytes may be added to those of a shortcut (a residual block) before they are stored.

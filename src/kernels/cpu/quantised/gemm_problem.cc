@@ -1,3 +1,4 @@
+// compiled: small
 #include "kernels/cpu/quantised/gemm_problem.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: small
 #include "kernels/cpu/quantised/operands.h"
 
 #include <cmath>

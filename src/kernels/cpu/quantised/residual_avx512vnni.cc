@@ -1,3 +1,4 @@
+// compiled: unfused
 // Sums to bytes, and the sum of these with other bytes, in the operations of the graph: each is
 // rounded, so that this file is compiled without contraction.
 #include "kernels/cpu/quantised/requantise.h"

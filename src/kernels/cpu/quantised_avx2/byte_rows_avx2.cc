@@ -1,3 +1,4 @@
+// compiled: unfused
 // Sums to bytes, and the sum of these with other bytes, four vectors of sums to one of bytes: the
 // saturation of the packs is most of the clamp. The operations of the graph, each of which is
 // rounded, so that this file is compiled without contraction.

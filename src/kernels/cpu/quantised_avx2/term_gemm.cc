@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.quantised.gemm.terms: products of bytes, and convolutions of channels-last pixels, by
 // vpmaddubsw (terms.h): for CPUs of AVX2 that have no dot products of bytes.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: small
 #include "kernels/cpu/quantised_elementwise/byte_operand.h"
 
 #include <algorithm>

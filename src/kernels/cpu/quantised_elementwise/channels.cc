@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.quantised.channels: BatchNormalization with constant statistics between DequantizeLinear and
 // QuantizeLinear, in any layout: a factor and an addend for each channel, bytes in, bytes out.
 #include <algorithm>

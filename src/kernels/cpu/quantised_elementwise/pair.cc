@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.quantised.pair: Add, Sub and Mul of two tensors of bytes between DequantizeLinear and
 // QuantizeLinear, in any layout, one operand broadcast where it is: bytes in, bytes out.
 #include <algorithm>

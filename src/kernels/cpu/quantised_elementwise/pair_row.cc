@@ -1,3 +1,4 @@
+// compiled: unfused
 #include "kernels/cpu/quantised_elementwise/pair_row.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.quantised.integer: MatMulInteger of any operands and zero points, as sums of 32 bits. Bytes
 // are multiplied as they are (as u8 times i8); what zero points add follows from sums of rows and
 // columns: sum (a - za)(b - zb) = sum ab - za sum b - zb sum a + K za zb. Where the CPU has matrix

@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.quantised.matmul: products of two computed tensors of bytes, as attention has them: a task
 // packs its part of the second operand, and multiplies rows of the first by it.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.reduce.arg: ArgMax and ArgMin of fp32 and of integers along any axis, row-major and, over the
 // channels, channels-last.
 #include "kernels/cpu/reduce/arg.h"

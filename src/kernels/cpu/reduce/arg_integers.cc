@@ -1,3 +1,4 @@
+// compiled: plain
 #include <algorithm>
 #include <type_traits>
 

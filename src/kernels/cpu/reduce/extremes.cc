@@ -1,3 +1,4 @@
+// compiled: by hand
 #include <algorithm>
 #include <limits>
 

@@ -1,3 +1,4 @@
+// compiled: by hand
 #include "kernels/cpu/reduce/fold.h"
 
 #include <algorithm>

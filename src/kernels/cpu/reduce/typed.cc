@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.reduce.typed: reductions of integers, double and floats over any axes, row-major. Sums are
 // kept in double or 64 bits, as the oracle keeps them.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.resize.separable: Resize over any axes, in any layout that does not block them: input rows
 // are blended into one row, then spread along the width. fp32, or u8 and i8 between
 // DequantizeLinear and QuantizeLinear.

@@ -1,3 +1,4 @@
+// compiled: plain
 #include "kernels/cpu/select/keys.h"
 
 #include <limits>

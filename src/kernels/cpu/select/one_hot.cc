@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.one_hot: fills with the off value, then writes one on value per index.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.select.slices: Compress, ReverseSequence and TensorScatter: slices of the input in another
 // order, copied as bytes.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.softmax.bytes: Softmax over the innermost axes between DequantizeLinear and QuantizeLinear,
 // in place where the input dies.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.hardmax.rows: 1 at the first maximum of each row, 0 elsewhere, along any axis, row-major.
 #include <algorithm>
 #include <cmath>

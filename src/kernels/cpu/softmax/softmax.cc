@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.softmax.rows: Softmax and LogSoftmax over axes that are neighbours in memory, in any layout,
 // in fp32, in place where the input dies.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: by hand
 #include "kernels/cpu/weight_only/tile.h"
 
 #include <algorithm>

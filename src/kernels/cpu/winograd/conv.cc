@@ -1,3 +1,4 @@
+// compiled: small
 // 3x3 convolutions of stride 1 by Winograd's F(m x m, 3 x 3): windows to points, one small product
 // a point, points to tiles; a block of tiles at a time, in the second-level cache.
 // Filters lie in memory as points, or as taps that become points in a block (decision 56).

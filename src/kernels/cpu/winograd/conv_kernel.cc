@@ -1,3 +1,4 @@
+// compiled: small
 #include "kernels/cpu/winograd/conv_kernel.h"
 
 #include <algorithm>
