@@ -81,11 +81,13 @@ function(hash_of text out)
   set(${out} ${hash} PARENT_SCOPE)
 endfunction()
 
-# What is measured beside the kernels of the tables.
-set(names_kernels/cpu/convert/convert.cc cpu.convert)
-set(names_kernels/opencl/convert/convert.cc opencl.convert)
-set(names_kernels/cpu/probe/probe.cc cpu.probe)
-set(names_kernels/opencl/probe/probe.cc opencl.probe)
+# What is measured beside the kernels of the tables: each backend's conversions and its ceilings.
+foreach(source IN LISTS sources)
+  if(source MATCHES "^kernels/([a-z0-9]+)/(convert/convert|probe/probe)\\.cc$")
+    get_filename_component(stem ${source} NAME_WE)
+    set(names_${source} ${CMAKE_MATCH_1}.${stem})
+  endif()
+endforeach()
 
 set(rows "")
 foreach(source IN LISTS sources)
