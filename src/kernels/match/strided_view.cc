@@ -27,6 +27,7 @@ Result<StridedLoops> Take(StridedLoops& from, size_t& at, int64_t extent) {
   while (extent > 1) {
     if (at == from.size()) return Uneven();
     StridedLoop& loop = from[at];
+    if (loop.extent == 0) return Uneven();
     if (extent % loop.extent == 0) {
       extent /= loop.extent;
       taken.push_back(loop);
@@ -57,7 +58,7 @@ Result<std::vector<int64_t>> IntsOf(const ir::Graph& graph, const ir::Node& node
   const ir::Value& value = graph.value(id);
   if (!value.is_constant()) return Unsupported("a slice by what is computed");
   for (int64_t e = 0; e < value.constant->elements(); ++e)
-    ints.push_back(static_cast<int64_t>(value.constant->GetDouble(e)));
+    ints.push_back(value.constant->GetInt(e));
   return ints;
 }
 

@@ -56,6 +56,18 @@ TEST(TiledAttention, AddsMasksAndConstantsToScores) {
   }
 }
 
+TEST(TiledAttention, AddsScoresOfRelativePositionsAsTheyAreShifted) {
+  // As Transformer-XL does it, to the end of an axis by the largest number that there is.
+  CheckOnAllTargets(
+      "input %q: f32[6x25x16]\ninput %kt: f32[6x16x25]\ninput %v: f32[6x25x16]\n"
+      "input %m: f32[6x25x50]\nconst %a: i64[3] = 6 50 25\nconst %b: i64[3] = 6 25 49\n"
+      "const %z: i64[1] = 0\nconst %o: i64[1] = 1\nconst %t: i64[1] = 2\nconst %w: i64[1] = 25\n"
+      "const %e: i64[1] = 9223372036854775807\n"
+      "%r = Reshape(%m, %a)\n%s = Slice(%r, %o, %e, %o, %o)\n%u = Reshape(%s, %b)\n"
+      "%d = Slice(%u, %z, %w, %t, %o)\n%p = MatMul(%q, %kt)\n%g = Add(%p, %d)\n"
+      "%n = Softmax(%g)\n%y = MatMul(%n, %v)\noutput %y\n");
+}
+
 TEST(TiledAttention, KeepsRowsWhoseFirstTilesAreMasked) {
   // The greatest score comes last, and lower ones by far before it.
   for (const char* mask : {"-1e38", "-inf", "-200"}) {
