@@ -226,6 +226,11 @@ constexpr Case kOtherCases[] = {
      "input %b: f32[5]\n"
      "%y = DeformConv(%x, %w, %o, %b) {dilations=[2,3], pads=[1,1,1,1]}\n"
      "output %y\n"},
+    {"conv.deform_wide",
+     "input %x: f32[2x40x9x11]\nconst %w: f32[34x20x3x3]\n"
+     "input %o: f32[2x36x9x11] = noise(-3, 3)\nconst %b: f32[34]\ninput %m: f32[2x18x9x11]\n"
+     "%y = DeformConv(%x, %w, %o, %b, %m) {group=2, offset_group=2, pads=[1,1,1,1]}\n"
+     "output %y\n"},
     {"conv.deform_half",
      "input %x: f16[1x2x5x5]\n"
      "const %w: f16[3x2x1x1]\n"

@@ -1,10 +1,13 @@
-// cpu.conv.deform: DeformConv: samples of some output pixels as columns, and a product with the
-// weights, in fp32, row-major.
+// compiled: small
+// cpu.conv.deform: DeformConv: samples of some output pixels as rows, channels innermost, and their
+// product with the weights, in fp32; its operands are row-major.
 #include <algorithm>
-#include <cmath>
 
 #include "device/cpu/cpu_device.h"
-#include "kernels/cpu/gemm/gemm.h"
+#include "kernels/cpu/conv/deform_taps.h"
+#include "kernels/cpu/gemm/block.h"
+#include "kernels/cpu/gemm/pack.h"
+#include "kernels/cpu/move/copy_leaf.h"
 #include "kernels/cpu/norm/operands.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
@@ -14,143 +17,210 @@
 namespace fettle::kernels {
 namespace {
 
-/// Bytes of the columns of one product: they stay in the second-level cache, or nearly.
-constexpr int64_t kColumnBytes = 2 << 20;
+/// Bytes of the sampled rows of a task: they stay in the second-level cache.
+constexpr int64_t kSampleBytes = 256 << 10;
+constexpr int64_t kMaxTiles = 64;
 
 struct Facts {
   ops::DeformConvAttributes conv;
   Shape x, w, y;
 };
 
-/// Four corners of the samples of some pixels: corner c of pixel p at [c * pixels + p]; those
-/// outside of the image weigh 0.
-struct Corners {
-  int32_t* at;
-  float* weight;
-};
-
 class DeformConv final : public PreparedKernel {
  public:
-  DeformConv(const Problem& problem, const Facts& facts, const CpuInfo& info)
-      : facts_(facts), info_(info), threads_(problem.threads) {
+  DeformConv(const Problem& problem, const Facts& facts)
+      : facts_(facts), kernels_(GetMicroKernels()), threads_(problem.threads) {
     for (size_t i = 0; i < std::size(operands_); ++i) {
       const ir::ValueId id = problem.node().input(i);
-      if (id != ir::kAbsent)
+      const bool packed = i == 1 && problem.group->value(id).is_constant();
+      if (id != ir::kAbsent && !packed)
         operands_[i] = VectorOperand(*problem.group, id, problem.shape(id), packs_);
     }
     taps_ = facts.conv.kernel[0] * facts.conv.kernel[1];
     pixels_ = facts.y[2] * facts.y[3];
-    const int64_t fitting = kColumnBytes / 4 / std::max<int64_t>(1, facts.x[1] * taps_);
-    chunk_ = std::clamp<int64_t>(fitting / 64 * 64, 64, std::max<int64_t>(64, pixels_));
+    each_ = facts.x[1] / facts.conv.offset_groups;
+    const int64_t groups = facts.conv.group;
+    weights_ = {.groups = groups, .oc = facts.y[1] / groups, .ic = facts.w[1], .taps = taps_};
+    const ir::ValueId w = problem.node().input(1);
+    if (problem.group->value(w).is_constant()) AskForPanels(w);
+    stride_ = facts.x[1] * taps_ + (ShareCacheSets(facts.x[1] * taps_) ? kPadding : 0);
+    // Enough tasks for all threads, none of whose rows outgrow the cache.
+    const int64_t fitting = std::min(kSampleBytes / 4 / stride_, CeilDiv(pixels_, 4 * threads_));
+    rows_ = std::clamp<int64_t>(CeilDiv(fitting, kernels_.mr), 1, kMaxTiles) * kernels_.mr;
   }
 
   std::vector<PackRequest> packs() const override { return packs_; }
 
   int64_t workspace_bytes() const override {
-    return ColumnBytes() + threads_ * CornerBytes() +
-           GemmWorkspaceBytes(info_, OutChannels(), chunk_, facts_.w[1] * taps_, threads_);
+    return PanelBytes() + BiasBytes() + ImageBytes() + threads_ * LaneBytes();
   }
 
   Status Launch(const LaunchArgs& args) const override {
     auto& stream = static_cast<CpuStream&>(args.stream);
-    float* y = args.outputs[0].host<float>();
-    const float* bias = operands_[3].At(args);
-    for (int64_t plane = 0; bias != nullptr && plane < facts_.y[0] * facts_.y[1]; ++plane)
-      std::fill_n(y + plane * pixels_, pixels_, bias[plane % facts_.y[1]]);
+    PackPanels(args, stream);
+    const int64_t tasks = CeilDiv(pixels_, rows_);
     for (int64_t image = 0; image < facts_.y[0]; ++image) {
-      for (int64_t first = 0; first < pixels_; first += chunk_)
-        RunChunk(args, image, first, std::min(chunk_, pixels_ - first), stream, y);
+      TurnImage(args, image, stream);
+      stream.ParallelFor(tasks, [&](int64_t task, int lane) {
+        const int64_t first = task * rows_, count = std::min(rows_, pixels_ - first);
+        float* samples = At<float>(args, LanesAt() + lane * LaneBytes());
+        Sample(args, image, first, count, samples);
+        Multiply(args, image, first, count, samples);
+      });
     }
     return OkStatus();
   }
 
  private:
-  int64_t OutChannels() const { return facts_.y[1] / facts_.conv.group; }
-  int64_t ColumnBytes() const { return (facts_.x[1] * taps_ * chunk_ * 4 + 63) / 64 * 64; }
-  int64_t CornerBytes() const { return 4 * chunk_ * 8; }
+  template <typename T>
+  static T* At(const LaunchArgs& args, int64_t bytes) {
+    return reinterpret_cast<T*>(args.workspace.host<std::byte>() + bytes);
+  }
+  int64_t PaddedGroup() const { return weights_.panels(kernels_.nr) * kernels_.nr; }
+  int64_t PanelBytes() const {
+    return RoundUp(weights_.groups * weights_.group_elements(kernels_.nr) * 4, 64);
+  }
+  int64_t BiasBytes() const { return RoundUp(weights_.groups * PaddedGroup() * 4, 64); }
+  int64_t ImageElements() const {
+    return (facts_.x[2] * facts_.x[3] + 1) * each_;  // of one field's channels
+  }
+  int64_t ImageBytes() const {
+    return RoundUp(facts_.conv.offset_groups * ImageElements() * 4, 64);
+  }
+  int64_t LanesAt() const { return PanelBytes() + BiasBytes() + ImageBytes(); }
+  int64_t SampleBytes() const { return RoundUp(rows_ * stride_ * 4, 64); }
+  int64_t LaneBytes() const { return SampleBytes() + RoundUp(rows_ * facts_.y[1] * 4, 64); }
 
-  void RunChunk(const LaunchArgs& args, int64_t image, int64_t first, int64_t count,
-                CpuStream& stream, float* y) const {
-    std::byte* workspace = args.workspace.host<std::byte>();
-    auto* columns = reinterpret_cast<float*>(workspace);
-    const int64_t fields = facts_.conv.offset_groups, each = facts_.x[1] / fields;
-    const int64_t plane = facts_.x[2] * facts_.x[3];
-    const float* x = operands_[0].At(args) + image * facts_.x[1] * plane;
-    stream.ParallelFor(fields * taps_, [&](int64_t task, int lane) {
-      std::byte* scratch = workspace + ColumnBytes() + lane * CornerBytes();
-      const Corners corners{reinterpret_cast<int32_t*>(scratch),
-                            reinterpret_cast<float*>(scratch) + 4 * chunk_};
-      FindCorners(args, image, task, first, count, corners);
-      const int64_t field = task / taps_, tap = task % taps_;
-      for (int64_t c = field * each; c < (field + 1) * each; ++c)
-        Sample(x + c * plane, corners, count, columns + (c * taps_ + tap) * chunk_);
-    });
-    const int64_t depth = facts_.w[1] * taps_, m = OutChannels();
-    for (int64_t group = 0; group < facts_.conv.group; ++group) {
-      RunGemm(info_,
-              {.m = m,
-               .n = count,
-               .k = depth,
-               .beta = operands_[3].At(args) == nullptr ? 0.0f : 1.0f,
-               .a = operands_[1].At(args) + group * m * depth,
-               .lda = depth,
-               .b = columns + group * depth * chunk_,
-               .ldb = chunk_,
-               .c = y + (image * facts_.y[1] + group * m) * pixels_ + first,
-               .ldc = pixels_},
-              stream, workspace + ColumnBytes() + threads_ * CornerBytes(), threads_);
-    }
+  void AskForPanels(ir::ValueId w) {
+    panels_ = static_cast<int>(packs_.size());
+    packs_.push_back({{w},
+                      fmt::format("deform.g{}.nr{}.f32", weights_.groups, kernels_.nr),
+                      PanelBytes(),
+                      [shape = weights_, nr = kernels_.nr](
+                          std::span<const Constant* const> constants, std::byte* out) {
+                        PackWeights(*constants[0], shape, nr, 1, reinterpret_cast<float*>(out));
+                        return OkStatus();
+                      }});
+  }
+  const float* Panels(const LaunchArgs& args) const {
+    return panels_ >= 0 ? args.packed[panels_].host<float>() : At<float>(args, 0);
   }
 
-  /// Of tap `task` % taps of field `task` / taps, for pixels [first, first + count).
-  void FindCorners(const LaunchArgs& args, int64_t image, int64_t task, int64_t first,
-                   int64_t count, const Corners& corners) const {
+  /// Weights as panels, a tap's channels side by side as in the samples; bias as those want it.
+  void PackPanels(const LaunchArgs& args, CpuStream& stream) const {
+    const int64_t panels = weights_.panels(kernels_.nr), size = weights_.depth() * kernels_.nr;
+    auto* out = At<float>(args, 0);
+    const int64_t packed_here = panels_ >= 0 ? 0 : weights_.groups * panels;
+    stream.ParallelFor(packed_here, [&](int64_t i, int) {
+      PackWeightPanel(operands_[1].At(args), weights_, kernels_.nr, i / panels, i % panels,
+                      out + i * size);
+    });
+    auto* padded = At<float>(args, PanelBytes());
+    std::fill_n(padded, weights_.groups * PaddedGroup(), 0.0f);
+    const float* bias = operands_[3].At(args);
+    for (int64_t g = 0; bias != nullptr && g < weights_.groups; ++g)
+      std::copy_n(bias + g * weights_.oc, weights_.oc, padded + g * PaddedGroup());
+  }
+
+  /// The image with the channels of a field innermost, and a pixel of zeros.
+  void TurnImage(const LaunchArgs& args, int64_t image, CpuStream& stream) const {
+    const int64_t plane = facts_.x[2] * facts_.x[3];
+    const float* x = operands_[0].At(args) + image * facts_.x[1] * plane;
+    auto* turned = At<float>(args, PanelBytes() + BiasBytes());
+    constexpr int64_t kPart = 1024;
+    const int64_t parts = CeilDiv(plane, kPart);
+    stream.ParallelFor(facts_.conv.offset_groups * parts, [&](int64_t task, int) {
+      const int64_t field = task / parts, first = task % parts * kPart;
+      const int64_t count = std::min(kPart, plane - first);
+      float* to = turned + field * ImageElements();
+      CopyTransposed(reinterpret_cast<const std::byte*>(x + field * each_ * plane + first),
+                     reinterpret_cast<std::byte*>(to + first * each_), {count, 1, each_},
+                     {each_, plane, 1}, count, each_, 4);
+      if (first == 0) std::fill_n(to + plane * each_, each_, 0.0f);
+    });
+  }
+
+  /// Samples of pixels [first, first + count), a row for each: its taps, each with all channels.
+  void Sample(const LaunchArgs& args, int64_t image, int64_t first, int64_t count,
+              float* samples) const {
     const ops::DeformConvAttributes& conv = facts_.conv;
-    const int64_t tap = task % taps_, height = facts_.x[2], width = facts_.x[3];
-    const int64_t map = image * conv.offset_groups * taps_ + task;
-    const float* rows = operands_[2].At(args) + 2 * map * pixels_ + first;
-    const float* columns = rows + pixels_;
-    const float* mask = operands_[4].At(args);
-    if (mask != nullptr) mask += map * pixels_ + first;
-    const int64_t down = tap / conv.kernel[1] * conv.dilations[0] - conv.pad_begin[0];
-    const int64_t right = tap % conv.kernel[1] * conv.dilations[1] - conv.pad_begin[1];
-    for (int64_t p = 0; p < count; ++p) {
-      const int64_t oh = (first + p) / facts_.y[3], ow = (first + p) % facts_.y[3];
-      const float h = static_cast<float>(oh * conv.strides[0] + down) + rows[p];
-      const float w = static_cast<float>(ow * conv.strides[1] + right) + columns[p];
-      const float top = std::floor(h), left = std::floor(w), scale = mask ? mask[p] : 1.0f;
-      // NaN lies nowhere.
-      const bool near = top >= -1 && top < static_cast<float>(height) && left >= -1 &&
-                        left < static_cast<float>(width);
-      const int64_t row = near ? static_cast<int64_t>(top) : -2;
-      const int64_t column = near ? static_cast<int64_t>(left) : -2;
-      for (int64_t c = 0; c < 4; ++c) {
-        const int64_t r = row + c / 2, l = column + c % 2;
-        const bool inside = r >= 0 && r < height && l >= 0 && l < width;
-        const float share =
-            (c / 2 == 0 ? 1 - (h - top) : h - top) * (c % 2 == 0 ? 1 - (w - left) : w - left);
-        corners.at[c * count + p] = inside ? static_cast<int32_t>(r * width + l) : 0;
-        corners.weight[c * count + p] = inside ? share * scale : 0;
+    const auto* turned = At<float>(args, PanelBytes() + BiasBytes());
+    for (int64_t done = 0; done < count; done += kDeformPoints) {
+      const int64_t points = std::min(kDeformPoints, count - done);
+      DeformBases bases;
+      for (int64_t p = 0; p < points; ++p) {
+        const int64_t pixel = first + done + p;
+        bases.row[p] = static_cast<float>(pixel / facts_.y[3] * conv.strides[0]);
+        bases.column[p] = static_cast<float>(pixel % facts_.y[3] * conv.strides[1]);
+      }
+      for (int64_t i = 0; i < conv.offset_groups * taps_; ++i) {
+        const int64_t field = i / taps_, tap = i % taps_;
+        DeformCorners corners;
+        FindDeformCorners(TapAt(args, image, i, first + done), bases, points, corners);
+        SampleDeform(corners, points, turned + field * ImageElements(), each_,
+                     samples + done * stride_ + tap * facts_.x[1] + field * each_, stride_);
       }
     }
   }
 
-  static void Sample(const float* x, const Corners& corners, int64_t count, float* to) {
-    const int32_t* at = corners.at;
-    const float* weight = corners.weight;
-    for (int64_t p = 0; p < count; ++p) {
-      to[p] = x[at[p]] * weight[p] + x[at[count + p]] * weight[count + p] +
-              x[at[2 * count + p]] * weight[2 * count + p] +
-              x[at[3 * count + p]] * weight[3 * count + p];
+  /// Tap `i` % taps of field `i` / taps, with its offsets from pixel `first` on.
+  DeformTap TapAt(const LaunchArgs& args, int64_t image, int64_t i, int64_t first) const {
+    const ops::DeformConvAttributes& conv = facts_.conv;
+    const int64_t tap = i % taps_, map = image * conv.offset_groups * taps_ + i;
+    const float* rows = operands_[2].At(args) + 2 * map * pixels_ + first;
+    const float* mask = operands_[4].At(args);
+    return {facts_.x[2],
+            facts_.x[3],
+            static_cast<float>(tap / conv.kernel[1] * conv.dilations[0] - conv.pad_begin[0]),
+            static_cast<float>(tap % conv.kernel[1] * conv.dilations[1] - conv.pad_begin[1]),
+            rows,
+            rows + pixels_,
+            mask == nullptr ? nullptr : mask + map * pixels_ + first};
+  }
+
+  /// Rows of samples times the weights, then with the pixels of a channel side by side.
+  void Multiply(const LaunchArgs& args, int64_t image, int64_t first, int64_t count,
+                const float* samples) const {
+    const int64_t channels = facts_.y[1];
+    float* product = const_cast<float*>(samples) + SampleBytes() / 4;
+    const float* starts[kMaxTiles];
+    TileSpan tiles[kMaxTiles];
+    const auto rows = static_cast<int64_t>(kernels_.mr), used = CeilDiv(count, rows);
+    BlockArgs block;
+    // One group's rows have no gaps between taps.
+    block.taps = weights_.groups == 1 ? 1 : taps_;
+    block.depth = weights_.groups == 1 ? weights_.depth() : weights_.ic;
+    block.columns = weights_.oc;
+    block.c_stride = channels;
+    for (int64_t g = 0; g < weights_.groups; ++g) {
+      for (int64_t i = 0; i < used; ++i) {
+        starts[i] = samples + i * rows * stride_ + g * weights_.ic;
+        tiles[i] = {.a = starts + i,
+                    .rows = std::min(rows, count - i * rows),
+                    .c = product + i * rows * channels + g * weights_.oc,
+                    .a_step = stride_,
+                    .tap_step = block.taps == 1 ? 0 : facts_.x[1],
+                    .continues = block.taps == 1 && i + 1 < used};
+      }
+      block.tiles = std::span<const TileSpan>(tiles, static_cast<size_t>(used));
+      block.b = Panels(args) + g * weights_.group_elements(kernels_.nr);
+      block.bias = At<float>(args, PanelBytes()) + g * PaddedGroup();
+      RunBlock(kernels_, block);
     }
+    float* y = args.outputs[0].host<float>() + image * channels * pixels_ + first;
+    CopyTransposed(reinterpret_cast<const std::byte*>(product), reinterpret_cast<std::byte*>(y),
+                   {channels, 1, pixels_}, {count, channels, 1}, channels, count, 4);
   }
 
   Facts facts_;
-  const CpuInfo& info_;
+  const MicroKernels& kernels_;
   int threads_;
-  VectorOperand operands_[5];  // x, weights, offsets, bias, mask
+  VectorOperand operands_[5];  // x, weights unless they are constant, offsets, bias, mask
+  int panels_ = -1;            // of the packs: constant weights
   std::vector<PackRequest> packs_;
-  int64_t taps_ = 1, pixels_ = 1, chunk_ = 1;
+  WeightShape weights_;
+  int64_t taps_ = 1, pixels_ = 1, each_ = 1;
+  int64_t stride_ = 1, rows_ = 1;  // of the samples of a task
 };
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
@@ -174,9 +244,8 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
-                                                const Params&, const Device& device) {
-  return std::unique_ptr<PreparedKernel>(
-      new DeformConv(problem, facts, static_cast<const CpuDevice&>(device).info()));
+                                                const Params&, const Device&) {
+  return std::unique_ptr<PreparedKernel>(new DeformConv(problem, facts));
 }
 
 constexpr Family<Facts> kFamily{.read = Read,

@@ -17,6 +17,9 @@ HWY_BEFORE_NAMESPACE();
 namespace fettle::kernels {
 namespace HWY_NAMESPACE {
 
+/// Vectors whose exponentials are computed side by side; without vectors that is but more code.
+constexpr int kExpVectors = HWY_LANES(float) > 1 ? 4 : 1;
+
 float MaxOf(const float* x, int64_t n) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -41,13 +44,13 @@ float ExpSumOfPart(const float* x, float* y, int64_t n, float shift) {
   const auto s = hn::Set(d, shift);
   auto sum = hn::Zero(d), other = sum;
   int64_t i = 0;
-  for (constexpr int kTogether = 4; i + kTogether * lanes <= n; i += kTogether * lanes) {
-    hn::Vec<decltype(d)> e[kTogether];
-    for (int k = 0; k < kTogether; ++k) e[k] = hn::Sub(hn::LoadU(d, x + i + k * lanes), s);
+  for (; i + kExpVectors * lanes <= n; i += kExpVectors * lanes) {
+    hn::Vec<decltype(d)> e[kExpVectors];
+    for (int k = 0; k < kExpVectors; ++k) e[k] = hn::Sub(hn::LoadU(d, x + i + k * lanes), s);
     Exp(d, e);
-    for (int k = 0; !log && k < kTogether; ++k) hn::StoreU(e[k], d, y + i + k * lanes);
-    sum = hn::Add(hn::Add(sum, e[0]), e[2]);
-    other = hn::Add(hn::Add(other, e[1]), e[3]);
+    for (int k = 0; !log && k < kExpVectors; ++k) hn::StoreU(e[k], d, y + i + k * lanes);
+    for (int k = 0; k < kExpVectors; k += 2) sum = hn::Add(sum, e[k]);
+    for (int k = 1; k < kExpVectors; k += 2) other = hn::Add(other, e[k]);
   }
   for (; i < n; i += lanes) {
     const int64_t left = n - i < lanes ? n - i : lanes;
@@ -117,10 +120,12 @@ void RowInRegisters(const float* x, float* y, int64_t n, bool nan_to_zero) {
 
 void SoftmaxRowOnTarget(const float* x, float* y, int64_t n, SoftmaxForm form) {
   constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
-  constexpr void (*kInRegisters[])(const float*, float*, int64_t, bool) = {
-      RowInRegisters<1>, RowInRegisters<2>, RowInRegisters<3>, RowInRegisters<4>};
   const bool log = form == SoftmaxForm::kLogarithm, safe = form == SoftmaxForm::kNanToZero;
-  if (!log && n <= 4 * kLanes) return kInRegisters[(n - 1) / kLanes](x, y, n, safe);
+  if constexpr (kLanes > 1) {
+    constexpr void (*kInRegisters[])(const float*, float*, int64_t, bool) = {
+        RowInRegisters<1>, RowInRegisters<2>, RowInRegisters<3>, RowInRegisters<4>};
+    if (!log && n <= 4 * kLanes) return kInRegisters[(n - 1) / kLanes](x, y, n, safe);
+  }
   const float most = MaxOf(x, n);
   if (log) {
     // Two steps: the logarithm may be far smaller than the maximum.
@@ -140,9 +145,9 @@ void SoftmaxRowOnTarget(const float* x, float* y, int64_t n, SoftmaxForm form) {
 int64_t LongestShortRowOnTarget() { return HWY_LANES(float); }
 
 /// One vector of columns, `count` of them.
-template <SoftmaxForm kForm>
-void ColumnVector(const float* x, float* y, int64_t n, int64_t stride, int64_t count) {
-  constexpr bool log = kForm == SoftmaxForm::kLogarithm;
+template <bool log>
+void ColumnVector(const float* x, float* y, int64_t n, int64_t stride, int64_t count,
+                  bool nan_to_zero) {
   const hn::ScalableTag<float> d;
   const bool whole = count == static_cast<int64_t>(hn::Lanes(d));
   const auto load = [&](const float* p)
@@ -150,101 +155,135 @@ void ColumnVector(const float* x, float* y, int64_t n, int64_t stride, int64_t c
   auto most = load(x);
   for (int64_t r = 1; r < n; ++r) most = hn::Max(most, load(x + r * stride));
   auto sum = hn::Zero(d);
-  constexpr int kTogether = 4;
-  for (int64_t r = 0; r < n; r += kTogether) {
-    hn::Vec<decltype(d)> e[kTogether];
-    for (int k = 0; k < kTogether; ++k)
+  for (int64_t r = 0; r < n; r += kExpVectors) {
+    hn::Vec<decltype(d)> e[kExpVectors];
+    for (int k = 0; k < kExpVectors; ++k)
       e[k] = hn::Sub(load(x + (r + k < n ? r + k : r) * stride), most);
     Exp(d, e);
-    for (int k = 0; k < kTogether && r + k < n; ++k) {
+    for (int k = 0; k < kExpVectors && r + k < n; ++k) {
       sum = hn::Add(sum, e[k]);
       if constexpr (!log) StoreSomeFloats(d, e[k], y + (r + k) * stride, count);
     }
   }
   const auto last = log ? Log(d, sum) : hn::Div(hn::Set(d, 1.0f), sum);
+  const auto judged = nan_to_zero ? sum : hn::Zero(d);
+  const auto keep = hn::Eq(judged, judged);
   for (int64_t r = 0; r < n; ++r) {
-    auto v = log ? hn::Sub(hn::Sub(load(x + r * stride), most), last)
-                 : hn::Mul(load(y + r * stride), last);
-    if constexpr (kForm == SoftmaxForm::kNanToZero) v = hn::IfThenZeroElse(hn::IsNaN(v), v);
-    StoreSomeFloats(d, v, y + r * stride, count);
+    const auto v = log ? hn::Sub(hn::Sub(load(x + r * stride), most), last)
+                       : hn::Mul(load(y + r * stride), last);
+    StoreSomeFloats(d, hn::IfThenElseZero(keep, v), y + r * stride, count);
   }
 }
 
-/// Fewer columns than a vector has lanes, without gaps: lane l of vector j holds column
-/// (j * lanes + l) % columns, and every `columns` vectors the same ones.
+/// Fewer columns than a vector has lanes, without gaps: a vector holds as many whole rows as it
+/// can.
 class FewColumns {
  public:
   FewColumns(int64_t n, int64_t columns)
-      : all_(n * columns), columns_(columns), period_(columns * kLanes) {}
+      : all_(n * columns), columns_(columns), step_(kLanes / columns * columns) {}
 
-  void Run(const float* x, float* y, SoftmaxForm form) {
-    const bool log = form == SoftmaxForm::kLogarithm, safe = form == SoftmaxForm::kNanToZero;
-    std::fill_n(most_, period_, -std::numeric_limits<float>::infinity());
-    std::fill_n(sum_, period_, 0.0f);
-    ForVectors([&](int64_t i, int64_t j, int64_t count) HWY_ATTR {
-      const auto most = hn::Load(d_, most_ + j);
-      hn::Store(hn::IfThenElse(hn::FirstN(d_, count), hn::Max(most, Get(x + i, count)), most), d_,
-                most_ + j);
-    });
-    Join(most_, [](float a, float b) { return a > b || a != a ? a : b; });
-    ForVectors([&](int64_t i, int64_t j, int64_t count) HWY_ATTR {
+  /// No branch on the form in any loop: the compiler would make copies of them all.
+  void Run(const float* x, float* y, SoftmaxForm form) const {
+    const bool log = form == SoftmaxForm::kLogarithm;
+    const V zero = hn::Zero(d_), one = hn::Set(d_, 1.0f);
+    const V most = Largest(x);
+    V sum[kExpVectors];
+    for (V& v : sum) v = zero;
+    HWY_ALIGN float unused[kExpVectors * kLanes];
+    ForVectors([&]<int kCount>(int64_t i, int64_t count) HWY_ATTR {
       const auto some = hn::FirstN(d_, count);
-      hn::Vec<hn::ScalableTag<float>> e[] = {
-          hn::IfThenElseZero(some, hn::Sub(Get(x + i, count), hn::Load(d_, most_ + j)))};
+      V e[kCount];
+      for (int k = 0; k < kCount; ++k)
+        e[k] = hn::IfThenElseZero(some, hn::Sub(Get<kCount>(x + i + k * step_, count), most));
       Exp(d_, e);
-      if (!log) StoreSomeFloats(d_, e[0], y + i, count);
-      hn::Store(hn::Add(hn::Load(d_, sum_ + j), hn::IfThenElseZero(some, e[0])), d_, sum_ + j);
+      Put(e, count, log ? unused : y + i);
+      for (int k = 0; k < kCount; ++k) sum[k] = hn::Add(sum[k], hn::IfThenElseZero(some, e[k]));
     });
-    Join(sum_, [](float a, float b) { return a + b; });
-    for (int64_t i = 0; i < period_; ++i) sum_[i] = log ? std::log(sum_[i]) : 1.0f / sum_[i];
-    ForVectors([&](int64_t i, int64_t j, int64_t count) HWY_ATTR {
-      const auto last = hn::Load(d_, sum_ + j);
-      auto v = log ? hn::Sub(hn::Sub(Get(x + i, count), hn::Load(d_, most_ + j)), last)
-                   : hn::Mul(Get(y + i, count), last);
-      if (safe) v = hn::IfThenZeroElse(hn::IsNaN(v), v);
-      StoreSomeFloats(d_, v, y + i, count);
+    sum[0] = Join(hn::Add(hn::Add(sum[0], sum[1]), hn::Add(sum[2], sum[3])),
+                  [](float a, float b) { return a + b; });
+    const auto keep = form == SoftmaxForm::kNanToZero ? hn::Eq(sum[0], sum[0]) : hn::Eq(one, one);
+    // (x - maximum) - logarithm, or exponential * factor.
+    const V less = log ? most : zero, factor = log ? one : hn::Div(one, sum[0]);
+    const V last = log ? Log(d_, sum[0]) : zero;
+    const float* from = log ? x : y;
+    ForVectors([&]<int kCount>(int64_t i, int64_t count) HWY_ATTR {
+      V v[kCount];
+      for (int k = 0; k < kCount; ++k) {
+        v[k] = hn::Mul(hn::Sub(Get<kCount>(from + i + k * step_, count), less), factor);
+        v[k] = hn::IfThenElseZero(keep, hn::Sub(v[k], last));
+      }
+      Put(v, count, y + i);
     });
   }
 
  private:
+  using V = hn::Vec<hn::ScalableTag<float>>;
   static constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
 
-  /// `f` of each vector's first element, its place in the pattern, and its lanes in use.
+  /// Of each column, in its lanes; NaN comes through the exponentials.
+  HWY_INLINE V Largest(const float* x) const {
+    V most[kExpVectors];
+    for (V& v : most) v = hn::Set(d_, -std::numeric_limits<float>::infinity());
+    ForVectors([&]<int kCount>(int64_t i, int64_t count) HWY_ATTR {
+      const auto some = hn::FirstN(d_, count);
+      for (int k = 0; k < kCount; ++k) {
+        const V v = hn::Max(most[k], Get<kCount>(x + i + k * step_, count));
+        most[k] = hn::IfThenElse(some, v, most[k]);
+      }
+    });
+    return Join(hn::Max(hn::Max(most[0], most[1]), hn::Max(most[2], most[3])),
+                [](float a, float b) { return a > b ? a : b; });
+  }
+  /// `f` of the first element of kExpVectors vectors or of one, and the lanes of each in use.
   template <typename F>
   HWY_INLINE void ForVectors(const F& f) const {
-    for (int64_t i = 0, j = 0; i < all_; i += kLanes, j = j + kLanes < period_ ? j + kLanes : 0)
-      f(i, j, all_ - i < kLanes ? all_ - i : kLanes);
+    int64_t i = 0;
+    for (; i + (kExpVectors - 1) * step_ + kLanes <= all_; i += kExpVectors * step_)
+      f.template operator()<kExpVectors>(i, step_);
+    for (; i < all_; i += step_) f.template operator()<1>(i, all_ - i < step_ ? all_ - i : step_);
   }
-  HWY_INLINE hn::Vec<hn::ScalableTag<float>> Get(const float* p, int64_t count) const {
-    return count == kLanes ? hn::LoadU(d_, p) : LoadSomeFloats(d_, p, count);
+  /// Of several vectors, nothing lies behind the end of any.
+  template <int kCount>
+  HWY_INLINE V Get(const float* p, int64_t count) const {
+    return kCount > 1 || count == kLanes ? hn::LoadU(d_, p) : LoadSomeFloats(d_, p, count);
   }
-  /// What the lanes of a column come to, in each of them.
-  template <typename F>
-  void Join(float* lanes, const F& join) const {
-    for (int64_t i = columns_; i < period_; ++i)
-      lanes[i % columns_] = join(lanes[i % columns_], lanes[i]);
-    for (int64_t i = columns_; i < period_; ++i) lanes[i] = lanes[i % columns_];
+  /// The next vector overwrites what is stored behind the lanes in use.
+  template <int kCount>
+  HWY_INLINE void Put(const V (&v)[kCount], int64_t count, float* p) const {
+    for (int k = 0; k + 1 < kCount; ++k) hn::StoreU(v[k], d_, p + k * step_);
+    p += (kCount - 1) * step_;
+    if (count == kLanes) {
+      hn::StoreU(v[kCount - 1], d_, p);
+    } else {
+      StoreFirst(d_, v[kCount - 1], count, p);
+    }
+  }
+  /// What the lanes of a column come to, in each of these.
+  HWY_NOINLINE V Join(V v, float (*join)(float, float)) const {
+    HWY_ALIGN float lanes[kLanes];
+    hn::Store(v, d_, lanes);
+    for (int64_t l = columns_, c = 0; l < step_; ++l, c = c + 1 < columns_ ? c + 1 : 0)
+      lanes[c] = join(lanes[c], lanes[l]);
+    for (int64_t l = columns_; l < step_; ++l) lanes[l] = lanes[l - columns_];
+    return hn::Load(d_, lanes);
   }
 
   const hn::ScalableTag<float> d_;
-  int64_t all_, columns_, period_;
-  HWY_ALIGN float most_[kLanes * kLanes];
-  HWY_ALIGN float sum_[kLanes * kLanes];
+  int64_t all_, columns_, step_;
 };
 
 void SoftmaxColumnsOnTarget(const float* x, float* y, int64_t n, int64_t stride, int64_t columns,
                             SoftmaxForm form) {
-  constexpr void (*kOf[])(const float*, float*, int64_t, int64_t, int64_t) = {
-      ColumnVector<SoftmaxForm::kPlain>, ColumnVector<SoftmaxForm::kLogarithm>,
-      ColumnVector<SoftmaxForm::kNanToZero>};
-  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
-  if (columns < lanes && stride == columns && n >= 4 * lanes) {
-    FewColumns(n, columns).Run(x, y, form);
-    return;
+  constexpr auto lanes = static_cast<int64_t>(HWY_LANES(float));
+  if constexpr (lanes > 1) {
+    if (columns < lanes && stride == columns && n >= 4 * lanes)
+      return FewColumns(n, columns).Run(x, y, form);
   }
   for (int64_t i = 0; i < columns; i += lanes) {
     const int64_t count = columns - i < lanes ? columns - i : lanes;
-    kOf[static_cast<int>(form)](x + i, y + i, n, stride, count);
+    (form == SoftmaxForm::kLogarithm
+         ? ColumnVector<true>
+         : ColumnVector<false>)(x + i, y + i, n, stride, count, form == SoftmaxForm::kNanToZero);
   }
 }
 

@@ -14,6 +14,10 @@ enum class SoftmaxForm {
 /// One contiguous row of `n` elements; y may be x.
 void SoftmaxRow(const float* x, float* y, int64_t n, SoftmaxForm form);
 
+/// Rows of 2 to kMostShortRow elements without gaps; not of logarithms. y may be x.
+inline constexpr int64_t kMostShortRow = 4;
+void SoftmaxShortRows(const float* x, float* y, int64_t rows, int64_t n, SoftmaxForm form);
+
 /// Rows up to this length leave most of a vector empty: faster side by side, as SoftmaxColumns.
 int64_t LongestShortRow();
 

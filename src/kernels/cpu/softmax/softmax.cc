@@ -41,7 +41,10 @@ class Softmax final : public PreparedKernel {
     auto& stream = static_cast<CpuStream&>(args.stream);
     const int64_t length = extents_.row * extents_.inner;
     const bool has_rows = extents_.inner == 1 && form_ != SoftmaxForm::kLogarithm;
-    if (extents_.inner <= kFewColumns && length <= (has_rows ? LongestShortRow() : kMostTurned)) {
+    if (has_rows && extents_.row >= 2 && extents_.row <= kMostShortRow) {
+      RunShortRows(stream, x, y);
+    } else if (extents_.inner <= kFewColumns &&
+               length <= (has_rows ? LongestShortRow() : kMostTurned)) {
       RunTurned(stream, x, y);
     } else {
       RunRows(stream, x, y);
@@ -68,6 +71,15 @@ class Softmax final : public PreparedKernel {
                          std::min(kColumnsPerTask, extents_.inner - column), form_);
         }
       }
+    });
+  }
+
+  void RunShortRows(CpuStream& stream, const float* x, float* y) const {
+    const RowTasks tasks = TasksOfRows(extents_.outer, extents_.row);
+    stream.ParallelFor(tasks.count, [&](int64_t task, int) {
+      const int64_t first = task * tasks.rows, at = first * extents_.row;
+      const int64_t count = std::min(tasks.rows, extents_.outer - first);
+      SoftmaxShortRows(x + at, y + at, count, extents_.row, form_);
     });
   }
 
