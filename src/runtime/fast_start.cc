@@ -9,9 +9,10 @@
 namespace fettle::runtime {
 namespace {
 
-std::string NamesOf(const SessionOptions& options) {
+std::string NamesOf(const Session& session) {
   std::string names;
-  for (const auto& device : options.accelerators)
+  const DeviceSet devices = session.devices();
+  for (const Device* device : devices.beside_cpu())
     names += fmt::format("{}'{}'", names.empty() ? "" : " and ", device->name());
   return names;
 }
@@ -32,13 +33,14 @@ SessionOptions OnTheCpu(SessionOptions options) {
   return options;
 }
 
-FastStart::FastStart(std::unique_ptr<Session> whole, const SessionOptions& options,
-                     std::unique_ptr<std::atomic<bool>> stops)
-    : model_(whole->model().name()),
-      devices_(NamesOf(options)),
-      most_shapes_(static_cast<size_t>(std::max(options.max_preparations, 1))),
+FastStart::FastStart(const Session& on_cpu, std::unique_ptr<Session> whole, Makes makes,
+                     std::string devices, int most_shapes, std::unique_ptr<std::atomic<bool>> stops)
+    : model_(on_cpu.model().name()),
+      makes_(std::move(makes)),
+      most_shapes_(static_cast<size_t>(std::max(most_shapes, 1))),
       begin_ns_(NowNs()),
       stops_(std::move(stops)),
+      devices_(whole == nullptr ? std::move(devices) : NamesOf(*whole)),
       whole_(std::move(whole)) {
   state_.stage = Stage::kOnCpu;
   Log(LogLevel::kInfo, "{}: the CPU answers while {} gets ready", model_, devices_);
@@ -117,7 +119,19 @@ void FastStart::Stay(std::string reason) {
   state_.reason = std::move(reason);
 }
 
+Status FastStart::MakeWhole(std::unique_lock<std::mutex>& lock) {
+  if (whole_ != nullptr) return OkStatus();
+  lock.unlock();
+  Result<std::unique_ptr<Session>> made = makes_();
+  lock.lock();
+  RETURN_IF_ERROR(made.status());
+  whole_ = std::move(*made);
+  devices_ = NamesOf(*whole_);
+  return OkStatus();
+}
+
 Status FastStart::GetReady(std::unique_lock<std::mutex>& lock) {
+  RETURN_IF_ERROR(MakeWhole(lock));
   Session* const whole = whole_.get();  // nobody takes it before it is ready
   for (bool has_run = false; !has_run || !shapes_.empty() || !inputs_.empty();) {
     changed_.wait(lock, [&] { return *stops_ || !shapes_.empty() || !inputs_.empty(); });

@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -20,9 +21,13 @@ SessionOptions OnTheCpu(SessionOptions options);
 /// Belongs to the thread that runs the session on the CPU, state() excepted.
 class FastStart {
  public:
-  /// `whole`, which `stops` cancels, has run nothing; `options` are the caller's.
-  FastStart(std::unique_ptr<Session> whole, const SessionOptions& options,
-            std::unique_ptr<std::atomic<bool>> stops);
+  /// Makes the session for the devices beside the CPU.
+  using Makes = std::function<Result<std::unique_ptr<Session>>()>;
+
+  /// `whole`, which `stops` cancels, has run nothing; null: the thread that gets it ready begins
+  /// with `makes`. `devices` names them until they are known.
+  FastStart(const Session& on_cpu, std::unique_ptr<Session> whole, Makes makes, std::string devices,
+            int most_shapes, std::unique_ptr<std::atomic<bool>> stops);
   /// Waits for what is being compiled.
   ~FastStart();
   FastStart(const FastStart&) = delete;
@@ -46,18 +51,22 @@ class FastStart {
   template <typename Inputs>
   void ObserveRun(const Shapes& shapes, const Inputs& inputs);
   void Work();
+  /// Has whole_ made where it is not there.
+  Status MakeWhole(std::unique_lock<std::mutex>& lock);
   /// Prepares and runs for what is seen, until there is no more; fails where the devices do.
   Status GetReady(std::unique_lock<std::mutex>& lock);
   void Stay(std::string reason);
   double Seconds() const;
 
-  const std::string model_, devices_;  // names
+  const std::string model_;  // its name
+  const Makes makes_;
   const size_t most_shapes_;
   const int64_t begin_ns_;
   const std::unique_ptr<std::atomic<bool>> stops_;
   std::atomic<bool> watches_ = true, is_ready_ = false;
   mutable std::mutex mutex_;  // of all that follows
   std::condition_variable changed_;
+  std::string devices_;  // their names
   StartState state_;
   std::vector<Shapes> seen_;  // of runs
   std::deque<Shapes> shapes_;

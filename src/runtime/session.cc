@@ -42,7 +42,33 @@ Result<std::unique_ptr<Session>> Session::CreateFast(const std::shared_ptr<const
   ASSIGN_OR_RETURN(std::unique_ptr<Session> whole, CreateOn(model, beside, budget));
   ASSIGN_OR_RETURN(std::unique_ptr<Session> session, CreateOn(model, OnTheCpu(options), budget));
   session->cancelled_ = options.cancelled;
-  session->start_ = std::make_unique<FastStart>(std::move(whole), options, std::move(stops));
+  session->start_ = std::make_unique<FastStart>(*session, std::move(whole), nullptr, "",
+                                                options.max_preparations, std::move(stops));
+  return session;
+}
+
+Result<std::unique_ptr<Session>> Session::CreateOpening(
+    const std::shared_ptr<const Model>& model, SessionOptions on_cpu, const std::string& devices,
+    const std::function<Result<SessionOptions>()>& opens) {
+  on_cpu = OnTheCpu(std::move(on_cpu));
+  on_cpu.starts_fast = false;
+  ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Create(model, on_cpu));
+  auto stops = std::make_unique<std::atomic<bool>>(false);
+  const auto makes = [model, opens, stops = stops.get(), budget = session->impl_->budget(),
+                      cores = on_cpu.threads]() -> Result<std::unique_ptr<Session>> {
+    ASSIGN_OR_RETURN(SessionOptions whole, opens());
+    std::erase(whole.accelerators, nullptr);
+    RETURN_IF_ERROR(CheckKinds(whole.accelerators));
+    if (whole.accelerators.empty())
+      return Error(StatusCode::kDeviceUnavailable, "there is no device beside the CPU");
+    whole.accelerator_only = false;
+    whole.threads = cores;
+    whole.cancelled = stops;
+    return CreateOn(model, whole, budget);
+  };
+  session->cancelled_ = on_cpu.cancelled;
+  session->start_ = std::make_unique<FastStart>(*session, nullptr, makes, devices,
+                                                on_cpu.max_preparations, std::move(stops));
   return session;
 }
 

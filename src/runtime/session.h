@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -114,6 +115,13 @@ class Session {
   /// Fails with kNotFound where an extra output is no value of the model.
   static Result<std::unique_ptr<Session>> Create(std::shared_ptr<const Model> model,
                                                  SessionOptions options);
+  /// As Create of options that start fast, for devices that take a while to open: the thread that
+  /// gets them ready begins with `opens`, which says the options of the session that takes over,
+  /// and may end after the session was told to. Where it fails, or names no device, the CPU stays.
+  /// `on_cpu` has no device; `devices` is what start() and the log call them before.
+  static Result<std::unique_ptr<Session>> CreateOpening(
+      const std::shared_ptr<const Model>& model, SessionOptions on_cpu, const std::string& devices,
+      const std::function<Result<SessionOptions>()>& opens);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

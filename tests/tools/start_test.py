@@ -50,6 +50,20 @@ class Start(unittest.TestCase):
         self.assertIn("--start fast has no effect: the CPU computes alone", done.stderr)
         self.assertIsNone(json.loads(done.stdout)["start"])
 
+    def test_the_cpu_answers_before_the_device_is_open(self):
+        alone = json.loads(run("--json").stdout)
+        for device in (DEVICE, "opencl:no such device"):
+            done = run("--device", device, "--start", "fast", "--json", **self.cold)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            fast = json.loads(done.stdout)
+            self.assertIn(fast["start"]["stage"], ("on-cpu", "stayed"))
+            self.assertEqual(fast["outputs"][0]["mean"], alone["outputs"][0]["mean"])
+            self.assertNotIn("has no effect", done.stderr)
+        text = run("--device", "opencl:no such device", "--start", "fast", **self.cold).stdout
+        self.assertRegex(text, r"\nfast start: the CPU (computed, opencl:no such device was not|goes on, opencl:no such device cannot)")
+        refused = run("--device", "opencl:no such device", "--strict-device", "--start", "fast", **self.cold)
+        self.assertEqual(refused.returncode, 4)
+
     def test_other_words_are_refused(self):
         done = run("--start", "soon")
         self.assertEqual(done.returncode, 2)

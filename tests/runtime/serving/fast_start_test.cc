@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -50,6 +51,9 @@ class FastStarts : public testing::Test {
     SessionOptions options{.threads = 1, .accelerators = {std::move(device)}};
     options.accelerator_only = options.starts_fast = true;
     return Session::Create(model_, options).value();
+  }
+  std::unique_ptr<Session> StartOpening(std::function<Result<SessionOptions>()> opens) {
+    return Session::CreateOpening(model_, {.threads = 1}, "a late one", opens).value();
   }
   /// One run; its values are those of the CPU.
   void Run(Session& session, int64_t size = 8) {
@@ -176,6 +180,66 @@ TEST_F(FastStarts, EndAtAnyMomentAndWithoutARun) {
   ends = true;
   canceller.join();
   Run(*session);
+}
+
+TEST_F(FastStarts, TheCpuAnswersBeforeTheDeviceIsOpen) {
+  if (!TestOpenClDevice().ok()) GTEST_SKIP() << "no OpenCL device";
+  Load(kTwoConvolutions);
+  std::atomic<bool> may_open = false;
+  const auto session = StartOpening([&]() -> Result<SessionOptions> {
+    may_open.wait(false);
+    return SessionOptions{.threads = 1, .accelerators = {*TestOpenClDevice()}};
+  });
+  ASSERT_TRUE(session->Prepare({{"x", {1, 4, 8, 8}}}).ok());
+  Run(*session);
+  EXPECT_EQ(session->start().stage, StartStage::kOnCpu);
+  EXPECT_EQ(session->start().cpu_runs, 1);
+  EXPECT_FALSE(RanOn(*session, "opencl"));
+  may_open = true;
+  may_open.notify_all();
+  RunUntilOver(*session);
+  EXPECT_EQ(session->start().stage, StartStage::kMoved) << session->start().reason;
+  EXPECT_TRUE(RanOn(*session, "opencl"));
+  EXPECT_THAT(lines(), HasSubstr("small: the CPU answers while a late one gets ready"));
+  EXPECT_THAT(lines(), HasSubstr("small: moves from the CPU to '"));
+}
+
+TEST_F(FastStarts, ADeviceThatDoesNotOpenLeavesTheCpuAtWork) {
+  Load(kRelu);
+  const std::function<Result<SessionOptions>()> refuses = []() -> Result<SessionOptions> {
+    return Error(StatusCode::kDeviceUnavailable, "it is not plugged in");
+  };
+  const std::function<Result<SessionOptions>()> names_none = []() -> Result<SessionOptions> {
+    return SessionOptions{.threads = 1, .accelerators = {nullptr}};
+  };
+  for (const auto& [opens, reason] : {std::pair(refuses, "it is not plugged in"),
+                                      std::pair(names_none, "there is no device beside the CPU")}) {
+    const auto session = StartOpening(opens);
+    RunUntilOver(*session);
+    EXPECT_EQ(session->start().stage, StartStage::kStayed);
+    EXPECT_EQ(session->start().reason, reason);
+    Run(*session);
+    EXPECT_TRUE(RanOn(*session, "cpu"));
+  }
+  EXPECT_THAT(lines(), HasSubstr("small: the CPU goes on, as a late one cannot take over: it is"));
+}
+
+TEST_F(FastStarts, EndWhileTheDeviceOpens) {
+  Load(kRelu);
+  std::atomic<bool> opens = false, may_open = false;
+  auto session = StartOpening([&]() -> Result<SessionOptions> {
+    opens = true;
+    opens.notify_all();
+    may_open.wait(false);
+    return SessionOptions{.threads = 1};
+  });
+  Run(*session);
+  opens.wait(false);
+  std::thread ends([&] { session.reset(); });
+  may_open = true;
+  may_open.notify_all();
+  ends.join();
+  EXPECT_EQ(session, nullptr);
 }
 
 TEST_F(FastStarts, AreNoneWithoutADevice) {

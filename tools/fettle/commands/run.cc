@@ -20,6 +20,7 @@
 #include "report/report.h"
 #include "report/start_report.h"
 #include "report/table.h"
+#include "start/late_device.h"
 
 namespace fettle::tools {
 namespace {
@@ -52,6 +53,7 @@ struct RunResult {
   std::vector<exec::StepProfile> profile;
   double ms = 0;
   runtime::StartState start;
+  std::shared_ptr<LateDevice> late;           // null: what the job's session has is open
   std::shared_ptr<runtime::Session> session;  // ends last, where it waits for a compiler
 };
 
@@ -89,7 +91,7 @@ Status Execute(const RunOptions& options, const OutputPlan& plan, Job& job,
   wanted.plans = plans.source;
   wanted.waits_for_steps = true;
   wanted.starts_fast = options.start == "fast";
-  ASSIGN_OR_RETURN(result.session, runtime::Session::Create(job.model, wanted));
+  ASSIGN_OR_RETURN(result.session, SessionOf(job.model, wanted, result.late));
   runtime::Session* const session = result.session.get();
   const InterruptScope interrupt([&] { session->Cancel(); });
   RETURN_IF_ERROR(session->Prepare(job.bound.shapes()));
@@ -105,6 +107,8 @@ Status Execute(const RunOptions& options, const OutputPlan& plan, Job& job,
   result.ms = times[times.size() / 2];
   result.profile = session->profile();
   result.start = session->start();
+  if (result.late != nullptr && result.late->device() != nullptr)
+    job.session.accelerators = {result.late->device()};
   job.warnings = WarningsOf(job, plans);
   return OkStatus();
 }
@@ -192,7 +196,8 @@ void PrintTables(const RunOptions& options, const Job& job, const RunResult& res
     add("out " + name, result.outputs.at(name), FileOf(result.files, name));
   fmt::print("{}{}\n{}\n", table.ToString(), files,
              SummariseProfile(result.profile, kSummaryRows, options.sort));
-  fmt::print("{}", StartLine(result.start, job.session.accelerator()));
+  fmt::print("{}", StartLine(result.start, result.late == nullptr ? "" : result.late->name(),
+                             job.session.accelerator()));
   for (const std::string& name : names) {
     if (result.labels.empty()) break;
     for (const Ranked& ranked : TopOf(result.outputs.at(name), result, options.top))
@@ -204,8 +209,8 @@ void PrintTables(const RunOptions& options, const Job& job, const RunResult& res
 }
 
 /// Options that this run has no use for.
-void AddUnused(const RunOptions& options, const OutputPlan& plan, Job& job) {
-  if (options.start == "fast" && job.session.accelerator() == nullptr)
+void AddUnused(const RunOptions& options, const OutputPlan& plan, bool is_late, Job& job) {
+  if (options.start == "fast" && !is_late && job.session.accelerator() == nullptr)
     job.warnings.push_back("--start fast has no effect: the CPU computes alone");
   if (options.labels.empty() && options.top != RunOptions().top)
     job.warnings.push_back("--top has no effect without --labels");
@@ -239,14 +244,29 @@ std::string WrongUsage(const RunOptions& options) {
   return "";
 }
 
+/// Whether the CPU answers before the device is open. What a package or a tuning does depends on
+/// the device.
+bool OpensLate(const RunOptions& options) {
+  return options.start == "fast" && LateDevice::Suits(options.job.common) &&
+         !options.load_and_run.fast_run && options.load_and_run.layout_transform.empty() &&
+         !options.job.model.ends_with(".fettle");
+}
+
+Result<Job> JobOf(const RunOptions& options, bool is_late) {
+  JobOptions asked = options.job;
+  asked.asked = NamesIn(options.outputs);
+  if (is_late) asked.common = LateDevice::OnTheCpu(asked.common);
+  return MakeJob(asked);
+}
+
 int Run(const RunOptions& options) {
   InstallLog(options.job.common.log);
   StartInterruptThread();
-  JobOptions asked = options.job;
-  asked.asked = NamesIn(options.outputs);
-  auto job = MakeJob(asked);
+  const bool is_late = OpensLate(options);
+  auto job = JobOf(options, is_late);
   if (!job.ok()) return Fail(job.status());
   RunResult result;
+  if (is_late) result.late = std::make_shared<LateDevice>(options.job.common);
   if (!options.labels.empty()) {
     auto labels = ReadLabels(options.labels);
     if (!labels.ok()) return Fail(AsInvalidInput(labels.status()));
@@ -256,7 +276,7 @@ int Run(const RunOptions& options) {
   if (!plan.ok()) return Fail(plan.status());
   if (WritesToStandardOutput(*plan) && options.job.common.json)
     return FailUsage("-o -: standard output cannot hold the output and --json");
-  AddUnused(options, *plan, *job);
+  AddUnused(options, *plan, is_late, *job);
   PrintWarnings(job->warnings);
   const auto plans = ChoosePlans(*job, options.job, options.load_and_run);
   if (!plans.ok()) return Fail(plans.status());

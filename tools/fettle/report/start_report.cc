@@ -17,19 +17,22 @@ Json StartJson(const runtime::StartState& start) {
           {"reason", start.reason.empty() ? Json() : Json(start.reason)}};
 }
 
-std::string StartLine(const runtime::StartState& start, const Device* accelerator) {
-  if (start.stage == Stage::kWhole || accelerator == nullptr) return "";
+std::string StartLine(const runtime::StartState& start, const std::string& named,
+                      const Device* accelerator) {
+  const std::string_view name =
+      accelerator == nullptr ? std::string_view(named) : accelerator->name();
+  if (start.stage == Stage::kWhole || name.empty()) return "";
   const std::string runs = Count(start.cpu_runs, "run");
   switch (start.stage) {
     case Stage::kOnCpu:
-      return fmt::format("fast start: the CPU computed, {} was not ready after {:.2f} s\n",
-                         accelerator->name(), start.seconds);
+      return fmt::format("fast start: the CPU computed, {} was not ready after {:.2f} s\n", name,
+                         start.seconds);
     case Stage::kMoved:
-      return fmt::format("fast start: {} on the CPU, then on {} after {:.2f} s\n", runs,
-                         accelerator->name(), start.seconds);
+      return fmt::format("fast start: {} on the CPU, then on {} after {:.2f} s\n", runs, name,
+                         start.seconds);
     default:
-      return fmt::format("fast start: the CPU goes on, {} cannot take over: {}\n",
-                         accelerator->name(), start.reason);
+      return fmt::format("fast start: the CPU goes on, {} cannot take over: {}\n", name,
+                         start.reason);
   }
 }
 

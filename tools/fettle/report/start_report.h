@@ -11,7 +11,8 @@ namespace fettle::tools {
 
 /// {stage, cpu_runs, seconds, reason}; null where the session does not start so.
 Json StartJson(const runtime::StartState& start);
-/// A line, or "".
-std::string StartLine(const runtime::StartState& start, const Device* accelerator);
+/// A line, or "". `named`: what --device says, where `accelerator` may be null for not open yet.
+std::string StartLine(const runtime::StartState& start, const std::string& named,
+                      const Device* accelerator);
 
 }  // namespace fettle::tools
