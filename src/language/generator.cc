@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <mutex>
+#include <thread>
 
 #include "language/cache_pool.h"
 #include "language/saved_cache.h"
@@ -12,9 +13,31 @@ namespace fettle::language {
 namespace {
 
 /// Tokens of a prompt that are read in one run: as many as are left of this list's first that fits,
-/// the last one filled up. Each length is planned once.
-constexpr int64_t kRunLengths[] = {128, 32, 8, 1};
+/// the last one filled up. Each length is planned once. A device needs more of them to have enough
+/// to do than the CPU, whose longest run is the third.
+constexpr int64_t kRunLengths[] = {2048, 512, 128, 32, 8, 1}, kLongRun = 128;
+constexpr size_t kFirstOfCpu = 2;
 constexpr int64_t kDefaultContext = 4096;
+
+/// Whether so many tokens that are left are read in a run of `length`, filled up where that takes
+/// no more than twice as long; long runs are filled up where little is missing.
+bool Fills(int64_t left, int64_t length) {
+  return left >= length || (length > kLongRun ? left * 8 >= length * 7 : left * 2 > length);
+}
+
+/// Does `row` for each of so many rows, in several threads where there are many.
+template <typename Row>
+void ForEachRow(int64_t rows, const Row& row) {
+  constexpr int64_t kRowsOfThread = 128, kMostThreads = 16;
+  const int64_t most = std::min<int64_t>(std::thread::hardware_concurrency(), kMostThreads);
+  const int64_t parts = std::clamp<int64_t>(rows / kRowsOfThread, 1, std::max<int64_t>(1, most));
+  const auto work = [&](int64_t part) {
+    for (int64_t i = rows * part / parts; i < rows * (part + 1) / parts; ++i) row(i);
+  };
+  std::vector<std::jthread> others;
+  for (int64_t part = 1; part < parts; ++part) others.emplace_back(work, part);
+  work(0);
+}
 
 }  // namespace
 
@@ -93,12 +116,13 @@ Status SequenceDecoder::Common::RunHeld(std::span<const Part> parts, CachePool::
   for (int64_t b = 0; b < batch; ++b) {
     const Part& part = parts[b];
     const auto count = std::ssize(part.tokens);
-    for (int64_t i = 0; i < run.length; ++i) {
-      // What fills the run up lies behind its tokens: no query sees it, and the next run overwrites
-      // it.
+    float* const rows = run.hidden.host.as<float>().data() + b * run.length * decoder.width;
+    // What fills the run up lies behind its tokens: no query sees it, and the next run overwrites
+    // it.
+    ForEachRow(run.length, [&](int64_t i) {
       gguf::EmbeddingRow(*file, decoder, part.tokens[std::min(i, count - 1)],
-                         run.hidden.host.as<float>().data() + (b * run.length + i) * decoder.width);
-    }
+                         rows + i * decoder.width);
+    });
     const int64_t first = part.sequence->position;
     run.position.host.as<int64_t>()[b] = first;
     run.last.host.as<int64_t>()[0] = count - 1;
@@ -147,11 +171,12 @@ Status SequenceDecoder::Impl::Read(std::span<const int32_t> tokens) {
   while (!tokens.empty()) {
     if (cancelled) return Error(StatusCode::kCancelled, "cancelled");
     const auto left = std::ssize(tokens);
-    // A run is filled up where that takes no more than twice as long, and the context has room.
     const auto fits = [&](int64_t length) {
-      return length <= common->context - position && (left >= length || left * 2 > length);
+      return length <= common->context - position && Fills(left, length);
     };
-    const int64_t length = *std::ranges::find_if(kRunLengths, fits);
+    const auto lengths =
+        std::span(kRunLengths).subspan(common->device == nullptr ? kFirstOfCpu : 0);
+    const int64_t length = *std::ranges::find_if(lengths, fits);
     const int64_t taken = std::min<int64_t>(left, length);
     const Part part = {this, tokens.first(taken)};
     RETURN_IF_ERROR(common->Run({&part, 1}, length));

@@ -43,7 +43,8 @@ inline constexpr size_t kMaxGroupOperands = 16;
 ///              with shifts by constants before it (binary/bit_groups.h)
 ///   normed     a matrix product with its epilogue, or a chain, then views, then
 ///              LayerNormalization or RMSNormalization (normed_groups.h)
-///   siblings   products in blocks of one value, with the RMSNormalization before them
+///   siblings   products in blocks of one value, with the RMSNormalization before them, or of one
+///              row by constants
 ///              (sibling_groups.h)
 ///   attention  Softmax between two products, alone and with what moves the elements of their
 ///              operands and result (attention_groups.h); these may have more than kMaxGroupNodes

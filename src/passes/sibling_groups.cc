@@ -18,25 +18,35 @@ bool Normalises(const GraphIndex& index, ir::NodeId id) {
          graph.value(node.inputs[1]).is_constant();
 }
 
+/// A product of one row by a constant.
+bool MultipliesOneRow(const ir::Graph& graph, const ir::Node& node) {
+  if (node.op != "MatMul"_op || !graph.value(node.inputs[1]).is_constant()) return false;
+  const auto& x = graph.value(node.inputs[0]).shape;
+  const auto& w = graph.value(node.inputs[1]).shape;
+  return x && w && w->rank() == 2 && x->rank() >= 2 && x->elements() == (*x)[x->rank() - 1];
+}
+
 }  // namespace
 
 void ListSiblingGroups(const GraphIndex& index, std::vector<Group>& groups) {
   const ir::Graph& graph = index.graph();
   for (ir::NodeId id : graph.nodes().ids()) {
     const ir::Node& node = graph.node(id);
-    if (node.op != "BlockMatMul"_op) continue;
+    const bool in_blocks = node.op == "BlockMatMul"_op;
+    if (!in_blocks && !MultipliesOneRow(graph, node)) continue;
     const std::vector<ir::NodeId>& readers = index.Readers(node.inputs[0]);
     const bool are_siblings = readers.size() >= 2 && readers.size() <= kMostSiblings &&
                               !index.IsOutput(node.inputs[0]) && std::ranges::min(readers) == id &&
                               std::ranges::all_of(readers, [&](ir::NodeId reader) {
-                                return graph.node(reader).op == "BlockMatMul"_op &&
-                                       graph.node(reader).inputs[0] == node.inputs[0];
+                                const ir::Node& other = graph.node(reader);
+                                return other.op == node.op && other.inputs[0] == node.inputs[0] &&
+                                       (in_blocks || MultipliesOneRow(graph, other));
                               });
     if (!are_siblings) continue;
     Group group{.nodes = readers, .pattern = "siblings"};
     std::ranges::sort(group.nodes);
     for (ir::NodeId reader : group.nodes) group.outputs.push_back(graph.node(reader).outputs[0]);
-    groups.push_back(group);
+    if (in_blocks) groups.push_back(group);
     const ir::NodeId norm = index.Maker(node.inputs[0]);
     if (!Normalises(index, norm)) continue;
     group.nodes.insert(group.nodes.begin(), norm);

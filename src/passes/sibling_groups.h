@@ -9,7 +9,8 @@
 namespace fettle::passes {
 
 /// Adds two or three BlockMatMul that read one value and are all that reads it: queries, keys and
-/// values, gate and up; alone, and with the RMSNormalization that makes it.
+/// values, gate and up; alone, and with the RMSNormalization that makes it. MatMul of one row by
+/// constants with that alone.
 void ListSiblingGroups(const GraphIndex& index, std::vector<Group>& groups);
 
 }  // namespace fettle::passes

@@ -266,6 +266,21 @@ TEST(Groups, Siblings) {
               Not(Contains(StartsWith("siblings"))));
 }
 
+TEST(Groups, SiblingsOfOneRowByConstants) {
+  const auto text = [](int rows) {
+    return fmt::format(
+        "input %x: f32[{}x32]\nconst %g: f32[32]\nconst %w: f32[32x8]\n"
+        "%a = RMSNormalization(%x, %g)\n%q = MatMul(%a, %w)\n%k = MatMul(%a, %w)\n"
+        "%y = Add(%q, %k)\noutput %y\n",
+        rows);
+  };
+  const ir::Graph graph = ParseGraph(text(1));
+  EXPECT_THAT(Listed(graph), Contains("siblings: RMSNormalization MatMul MatMul"));
+  EXPECT_THAT(Listed(graph), Not(Contains("siblings: MatMul MatMul")));
+  ExpectSound(graph);
+  EXPECT_THAT(Listed(ParseGraph(text(2))), Not(Contains(StartsWith("siblings"))));
+}
+
 TEST(Groups, Moves) {
   const std::string text =
       "input %z: f32[4x6x8]\nconst %a: i64[1] = 0\nconst %b: i64[1] = 2\nconst %c: i64[1] = 4\n"

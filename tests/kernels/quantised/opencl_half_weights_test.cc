@@ -3,7 +3,7 @@
 
 namespace fettle::kernels {
 
-extern const KernelDesc kOpenClHalfWeightsRows;
+extern const KernelDesc kOpenClHalfWeightsRows, kOpenClHalfWeightsSiblings;
 
 namespace {
 
@@ -34,6 +34,32 @@ TEST_F(OpenClHalfWeights, RefusesWhatItCannotCompute) {
   EXPECT_EQ(RefusalOf("input %a: f32[5x64]\nconst %w: f32[64x9]\n%y = MatMul(%a, %w)\noutput %y\n"),
             "weights that 16 bits do not hold");
   EXPECT_EQ(RefusalOf(Group(1, 37, 161)), "rows of 161: no octets");
+}
+
+/// A row that is normalised, times matrices of `columns`.
+std::string Siblings(int64_t k, const std::vector<int64_t>& columns, int64_t rows = 1) {
+  std::string text = fmt::format(
+      "input %x: f16[1x{0}x{1}]\nconst %g: f16[{1}]\n%a = RMSNormalization(%x, %g) {{axis=-1}}\n",
+      rows, k);
+  std::string outputs;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    text += fmt::format("const %w{0}: f16[{1}x{2}]\n%y{0} = MatMul(%a, %w{0})\n", i, k, columns[i]);
+    outputs += fmt::format("output %y{}\n", i);
+  }
+  return text + outputs;
+}
+
+using OpenClHalfSiblings = OneOpenClKernel<kOpenClHalfWeightsSiblings>;
+
+TEST_F(OpenClHalfSiblings, NormaliseTheRowThemselves) {
+  Check(Siblings(96, {70, 5, 37}), 1);
+  Check(Siblings(64, {33, 48}), 1, {{"items", 64}, {"lanes", 16}, {"columns", 2}, {"rows", 1}});
+}
+
+TEST_F(OpenClHalfSiblings, RefuseWhatTheyCannotCompute) {
+  EXPECT_EQ(RefusalOf(Siblings(96, {70})), "computes two or three MatMul of one row only");
+  EXPECT_EQ(RefusalOf(Siblings(96, {70, 5}, 2)), "several rows");
+  EXPECT_EQ(RefusalOf(Siblings(100, {70, 5})), "rows of 100: no octets");
 }
 
 }  // namespace

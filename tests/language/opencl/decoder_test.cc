@@ -80,12 +80,22 @@ TEST_P(DeviceDecoder, StepsPlanAndUploadNothing) {
 }
 
 TEST_P(DeviceDecoder, StepsTakeProductsOfOneRowTogether) {
-  const auto decoder = Open(GetParam(), 64, 1, device_);
-  Logits(*decoder, {5});
-  int64_t siblings = 0;
-  for (const exec::StepProfile& step : decoder->session().profile())
-    siblings += step.kernel == "opencl.block_product.siblings" ? 1 : 0;
-  EXPECT_EQ(siblings, 2 * 2);  // of each layer: queries, keys and values; gate and up
+  struct Case {
+    uint32_t type;
+    std::string_view kernel;
+  };
+  for (const Case& one : {Case{GetParam().type, "opencl.block_product.siblings"},
+                          Case{1, "opencl.half_weights.siblings"}}) {
+    SmallDecoder form = GetParam();
+    form.type = one.type;
+    const auto decoder = Open(form, 64, 1, device_);
+    Logits(*decoder, {5});
+    int64_t siblings = 0;
+    for (const exec::StepProfile& step : decoder->session().profile())
+      siblings += step.kernel == one.kernel ? 1 : 0;
+    EXPECT_EQ(siblings, 2 * 2)
+        << one.kernel;  // of each layer: queries, keys and values; gate and up
+  }
 }
 
 TEST_P(DeviceDecoder, ForksAndSavesHoldTheirTokens) {

@@ -7,19 +7,7 @@
 //   PARTS    work-groups that share the keys of their rows: tiles part, part + PARTS, ...; more than one leave
 //            sums, greatest score and sum of weights for the function `join`
 //   ALL_NEW  1: the LENGTH new keys are all that there are
-#ifndef KEYS
-#define KEYS 4096
-#define LENGTH 1
-#define KV_HEADS 8
-#define GROUP 4
-#define SIZE 64
-#define V_SIZE 64
-#define CACHE_HALF 1
-#define ALL_NEW 0
-#define WINDOW 0
-#define LENGTHS int
-#define VECTOR 8
-#endif
+#include "kernels/opencl/attention/cache.clh"
 #ifndef ROWS
 #define ROWS 4
 #endif
@@ -32,29 +20,26 @@
 #ifndef PARTS
 #define PARTS 16
 #endif
-#define COUNT (LENGTH * GROUP)
 #define BLOCKS ((COUNT + ROWS - 1) / ROWS)
 #define LANES (ITEMS / ROWS)
+#ifndef PTX
+#define PTX 0
+#endif
+#include "kernels/opencl/one_row/lanes.clh"
 #define PLACES (V_SIZE / VECTOR)
 #define KEY_PARTS (ITEMS / PLACES)
 #define PART_FLOATS (V_SIZE + 2)
-
-#if CACHE_HALF
-typedef half cache_t;
-#define LOAD_CACHE(p, i) vload_half(i, p)
-#define STORE_CACHE(v, p, i) vstore_half_rte(v, i, p)
-#else
-typedef float cache_t;
-#define LOAD_CACHE(p, i) ((p)[i])
-#define STORE_CACHE(v, p, i) ((p)[i] = (v))
-#endif
 
 #if VECTOR == 8
 typedef float8 vector_t;
 static float8 LoadVector(__global const cache_t* from) {
 #if CACHE_HALF
   const uint4 bits = *(__global const uint4*)from;
+#if PTX
+  return (float8)(TwoHalves(bits.x), TwoHalves(bits.y), TwoHalves(bits.z), TwoHalves(bits.w));
+#else
   return vload_half8(0, (const half*)&bits);
+#endif
 #else
   return (float8)(*(__global const float4*)from, *(__global const float4*)(from + 4));
 #endif
@@ -70,44 +55,6 @@ static float LoadVector(__global const cache_t* from) { return LOAD_CACHE(from, 
 #define LOAD_LOCAL(p) (*(p))
 #endif
 
-// Keys of a batch element, and where the new ones begin; what does not fit cannot be reported here.
-static int2 LengthsOf(__global const LENGTHS* lengths, const int batch) {
-  const int valid = clamp((int)lengths[batch] + 1, 0, KEYS);
-  return (int2)(valid, ALL_NEW ? 0 : clamp(valid - LENGTH, 0, KEYS - LENGTH));
-}
-static int FirstSeen(const int position) { return WINDOW > 0 ? max(position - WINDOW + 1, 0) : 0; }
-
-// New rows of `size` elements into the cache `to`: gws = {size, LENGTH, batch * KV_HEADS}.
-__kernel void append(__global const float* restrict from, const int from_offset, __global cache_t* restrict to,
-                     const int to_offset, __global const LENGTHS* restrict lengths, const int lengths_offset,
-                     const int size) {
-  const int d = get_global_id(0), row = get_global_id(1), head = get_global_id(2);
-  if (d >= size || row >= LENGTH) return;
-  const int2 of = LengthsOf(lengths + lengths_offset, head / KV_HEADS);
-  const int at = ((head / KV_HEADS * LENGTH + row) * KV_HEADS + head % KV_HEADS) * size + d;
-  STORE_CACHE(from[from_offset + at], to + to_offset, (head * KEYS + of.y + row) * size + d);
-}
-
-// The same where the cache is not the memory of the past, which has `past_keys`: gws = {size, KEYS, batch * KV_HEADS}.
-__kernel void rewrite(__global const float* restrict from, const int from_offset,
-                      __global const cache_t* restrict past, const int past_offset, __global cache_t* restrict to,
-                      const int to_offset, __global const LENGTHS* restrict lengths, const int lengths_offset,
-                      const int size, const int past_keys) {
-  const int d = get_global_id(0), key = get_global_id(1), head = get_global_id(2);
-  if (d >= size || key >= KEYS) return;
-  const int2 of = LengthsOf(lengths + lengths_offset, head / KV_HEADS);
-  const int row = key - of.y;
-  float value = 0.0f;
-  if (row >= 0 && row < LENGTH)
-    value = from[from_offset + ((head / KV_HEADS * LENGTH + row) * KV_HEADS + head % KV_HEADS) * size + d];
-  else if (row < 0)
-    value = LOAD_CACHE(past + past_offset, (head * past_keys + min(key, past_keys - 1)) * size + d);
-  STORE_CACHE(value, to + to_offset, (head * KEYS + key) * size + d);
-}
-
-static float Capped(const float score, const float softcap) {
-  return softcap == 0.0f ? score : softcap * tanh(score / softcap);
-}
 static float Greater(const float a, const float b) { return a > b || isnan(a) ? a : b; }
 
 // What an item knows of the row that it helps to weigh: keys that it sees, the greatest score and, of the item's own
@@ -139,10 +86,15 @@ static void WeighTile(row_t* own, const int tile, __local float* scores, __local
   float now = -INFINITY;
   for (int key = lane; key < TILE; key += LANES)
     if (tile + key >= own->begin && tile + key < own->end) now = Greater(of_row[key], now);
+#if SHUFFLES
+  for (int other = 1; other < LANES; other *= 2) now = Greater(OfLane(now, other), now);
+  now = Greater(now, own->greatest);
+#else
   partial[item] = now;
   barrier(CLK_LOCAL_MEM_FENCE);
   now = own->greatest;
   for (int i = 0; i < LANES; ++i) now = Greater(partial[own->row * LANES + i], now);
+#endif
   const float factor = now == -INFINITY ? 1.0f : exp(own->greatest - now);
   own->weight *= factor;
   for (int key = lane; key < TILE; key += LANES) {
@@ -156,9 +108,20 @@ static void WeighTile(row_t* own, const int tile, __local float* scores, __local
   barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-static int RowOfResult(const int head, const int row) {
-  return (head / KV_HEADS * LENGTH + row / GROUP) * KV_HEADS * GROUP + head % KV_HEADS * GROUP + row % GROUP;
+// Sums of weights: a row's, or each item's.
+#if SHUFFLES
+#define PLACE_OF_WEIGHT(item) ((item) / LANES)
+#define WEIGHT_OF_LANES(weight) SumOfLanes32(weight)
+static float TotalOf(__local const float* partial, const int row) { return partial[row]; }
+#else
+#define PLACE_OF_WEIGHT(item) (item)
+#define WEIGHT_OF_LANES(weight) (weight)
+static float TotalOf(__local const float* partial, const int row) {
+  float total = 0.0f;
+  for (int i = 0; i < LANES; ++i) total += partial[row * LANES + i];
+  return total;
 }
+#endif
 
 // A row's sums of values, which lie apart in `sums`, over `total`, or as a part of them.
 static void StoreRow(__global float* y, const int head, const int row, const int part, __local const float* sums,
@@ -234,13 +197,14 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attend(
     barrier(CLK_LOCAL_MEM_FENCE);
   }
 
-  partial[item] = own.weight;
+  partial[PLACE_OF_WEIGHT(item)] = WEIGHT_OF_LANES(own.weight);
   if (item % LANES == 0) factors[own.row] = own.greatest;
+  // Unrolled, so that results stay in registers.
+#pragma unroll
   for (int r = 0; r < ROWS; ++r) {
     STORE_VECTOR(result[r], sums + item * VECTOR);
     barrier(CLK_LOCAL_MEM_FENCE);
-    float total = 0.0f;
-    for (int i = 0; i < LANES; ++i) total += partial[r * LANES + i];
+    const float total = TotalOf(partial, r);
     if (first_row + r < COUNT) StoreRow(y + y_offset, head, first_row + r, part, sums, factors[r], total, of);
     barrier(CLK_LOCAL_MEM_FENCE);
   }

@@ -39,13 +39,18 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Bl
       std::shared_ptr<OpenClKernel> kernel,
       AsOpenCl(device).BuildKernel(
           MakeProgram("block_product/rows.cl", options, made->expression.text()), "rows"));
-  RecordedLaunch launch(std::move(kernel),
-                        GroupSizes(tile.items, DivideUp(facts.p.n, tile.group_columns())));
+  const int64_t tiles = DivideUp(facts.p.n, tile.group_columns());
+  const int64_t groups = own ? LaunchedGroups(tile, tiles, AsOpenCl(device).facts()) : tiles;
+  RecordedLaunch launch(std::move(kernel), GroupSizes(tile.items, groups));
   if (own)
     launch.Input(InputIndex(*problem.group, problem.group->nodes()[0].inputs[0]), 4);
   else
     AddRoundedRows(facts, launch);
-  launch.Packed(0, facts.unit_bytes()).Packed(1, facts.pair_bytes()).Output(0, 4).Int(facts.p.n);
+  launch.Packed(0, facts.unit_bytes())
+      .Packed(1, facts.pair_bytes())
+      .Output(0, 4)
+      .Int(facts.p.n)
+      .Int(groups);
   made->recorded.push_back(std::move(launch));
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }

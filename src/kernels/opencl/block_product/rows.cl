@@ -7,7 +7,8 @@
 //            other's
 //   NORM     1: the row is normalised before (RMSNormalization, OWN 1)
 //   COLUMNS  rows of weights that a work-item sums at a time
-//   ITEMS    work-items of a group: lws = {ITEMS}, gws = {groups * ITEMS} for groups of ITEMS / LANES * COLUMNS
+//   ITEMS    work-items of a group: lws = {ITEMS}, gws = {groups * ITEMS}. A group takes tiles of ITEMS / LANES *
+//            COLUMNS rows of weights, each as many behind the other as there are groups (launched)
 #ifndef LANES
 #define LANES 32
 #endif
@@ -25,9 +26,6 @@
 #endif
 #ifndef ITEMS
 #define ITEMS 128
-#endif
-#ifndef MATRICES
-#define MATRICES 1
 #endif
 #define SETS (ITEMS / LANES)
 #define VALUES (ROWS * COLUMNS)
@@ -82,124 +80,80 @@ static float SumOfLanes(__local const float* lanes, const int first) {
   __global const codes_t *restrict codes_##i, const int codes_##i##_offset,                    \
       __global const pair_t *restrict pairs_##i, const int pairs_##i##_offset, __global float *restrict y_##i, \
       const int y_##i##_offset, const int n_##i
-#if MATRICES > 1
-#define SECOND_PARAMS , MATRIX_PARAMS(2)
-#else
-#define SECOND_PARAMS
-#endif
-#if MATRICES > 2
-#define THIRD_PARAMS , MATRIX_PARAMS(3)
-#else
-#define THIRD_PARAMS
-#endif
+#define FIRST_OPERANDS                                         \
+  __global const codes_t* codes_at = codes_1 + codes_1_offset; \
+  __global const pair_t* pairs_at = pairs_1 + pairs_1_offset;
+#define TAKE_OPERANDS(i)                     \
+  codes_at = codes_##i + codes_##i##_offset; \
+  pairs_at = pairs_##i + pairs_##i##_offset;
+#define WIDTH (BLOCKS * BLOCK)
+#include "kernels/opencl/one_row/matrices.clh"
 #if NORM
-#define NORM_PARAMS , __global const float *restrict norm, const int norm_offset, const float epsilon
-// What makes the mean of the row's squares 1. Called by all items.
-static float NormOf(__global const float* x, const float epsilon, __local float* scratch) {
-  float squares = 0.0f, total = 0.0f;
-#if SHUFFLES
-  for (int i = get_local_id(0); i < BLOCKS * BLOCK / 4; i += ITEMS) {
-    const float4 v = FourFloats(x + i * 4);
-    squares += dot(v, v);
-  }
-  squares = SumOfLanes32(squares);
-  if (get_local_id(0) % LANES == 0) scratch[get_local_id(0) / LANES] = squares;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  for (int i = 0; i < SETS; ++i) total += scratch[i];
-#else
-  for (int i = get_local_id(0); i < BLOCKS * BLOCK; i += ITEMS) squares += x[i] * x[i];
-  scratch[get_local_id(0)] = squares;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  for (int i = 0; i < ITEMS; ++i) total += scratch[i];
-#endif
-  return 1.0f / sqrt(total / (BLOCKS * BLOCK) + epsilon);
-}
-#define FIND_SCALE const float scale = NormOf(x + x_offset, epsilon, scratch);
 #define ROUND_ROW(block) ROUND_NORMED(x + x_offset, norm + norm_offset, scale, block, low, high, steps)
-#define NORMED(i) (FourFloats(x + x_offset + (i)*4) * scale * FourFloats(norm + norm_offset + (i)*4))
 #else
-#define NORM_PARAMS
-#define FIND_SCALE
 #define ROUND_ROW(block) ROUND_BLOCK(x + x_offset, block, low, high, steps)
-#define NORMED(i) FourFloats(x + x_offset + (i)*4)
-#endif
-// The next matrix, where the work-group lies behind those of the one so far.
-#define PASS_MATRIX(i)                                            \
-  {                                                               \
-    const int groups = (n - 1) / (SETS * COLUMNS) + 1;            \
-    if (group >= groups) {                                        \
-      group -= groups;                                            \
-      codes_at = codes_##i + codes_##i##_offset;                  \
-      pairs_at = pairs_##i + pairs_##i##_offset;                  \
-      y = y_##i + y_##i##_offset;                                 \
-      n = n_##i;                                                  \
-    }                                                             \
-  }
-// `group` among those of its matrix, and that matrix: n, codes_at, pairs_at, y.
-#define FIRST_MATRIX                                               \
-  int group = (int)get_global_id(0) / ITEMS, n = n_1;              \
-  __global const codes_t* codes_at = codes_1 + codes_1_offset;     \
-  __global const pair_t* pairs_at = pairs_1 + pairs_1_offset;      \
-  __global float* y = y_1 + y_1_offset;
-#if MATRICES > 2
-#define FIND_MATRIX \
-  FIRST_MATRIX      \
-  PASS_MATRIX(2)    \
-  if (y != y_1 + y_1_offset) PASS_MATRIX(3)
-#elif MATRICES > 1
-#define FIND_MATRIX FIRST_MATRIX PASS_MATRIX(2)
-#else
-#define FIND_MATRIX FIRST_MATRIX
 #endif
 
 #if ROUNDS_TOGETHER
 // Whole warps take part, those beyond the row with zeros.
-#define ROUND_WHOLE_ROW                                                                    \
-  _Pragma("unroll 4") for (int i = item; i - lane < BLOCKS * 8; i += ITEMS) RoundQuarters( \
+#define ROUND_WHOLE_ROW                                                                                            \
+  _Pragma("unroll 4") for (int i = item; i - lane < BLOCKS * 8; i += ITEMS) RoundQuarters(                         \
       i < BLOCKS * 8 ? NORMED(i) : (float4)(0.0f), i, (__local int*)low, (__local int*)high, steps);
 #else
 #define ROUND_WHOLE_ROW for (int block = item; block < BLOCKS; block += ITEMS) ROUND_ROW(block)
 #endif
 
 // The sums of all lanes, with what follows, into y.
-#if SHUFFLES && OWN
-#define STORE_SUMS                                                                                          \
-  EACH(v, VALUES) {                                                                                         \
-    const float total = SumOfLanes32(sum[v / COLUMNS][v % COLUMNS]);                                        \
-    const int row = v / COLUMNS, column = first + set * COLUMNS + v % COLUMNS;                              \
+#if SHUFFLES
+#define STORE_SUMS                                                                                      \
+  EACH(v, VALUES) {                                                                                     \
+    const float total = SumOfLanes32(sum[v / COLUMNS][v % COLUMNS]);                                    \
+    const int row = v / COLUMNS, column = first + set * COLUMNS + v % COLUMNS;                          \
     if (lane == v % LANES && column < n) y[row * n + column] = FINISH_ROWS((float4)(total), row, column).x; \
   }
 #else
-#define STORE_SUMS                                                                                 \
-  EACH(v, VALUES) scratch[(set * VALUES + v) * LANES + lane] = sum[v / COLUMNS][v % COLUMNS];      \
-  barrier(CLK_LOCAL_MEM_FENCE);                                                                    \
-  for (int out = item; out < SETS * VALUES; out += ITEMS) {                                        \
-    const float total = SumOfLanes(scratch + out * LANES, out);                                    \
-    const int row = out / COLUMNS % ROWS, column = first + out / VALUES * COLUMNS + out % COLUMNS; \
-    if (column < n) y[row * n + column] = FINISH_ROWS((float4)(total), row, column).x;             \
-  }
+#define STORE_SUMS                                                                                      \
+  EACH(v, VALUES) scratch[(set * VALUES + v) * LANES + lane] = sum[v / COLUMNS][v % COLUMNS];           \
+  barrier(CLK_LOCAL_MEM_FENCE);                                                                         \
+  for (int out = item; out < SETS * VALUES; out += ITEMS) {                                             \
+    const float total = SumOfLanes(scratch + out * LANES, out);                                         \
+    const int row = out / COLUMNS % ROWS, column = first + out / VALUES * COLUMNS + out % COLUMNS;      \
+    if (column < n) y[row * n + column] = FINISH_ROWS((float4)(total), row, column).x;                  \
+  }                                                                                                     \
+  barrier(CLK_LOCAL_MEM_FENCE);
 #endif
 
+// Rows of weights that the work-item's lanes sum.
+#define FIND_TILE(at)                                                      \
+  FIND_MATRIX(at)                                                          \
+  const int first = group * SETS * COLUMNS;                                \
+  __global const codes_t* codes[COLUMNS];                                  \
+  __global const pair_t* pairs[COLUMNS];                                   \
+  EACH(c, COLUMNS) {                                                       \
+    const int column = min(first + set * COLUMNS + c, n - 1);              \
+    codes[c] = codes_at + column * UNITS;                                  \
+    pairs[c] = pairs_at + column * BLOCKS;                                 \
+  }
+// Their first units.
+#define LOAD_TILE(at)                                                      \
+  {                                                                        \
+    FIND_TILE(at)                                                          \
+    (void)y;                                                               \
+    EACH(d, DEPTH) EACH(c, COLUMNS) {                                      \
+      const int unit = min(lane + d * LANES, UNITS - 1);                   \
+      next[d][c] = codes[c][unit];                                         \
+      next_pair[d][c] = pairs[c][unit / UNITS_OF_BLOCK];                   \
+    }                                                                      \
+  }
+
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
-    A_PARAMS, MATRIX_PARAMS(1) SECOND_PARAMS THIRD_PARAMS NORM_PARAMS EXPRESSION_PARAMS) {
+    A_PARAMS, MATRIX_PARAMS(1) SECOND_PARAMS THIRD_PARAMS, const int launched NORM_PARAMS EXPRESSION_PARAMS) {
   __local float scratch[SETS * VALUES * LANES];
   const int item = get_local_id(0), lane = item % LANES, set = item / LANES;
-  FIND_MATRIX
-  const int first = group * SETS * COLUMNS;
-  __global const codes_t* codes[COLUMNS];
-  __global const pair_t* pairs[COLUMNS];
+  const int tiles = ALL_TILES;
   codes_t next[DEPTH][COLUMNS];
   pair_t next_pair[DEPTH][COLUMNS];
-  EACH(c, COLUMNS) {
-    const int column = min(first + set * COLUMNS + c, n - 1);
-    codes[c] = codes_at + column * UNITS;
-    pairs[c] = pairs_at + column * BLOCKS;
-  }
-  EACH(d, DEPTH) EACH(c, COLUMNS) {
-    const int unit = min(lane + d * LANES, UNITS - 1);
-    next[d][c] = codes[c][unit];
-    next_pair[d][c] = pairs[c][unit / UNITS_OF_BLOCK];
-  }
+  LOAD_TILE((int)get_global_id(0) / ITEMS)
 #if OWN
   // Weights are on their way meanwhile.
   __local int4 low[UNITS], high[HAS_HIGH ? UNITS : 1];
@@ -212,32 +166,38 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
   __global const float2* steps = steps_at + steps_offset;
 #endif
 
-  float sum[ROWS][COLUMNS];
-  EACH(v, VALUES) sum[v / COLUMNS][v % COLUMNS] = 0.0f;
-  for (int begin = lane; begin < UNITS; begin += DEPTH * LANES) {
-    EACH(d, DEPTH) {
-      const int unit = begin + d * LANES;
-      codes_t of[COLUMNS];
-      float2 pair[COLUMNS];
-      EACH(c, COLUMNS) {
-        of[c] = next[d][c];
-        pair[c] = PairOf(next_pair[d][c]);
-        if (DEPTH < STEPS) {
-          const int following = min(unit + DEPTH * LANES, UNITS - 1);
-          next[d][c] = codes[c][following];
-          next_pair[d][c] = pairs[c][following / UNITS_OF_BLOCK];
-        }
-      }
-      if (DEPTH > 1 && unit >= UNITS) continue;
-      EACH(r, ROWS) {
-        const int4 l = low[A_AT(r, unit)], h = HAS_HIGH ? high[A_AT(r, unit)] : l;
-        const float2 step = steps[A_AT(r, unit)];
+  for (int tile = (int)get_global_id(0) / ITEMS; tile < tiles; tile += launched) {
+    FIND_TILE(tile)
+    float sum[ROWS][COLUMNS];
+    EACH(v, VALUES) sum[v / COLUMNS][v % COLUMNS] = 0.0f;
+    for (int begin = lane; begin < UNITS; begin += DEPTH * LANES) {
+      EACH(d, DEPTH) {
+        const int unit = begin + d * LANES;
+        codes_t of[COLUMNS];
+        float2 pair[COLUMNS];
         EACH(c, COLUMNS) {
-          const float dot = (float)DotUnit(of[c], l, h);
-          sum[r][c] += step.x * pair[c].x * dot + step.y * pair[c].y;
+          of[c] = next[d][c];
+          pair[c] = PairOf(next_pair[d][c]);
+          if (DEPTH < STEPS) {
+            const int following = min(unit + DEPTH * LANES, UNITS - 1);
+            next[d][c] = codes[c][following];
+            next_pair[d][c] = pairs[c][following / UNITS_OF_BLOCK];
+          }
+        }
+        if (DEPTH > 1 && unit >= UNITS) continue;
+        EACH(r, ROWS) {
+          const int4 l = low[A_AT(r, unit)], h = HAS_HIGH ? high[A_AT(r, unit)] : l;
+          const float2 step = steps[A_AT(r, unit)];
+          EACH(c, COLUMNS) {
+            const float dot = (float)DotUnit(of[c], l, h);
+            sum[r][c] += step.x * pair[c].x * dot + step.y * pair[c].y;
+          }
         }
       }
     }
+
+    // The next one is on its way while sums are added.
+    if (SHUFFLES && tile + launched < tiles) LOAD_TILE(tile + launched)
+    STORE_SUMS
   }
-  STORE_SUMS
 }

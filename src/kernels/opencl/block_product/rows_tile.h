@@ -55,6 +55,12 @@ inline RowsTile WarpRowsTile(const BlockFacts& facts, int64_t n, const OpenClFac
   return tile;
 }
 
+/// Work-groups that take `tiles` by turns, so that each rounds the row once.
+inline int64_t LaunchedGroups(const RowsTile& tile, int64_t tiles, const OpenClFacts& of) {
+  const bool holds_many = TakesPtx(of) && tile.items == 256 && tile.columns >= 4;
+  return holds_many ? std::min<int64_t>(tiles, 2 * of.compute_units) : tiles;
+}
+
 /// Of `n` columns in all: as many to a work-item as leave each compute unit two groups; many rows
 /// have sums enough.
 inline RowsTile UsualRowsTile(const BlockFacts& facts, int64_t n, const OpenClFacts& of) {

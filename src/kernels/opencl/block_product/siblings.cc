@@ -4,12 +4,10 @@
 #include <algorithm>
 
 #include "kernels/family.h"
-#include "kernels/match/extents.h"
 #include "kernels/opencl/block_product/rows_tile.h"
 #include "kernels/opencl/norm/operands.h"
 #include "kernels/opencl/states.h"
 #include "kernels/opencl/work_sizes.h"
-#include "ops/norm/op.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {
@@ -27,19 +25,6 @@ struct SiblingFacts {
   }
 };
 
-/// Of one row, over the last axis, by a constant.
-Status CheckNorm(const ir::Graph& group) {
-  const ir::Node& norm = group.nodes()[0];
-  if (norm.op != "RMSNormalization"_op || norm.inputs.size() != 2)
-    return Unsupported("computes BlockMatMul only");
-  const ir::Value& x = group.value(norm.inputs[0]);
-  if (x.is_constant() || x.dtype != DType::kF32) return Unsupported("rows that are not f32");
-  ASSIGN_OR_RETURN(const ops::NormGroups groups, ops::ReadNormGroups(norm, *x.shape));
-  ASSIGN_OR_RETURN(const RowExtents extents, SplitRows(*x.shape, Layout::RowMajor(), groups.mask));
-  if (extents.outer != 1 || extents.inner != 1) return Unsupported("several rows");
-  return VectorPack(group, norm.inputs[1], extents.row, extents.row).status();
-}
-
 Status CheckAlike(const BlockFacts& a, const BlockFacts& b) {
   if (b.p.rows != 1) return Unsupported("several rows");
   if (a.p.k != b.p.k || a.p.block != b.p.block || a.bits != b.bits || a.halves != b.halves)
@@ -50,7 +35,7 @@ Status CheckAlike(const BlockFacts& a, const BlockFacts& b) {
 Result<SiblingFacts> Read(const ir::Graph& group, const Device& device) {
   SiblingFacts facts;
   facts.has_norm = group.nodes()[0].op != "BlockMatMul"_op;
-  if (facts.has_norm) RETURN_IF_ERROR(CheckNorm(group));
+  if (facts.has_norm) RETURN_IF_ERROR(CheckRowNorm(group));
   for (size_t i = facts.has_norm ? 1 : 0; i < group.nodes().size(); ++i) {
     ASSIGN_OR_RETURN(facts.products.emplace_back(), ReadBlockNode(group, group.nodes()[i]));
     RETURN_IF_ERROR(CheckAlike(facts.first(), facts.products.back()));
@@ -104,9 +89,10 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Si
       std::shared_ptr<OpenClKernel> kernel,
       AsOpenCl(device).BuildKernel(MakeProgram("block_product/rows.cl", options), "rows"));
   auto made = std::make_unique<RecordedKernel>();
-  int64_t groups = 0;
+  int64_t tiles = 0;
   for (const BlockFacts& product : facts.products)
-    groups += DivideUp(product.p.n, tile.group_columns());
+    tiles += DivideUp(product.p.n, tile.group_columns());
+  const int64_t groups = LaunchedGroups(tile, tiles, AsOpenCl(device).facts());
   RecordedLaunch& launch =
       made->recorded.emplace_back(std::move(kernel), GroupSizes(tile.items, groups));
   launch.Input(InputIndex(group, group.nodes()[0].inputs[0]), 4);
@@ -119,6 +105,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Si
         .Output(static_cast<size_t>(output - group.outputs.begin()), 4)
         .Int(facts.products[i].p.n);
   }
+  launch.Int(groups);
   if (facts.has_norm) {
     const ir::Node& norm = group.nodes()[0];
     ASSIGN_OR_RETURN(PackRequest pack,

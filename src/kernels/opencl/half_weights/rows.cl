@@ -1,7 +1,8 @@
 // Rows of floats times weights [n, k] of f16 or bf16, which are read as they are. LANES work-items share a row of
 // weights, neighbours read neighbouring octets; sums of lanes are added in local memory, or by shuffles (lanes.clh). A
 // lane holds DEPTH octets of each of its columns before it multiplies them.
-//   PTX      1: the device takes it, and has registers for what one row holds (ROWS 1)
+//   MATRICES those that one row is multiplied by, and NORM (one_row/matrices.clh), with ROWS 1
+//   PTX      1: the device takes it, and has registers for what one row holds
 //   BFLOAT   1: weights are bf16, 0: f16
 //   OCTETS   of a row of weights
 //   ROWS     of A that a work-group multiplies each weight by
@@ -50,6 +51,21 @@ static float8 Weights(const uint4 bits) {
 #endif
 }
 
+#define MATRIX_PARAMS(i)                                                                       \
+  __global const uint4 *restrict weights_##i, const int weights_##i##_offset,                  \
+      __global float *restrict y_##i, const int y_##i##_offset, const int n_##i
+#define FIRST_OPERANDS __global const uint4* weights = weights_1 + weights_1_offset;
+#define TAKE_OPERANDS(i) weights = weights_##i + weights_##i##_offset;
+#define WIDTH (OCTETS * 8)
+// Whether each work-group reads the row once, into local memory.
+#define STAGED (NORM || (SHUFFLES && ROWS == 1 && OCTETS <= 1280))
+#if STAGED
+#define OCTET_OF(row, octet) (float8)(staged[0][octet], staged[1][octet])
+#else
+#define OCTET_OF(row, octet) EightFloats(x + x_offset + (row)*OCTETS * 8 + (octet)*8)
+#endif
+#include "kernels/opencl/one_row/matrices.clh"
+
 static float8 EightFloats(__global const float* from) {
   if (((size_t)from & 15) != 0) return vload8(0, from);
   return (float8)(((__global const float4*)from)[0], ((__global const float4*)from)[1]);
@@ -61,19 +77,27 @@ static float SumOf(const float8 v) {
 }
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
-    __global const float* restrict x, const int x_offset, __global const uint4* restrict weights,
-    const int weights_offset, __global float* restrict y, const int y_offset, const int count,
-    const int n EXPRESSION_PARAMS) {
-#if !SHUFFLES
+    __global const float* restrict x, const int x_offset,
+    MATRIX_PARAMS(1) SECOND_PARAMS THIRD_PARAMS, const int count NORM_PARAMS EXPRESSION_PARAMS) {
+#if !SHUFFLES || NORM
   __local float scratch[SETS * VALUES * LANES];
 #endif
   const int item = get_local_id(0), lane = item % LANES, set = item / LANES;
-  const int first = (int)get_global_id(0) / ITEMS * SETS * COLUMNS;
+  FIND_MATRIX((int)get_global_id(0) / ITEMS)
+  const int first = group * SETS * COLUMNS;
   const int first_row = (int)get_global_id(1) * ROWS;
   __global const uint4* from[COLUMNS];
   uint4 next[DEPTH][COLUMNS];
-  EACH(c, COLUMNS) from[c] = weights + weights_offset + min(first + set * COLUMNS + c, n - 1) * OCTETS;
+  EACH(c, COLUMNS) from[c] = weights + min(first + set * COLUMNS + c, n - 1) * OCTETS;
   EACH(d, DEPTH) EACH(c, COLUMNS) next[d][c] = from[c][min(lane + d * LANES, OCTETS - 1)];
+#if STAGED
+  // Halves of octets lie apart, so that neighbours read neighbouring banks.
+  __local float4 staged[2][OCTETS];
+  FIND_SCALE
+#pragma unroll 4
+  for (int i = item; i < OCTETS * 2; i += ITEMS) staged[i % 2][i / 2] = NORMED(i);
+  barrier(CLK_LOCAL_MEM_FENCE);
+#endif
   float8 sum[ROWS][COLUMNS];
   EACH(v, VALUES) sum[v / COLUMNS][v % COLUMNS] = 0.0f;
   for (int begin = lane; begin < OCTETS; begin += DEPTH * LANES) {
@@ -88,7 +112,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
       EACH(r, ROWS) {
         // Rows beyond the last repeat it.
         const int row = min(first_row + r, count - 1);
-        const float8 of_row = EightFloats(x + x_offset + row * OCTETS * 8 + octet * 8);
+        const float8 of_row = OCTET_OF(row, octet);
         EACH(c, COLUMNS) sum[r][c] = mad(of_row, w[c], sum[r][c]);
       }
     }
@@ -98,7 +122,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
     const float total = SumOfLanes32(SumOf(sum[v / COLUMNS][v % COLUMNS]));
     const int row = first_row + v / COLUMNS, column = first + set * COLUMNS + v % COLUMNS;
     if (lane == v % LANES && column < n && row < count)
-      y[y_offset + row * n + column] = FINISH_ROWS((float4)(total), row, column).x;
+      y[row * n + column] = FINISH_ROWS((float4)(total), row, column).x;
   }
 #else
   EACH(v, VALUES) scratch[(set * VALUES + v) * LANES + lane] = SumOf(sum[v / COLUMNS][v % COLUMNS]);
@@ -109,7 +133,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
     for (int i = 0; i < LANES; ++i) total += scratch[out * LANES + (i + out) % LANES];
     const int row = first_row + out / COLUMNS % ROWS;
     const int column = first + out / VALUES * COLUMNS + out % COLUMNS;
-    if (column < n && row < count) y[y_offset + row * n + column] = FINISH_ROWS((float4)(total), row, column).x;
+    if (column < n && row < count) y[row * n + column] = FINISH_ROWS((float4)(total), row, column).x;
   }
 #endif
 }

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include "kernels/match/extents.h"
+#include "ops/norm/op.h"
+#include "ops/op.h"
+
 namespace fettle::kernels {
 
 Result<PackRequest> VectorPack(const ir::Graph& group, ir::ValueId id, int64_t elements,
@@ -34,6 +38,18 @@ Status CheckNormalisation(const ir::Graph& group) {
   if (!IsFloatValue(x.dtype) || x.is_constant()) return Unsupported("expected a float tensor");
   if (node.input(1) == ir::kAbsent) return Unsupported("no scale");
   return OkStatus();
+}
+
+Status CheckRowNorm(const ir::Graph& group) {
+  const ir::Node& norm = group.nodes()[0];
+  if (norm.op != "RMSNormalization"_op || norm.inputs.size() != 2)
+    return Unsupported("no RMSNormalization in front");
+  const ir::Value& x = group.value(norm.inputs[0]);
+  if (x.is_constant() || !IsFloatValue(x.dtype)) return Unsupported("rows that are no floats");
+  ASSIGN_OR_RETURN(const ops::NormGroups groups, ops::ReadNormGroups(norm, *x.shape));
+  ASSIGN_OR_RETURN(const RowExtents extents, SplitRows(*x.shape, Layout::RowMajor(), groups.mask));
+  if (extents.outer != 1 || extents.inner != 1) return Unsupported("several rows");
+  return VectorPack(group, norm.inputs[1], extents.row, extents.row).status();
 }
 
 }  // namespace fettle::kernels

@@ -13,4 +13,8 @@ Result<PackRequest> VectorPack(const ir::Graph& group, ir::ValueId id, int64_t e
 /// OK for a group of one normalising node with one used output over a float tensor.
 Status CheckNormalisation(const ir::Graph& group);
 
+/// OK where node 0 is an RMSNormalization of one row of floats over its last axis, by a constant,
+/// which kernels take as their last pack, with the epsilon behind it.
+Status CheckRowNorm(const ir::Graph& group);
+
 }  // namespace fettle::kernels

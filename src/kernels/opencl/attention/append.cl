@@ -1,0 +1,30 @@
+// New keys or values into a cache (cache.clh).
+#include "kernels/opencl/attention/cache.clh"
+
+// New rows of `size` elements into the cache `to`: gws = {size, LENGTH, batch * KV_HEADS}.
+__kernel void append(__global const float* restrict from, const int from_offset, __global cache_t* restrict to,
+                     const int to_offset, __global const LENGTHS* restrict lengths, const int lengths_offset,
+                     const int size) {
+  const int d = get_global_id(0), row = get_global_id(1), head = get_global_id(2);
+  if (d >= size || row >= LENGTH) return;
+  const int2 of = LengthsOf(lengths + lengths_offset, head / KV_HEADS);
+  const int at = ((head / KV_HEADS * LENGTH + row) * KV_HEADS + head % KV_HEADS) * size + d;
+  STORE_CACHE(from[from_offset + at], to + to_offset, (head * KEYS + of.y + row) * size + d);
+}
+
+// The same where the cache is not the memory of the past, which has `past_keys`: gws = {size, KEYS, batch * KV_HEADS}.
+__kernel void rewrite(__global const float* restrict from, const int from_offset,
+                      __global const cache_t* restrict past, const int past_offset, __global cache_t* restrict to,
+                      const int to_offset, __global const LENGTHS* restrict lengths, const int lengths_offset,
+                      const int size, const int past_keys) {
+  const int d = get_global_id(0), key = get_global_id(1), head = get_global_id(2);
+  if (d >= size || key >= KEYS) return;
+  const int2 of = LengthsOf(lengths + lengths_offset, head / KV_HEADS);
+  const int row = key - of.y;
+  float value = 0.0f;
+  if (row >= 0 && row < LENGTH)
+    value = from[from_offset + ((head / KV_HEADS * LENGTH + row) * KV_HEADS + head % KV_HEADS) * size + d];
+  else if (row < 0)
+    value = LOAD_CACHE(past + past_offset, (head * past_keys + min(key, past_keys - 1)) * size + d);
+  STORE_CACHE(value, to + to_offset, (head * KEYS + key) * size + d);
+}
