@@ -62,11 +62,30 @@ TEST(HardSigmoid, ClipsThatAreScaled) {
 
 TEST(HardSigmoid, OfScalarsInRankOneNeedsShapes) {
   const char* text =
-      "input %x: f32[2x3]\nconst %three: f32[1] = 3\nconst %zero: f32[] = 0\n"
-      "const %six: f32[] = 6\nconst %div: f32[1] = 6\n%a = Add(%x, %three)\n"
+      "input %t: f32[3x2]\nconst %three: f32[1] = 3\nconst %zero: f32[] = 0\n"
+      "const %six: f32[] = 6\nconst %div: f32[1] = 6\n%x = Transpose(%t)\n%a = Add(%x, %three)\n"
       "%b = Clip(%a, %zero, %six)\n%y = Div(%b, %div)\noutput %y\n";
-  EXPECT_EQ(Ops(Rewrite(FindHardSigmoid, text, true)), "HardSigmoid");
-  EXPECT_EQ(Ops(Rewrite(FindHardSigmoid, text, false)), "Add Clip Div");
+  EXPECT_EQ(Ops(Rewrite(FindHardSigmoid, text, true)), "Transpose HardSigmoid");
+  EXPECT_EQ(Ops(Rewrite(FindHardSigmoid, text, false)), "Transpose Add Clip Div");
+}
+
+TEST(HardSwish, OfScalarsThatHaveNoMoreAxesThanAConvolution) {
+  const auto text = [](std::string_view three, std::string_view x) {
+    return fmt::format(
+        "input %x: f32[2x4x5x6]\nconst %w: f32[4x4x1x1] = noise(-1, 1)\n"
+        "const %three: f32{} = 3\nconst %zero: f32[] = 0\nconst %six: f32[] = 6\n"
+        "const %div: f32[1] = 6\nconst %s: f32[4] = noise(1, 2)\n%c = Conv(%x, %w, _)\n"
+        "%n = BatchNormalization(%c, %s, %s, %s, %s)\n%v = Relu(%n)\n%a = Add({}, %three)\n"
+        "%b = Clip(%a, %zero, %six)\n%m = Mul({}, %b)\n%y = Div(%m, %div)\noutput %y\n",
+        three, x, x);
+  };
+  const auto left = [&](std::string_view three, std::string_view x) {
+    return Ops(Rewrite(FindHard, text(three, x), /*infer=*/false));
+  };
+  EXPECT_EQ(left("[1]", "%v"), "Conv BatchNormalization Relu HardSwish");
+  EXPECT_EQ(left("[1x1x1]", "%v"), "Conv BatchNormalization Relu HardSwish");
+  EXPECT_EQ(left("[1x1x1x1]", "%v"), "Conv BatchNormalization Relu Add Clip Mul Div")
+      << "it may have three axes";
 }
 
 TEST(Swish, BothOrdersAndSlopes) {

@@ -38,8 +38,9 @@ Run RunOf(const Shape& whole, const ops::SliceWindow& window) {
 }
 
 /// Where the run begins in the constant that holds element `at` of the window.
-int64_t PlaceOf(int64_t at, const Dims& strides, const ops::SliceWindow& window) {
-  std::vector<int64_t> coordinate(window.shape.rank());
+/// `coordinate`: of the window's rank, for the moment.
+int64_t PlaceOf(int64_t at, const Dims& strides, const ops::SliceWindow& window,
+                std::vector<int64_t>& coordinate) {
   Unravel(at, window.shape, coordinate);
   int64_t place = 0;
   for (size_t i = 0; i < coordinate.size(); ++i)
@@ -61,15 +62,16 @@ std::optional<Constant> FoldSlice(const ir::Node& node,
   const int64_t elements = window->shape.elements(), size = StorageBytes(whole.dtype(), 1);
   const Run run = RunOf(shape, *window);
   const Dims strides = RowMajorStrides(shape);
+  std::vector<int64_t> coordinate(shape.rank());
   if (run.elements == elements && elements >= kSharedElements && whole.source() == nullptr) {
-    const int64_t first = PlaceOf(0, strides, *window);
+    const int64_t first = PlaceOf(0, strides, *window, coordinate);
     return Constant::FromBytes(whole.dtype(), window->shape,
                                whole.bytes().subspan(first * size, elements * size), inputs[0]);
   }
   const Result<Tensor> copy = Tensor::Create(whole.dtype(), window->shape);
   if (!copy.ok()) return std::nullopt;
   for (int64_t at = 0; at < elements; at += run.elements)
-    whole.CopyTo(PlaceOf(at, strides, *window), run.elements, copy->data() + at * size);
+    whole.CopyTo(PlaceOf(at, strides, *window, coordinate), run.elements, copy->data() + at * size);
   return Constant::FromTensor(*copy);
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "passes/edit/constants.h"
+#include "passes/edit/least_rank.h"
 #include "passes/find/spelled_product.h"
 
 namespace fettle::passes {
@@ -16,7 +17,7 @@ struct ClippedOffset {
 };
 
 std::optional<double> Bound(const Editor& editor, const ir::Node& node, size_t i) {
-  return ScalarFor(editor.graph(), node.input(i), node.inputs[0]);
+  return ScalarFor(editor, node.input(i), node.inputs[0]);
 }
 
 /// The operand and upper bound of a clip from zero.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "passes/edit/constants.h"
+#include "passes/edit/least_rank.h"
 
 namespace fettle::passes {
 namespace {
@@ -55,14 +56,14 @@ class Flattener {
   }
 
   bool ExpandPower(ir::ValueId x, ir::ValueId exponent) {
-    const auto power = ScalarFor(editor_.graph(), exponent, x);
+    const auto power = ScalarFor(editor_, exponent, x);
     if (!power || (*power != 2 && *power != 3)) return false;
     product_.values.insert(product_.values.end(), static_cast<size_t>(*power), x);
     return true;
   }
 
   bool TakeNumber(ir::ValueId constant, ir::ValueId x, bool inverse) {
-    const auto number = ScalarFor(editor_.graph(), constant, x);
+    const auto number = ScalarFor(editor_, constant, x);
     const DType dtype = editor_.value(constant).dtype;
     if (!number || !IsFloat(dtype) || (inverse && *number == 0)) return false;
     product_.factor *= inverse ? 1 / *number : *number;
@@ -95,11 +96,11 @@ std::optional<Offset> ReadOffset(const Editor& editor, ir::ValueId value) {
   if (node == nullptr || !editor.HasOneUse(value) || node->inputs.size() != 2) return std::nullopt;
   const ir::ValueId a = node->inputs[0], b = node->inputs[1];
   if (node->op == "Add"_op || node->op == "Sub"_op) {
-    if (const auto number = ScalarFor(editor.graph(), b, a))
+    if (const auto number = ScalarFor(editor, b, a))
       return Offset{a, node->op == "Add"_op ? *number : -*number};
   }
   if (node->op == "Add"_op) {
-    if (const auto number = ScalarFor(editor.graph(), a, b)) return Offset{b, *number};
+    if (const auto number = ScalarFor(editor, a, b)) return Offset{b, *number};
   }
   return std::nullopt;
 }
