@@ -267,18 +267,20 @@ TEST(Groups, Siblings) {
 }
 
 TEST(Groups, SiblingsOfOneRowByConstants) {
-  const auto text = [](int rows) {
-    return fmt::format(
-        "input %x: f32[{}x32]\nconst %g: f32[32]\nconst %w: f32[32x8]\n"
-        "%a = RMSNormalization(%x, %g)\n%q = MatMul(%a, %w)\n%k = MatMul(%a, %w)\n"
-        "%y = Add(%q, %k)\noutput %y\n",
-        rows);
+  const auto of_rows = [](int rows) {
+    ir::Graph graph = ParseGraph(
+        fmt::format("input %x: f32[{}x32]\nconst %g: f32[32]\nconst %w: f32[32x8]\n"
+                    "%a = RMSNormalization(%x, %g)\n%q = MatMul(%a, %w)\n%k = MatMul(%a, %w)\n"
+                    "%y = Add(%q, %k)\noutput %y\n",
+                    rows));
+    EXPECT_TRUE(ops::InferGraph(graph).ok());
+    return graph;
   };
-  const ir::Graph graph = ParseGraph(text(1));
+  const ir::Graph graph = of_rows(1);
   EXPECT_THAT(Listed(graph), Contains("siblings: RMSNormalization MatMul MatMul"));
   EXPECT_THAT(Listed(graph), Not(Contains("siblings: MatMul MatMul")));
   ExpectSound(graph);
-  EXPECT_THAT(Listed(ParseGraph(text(2))), Not(Contains(StartsWith("siblings"))));
+  EXPECT_THAT(Listed(of_rows(2)), Not(Contains(StartsWith("siblings"))));
 }
 
 TEST(Groups, Moves) {
