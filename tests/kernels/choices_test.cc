@@ -1,6 +1,7 @@
 // How much a tuner has to choose from: kernels x states x parameters of the usual convolutions.
 #include <gtest/gtest.h>
 
+#include "kernels/backend.h"
 #include "kernels/cpu/simd/targets.h"
 #include "kernels/kernel.h"
 #include "tests/kernels/kernel_check.h"
@@ -59,6 +60,25 @@ TEST(Choices, AreManyForTheUsualConvolutions) {
     EXPECT_TRUE(choices.converts);
     EXPECT_TRUE(choices.parameters);
   }
+}
+
+/// The taste of a kernel for a convolution, with so many threads.
+int TasteOf(std::string_view kernel, std::string_view text, int threads) {
+  const CpuDevice device(std::make_shared<ThreadPool>(threads));
+  const CaseGroup test = ParseGroup(text);
+  const auto match = FindKernel(kernel)->match(test.graph, device);
+  return match.ok() ? (*match)->taste() : 0;
+}
+
+TEST(Choices, ManyThreadsDoNotShareTheLinesOfASignal) {
+  static constexpr std::string_view kLines = "cpu.conv.lines.nhwc", kTiles = "cpu.conv.gemm.nhwc";
+  static constexpr std::string_view kSignal =
+      "input %x: f32[1x8x800]\nconst %w: f32[8x8x11]\n%y = Conv(%x, %w)\noutput %y\n";
+  static constexpr std::string_view kPicture =
+      "input %x: f32[1x8x40x40]\nconst %w: f32[8x8x3x3]\n%y = Conv(%x, %w)\noutput %y\n";
+  EXPECT_GT(TasteOf(kLines, kSignal, 1), TasteOf(kTiles, kSignal, 1));
+  EXPECT_LT(TasteOf(kLines, kSignal, 8), TasteOf(kTiles, kSignal, 8));
+  EXPECT_GT(TasteOf(kLines, kPicture, 8), TasteOf(kTiles, kPicture, 8));
 }
 
 }  // namespace

@@ -251,9 +251,12 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Li
       new LinesGemm(problem, conv, std::move(epilogue), block, cpu));
 }
 
-/// Tiles of one vector are bound by addresses, others by multiply-adds.
-int Taste(const LineConv& conv, const Device&) {
-  return 2 * conv.g.oc <= GetMicroKernels().nr ? 13 : 9;
+/// Tiles of one vector are bound by addresses, others by multiply-adds. Threads share whole lines,
+/// and a signal is one: three threads of four would wait.
+int Taste(const LineConv& conv, const Device& device) {
+  const int threads = static_cast<const CpuDevice&>(device).pool().threads();
+  const bool shared = 4 * conv.g.batch * conv.g.out[1] > threads;
+  return shared && 2 * conv.g.oc <= GetMicroKernels().nr ? 13 : 9;
 }
 
 constexpr Family<LineConv> kFamily{
