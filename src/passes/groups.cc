@@ -53,6 +53,7 @@ class Lister {
         ListQuantised(id);
       }
       if (op == "Concat"_op) ListJoined(id);
+      if (op == "MatMul"_op) ListGathered(id);
     }
   }
 
@@ -142,6 +143,15 @@ class Lister {
     if (next < 0 || graph_.node(next).op != "ChannelShuffle"_op) return;
     nodes.push_back(next);
     Emit(nodes, next, "joined");
+  }
+
+  /// Matrices that are gathered for one product.
+  void ListGathered(ir::NodeId product) {
+    std::vector<ir::NodeId> nodes;
+    AddProducers(product, "Gather"_op, nodes);
+    if (nodes.size() != 1) return;
+    nodes.push_back(product);
+    Emit(nodes, product, "gathered");
   }
 
   void ListQuantised(ir::NodeId core) {

@@ -17,8 +17,8 @@ struct Group {
   /// The values that are read from outside, where there are several nodes.
   std::vector<ir::ValueId> outputs;
   /// The row of the pattern table that listed it: "node", "epilogue", "chain", "quantised",
-  /// "residual", "joined", "separable", "bits", "normed", "siblings", "attention", "moves",
-  /// "views".
+  /// "residual", "joined", "gathered", "separable", "bits", "normed", "siblings", "attention",
+  /// "moves", "views".
   std::string_view pattern = "node";
 };
 
@@ -38,6 +38,7 @@ inline constexpr size_t kMaxGroupOperands = 16;
 ///              DequantizeLinear, element-wise operators and QuantizeLinear follow
 ///   joined     TableLookup of operands, Concat, ChannelShuffle; the first or the last may be
 ///              missing
+///   gathered   Gather of an operand, a matrix product
 ///   separable  depthwise convolution, element-wise operators, 1x1 convolution, then its epilogue
 ///   bits       a product of bits, its epilogue, then PackBits; a chain, then PackBits; PackBits
 ///              with shifts by constants before it (binary/bit_groups.h)

@@ -251,6 +251,15 @@ TEST(Groups, NormalisedProducts) {
   EXPECT_THAT(Listed(computed), Not(Contains(StartsWith("normed"))));
 }
 
+TEST(Groups, GatheredMatrices) {
+  const std::string text =
+      "input %i: i64[6]\ninput %x: f32[6x1x8]\nconst %w: f32[4x8x5]\n%g = Gather(%w, %i)\n"
+      "%y = MatMul(%x, %g)\noutput %y\n";
+  EXPECT_THAT(Listed(ParseGraph(text)), Contains("gathered: Gather MatMul"));
+  // The matrices are read by somebody else, too.
+  EXPECT_THAT(Listed(ParseGraph(text + "output %g\n")), Not(Contains(StartsWith("gathered"))));
+}
+
 TEST(Groups, Siblings) {
   const std::string text =
       "input %x: f32[1x32]\nconst %g: f32[32]\nconst %w: u4[8x32]\nconst %s: f32[8x1]\n"

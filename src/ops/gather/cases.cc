@@ -119,6 +119,20 @@ std::span<const Case> GatherCases() {
       {"gather.scatter_elements_mul_u8",
        "input %x: u8[3x5x4]\ninput %i: i32[3x5x3] = noise(-3, 2)\ninput %u: u8[3x5x3]\n"
        "%y = ScatterElements(%x, %i, %u) {reduction=\"mul\"}\noutput %y\n"},
+      {"gather.product_columns",
+       "input %w: f32[3x37x70]\ninput %i: i64[11] = noise(-3, 2)\ninput %x: f32[11x1x37]\n"
+       "%g = Gather(%w, %i)\n%y = MatMul(%x, %g)\noutput %y\n"},
+      {"gather.product_long",
+       "const %w: f32[4x128x96]\ninput %i: i64[40] = noise(0, 3)\ninput %x: f32[40x96x1]\n"
+       "%g = Gather(%w, %i)\n%y = MatMul(%g, %x)\noutput %y\n",
+       true},
+      {"gather.product_long_columns",
+       "const %w: f32[4x96x128]\ninput %i: i64[40] = noise(0, 3)\ninput %x: f32[40x1x96]\n"
+       "%g = Gather(%w, %i)\n%y = MatMul(%x, %g)\noutput %y\n",
+       true},
+      {"gather.product_rows",
+       "const %w: f32[5x19x37]\ninput %i: i32[9] = noise(-5, 4)\ninput %x: f32[9x37x1]\n"
+       "%g = Gather(%w, %i)\n%y = MatMul(%g, %x)\noutput %y\n"},
       {"gather.scatter_elements_none",
        "input %x: f32[3x5]\ninput %i: i64[3x0] = noise(0, 4)\ninput %u: f32[3x0]\n"
        "%y = ScatterElements(%x, %i, %u) {axis=1}\noutput %y\n"},

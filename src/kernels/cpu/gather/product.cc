@@ -1,0 +1,267 @@
+// cpu.gather.product: products of single rows by matrices that indices choose, as mixtures of
+// experts make them. The matrices are read where they lie, each once for all rows that chose it.
+#include <algorithm>
+#include <array>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/gather/indices.h"
+#include "kernels/family.h"
+#include "ops/op.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/gather/product.cc"
+#include <hwy/foreach_target.h>
+// Highway needs this order.
+#include <hwy/highway.h>
+
+#include "kernels/cpu/simd/load-inl.h"
+
+#ifndef FETTLE_KERNELS_CPU_GATHER_PRODUCT_CC_
+#define FETTLE_KERNELS_CPU_GATHER_PRODUCT_CC_
+namespace fettle::kernels {
+
+/// Rows that are multiplied together.
+constexpr int kMostTokens = 4;
+
+/// Some rows of one matrix (or some of its columns), and the rows that they are multiplied by.
+struct ChosenPart {
+  const float* w;
+  int64_t stride;  // from row to row of the matrix
+  int64_t depth;   // of a sum
+  int64_t count;   // of results for each token
+  int tokens;
+  std::array<const float*, kMostTokens> x;
+  std::array<float*, kMostTokens> y;
+};
+
+}  // namespace fettle::kernels
+#endif  // FETTLE_KERNELS_CPU_GATHER_PRODUCT_CC_
+
+HWY_BEFORE_NAMESPACE();
+namespace fettle::kernels {
+namespace HWY_NAMESPACE {
+
+/// Rows of a matrix, or vectors of columns, beside up to four tokens: sums that fit in registers.
+constexpr int kWide = HWY_MAX_BYTES >= 64 ? 4 : 2;
+
+/// y[t][n] = the sum of x[t][k] * w[n][k], for rows n to n + kRows.
+template <int kTokens, int kRows>
+void DotRows(const ChosenPart& part, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  hn::Vec<decltype(d)> sums[kTokens][kRows];
+  for (auto& row : sums)
+    for (auto& sum : row) sum = hn::Zero(d);
+  const auto add = [&](int64_t k, const auto& load) HWY_ATTR {
+    hn::Vec<decltype(d)> x[kTokens];
+    for (int t = 0; t < kTokens; ++t) x[t] = load(part.x[t] + k);
+    for (int r = 0; r < kRows; ++r) {
+      const auto w = load(part.w + (n + r) * part.stride + k);
+      for (int t = 0; t < kTokens; ++t) sums[t][r] = hn::MulAdd(x[t], w, sums[t][r]);
+    }
+  };
+  int64_t k = 0;
+  for (; k + lanes <= part.depth; k += lanes)
+    add(k, [&](const float* p) HWY_ATTR { return hn::LoadU(d, p); });
+  if (k < part.depth)
+    add(k, [&](const float* p) HWY_ATTR { return LoadSomeFloats(d, p, part.depth - k); });
+  for (int t = 0; t < kTokens; ++t)
+    for (int r = 0; r < kRows; ++r) part.y[t][n + r] = hn::GetLane(hn::SumOfLanes(d, sums[t][r]));
+}
+
+/// y[t][n] = the sum of x[t][k] * w[k][n], for kVectors vectors of columns from n, or `some` of the
+/// columns of one.
+template <int kTokens, int kVectors>
+void AddColumns(const ChosenPart& part, int64_t n, int64_t some) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  hn::Vec<decltype(d)> sums[kTokens][kVectors];
+  for (auto& row : sums)
+    for (auto& sum : row) sum = hn::Zero(d);
+  for (int64_t k = 0; k < part.depth; ++k) {
+    const float* w = part.w + k * part.stride + n;
+    for (int v = 0; v < kVectors; ++v) {
+      const auto column = some > 0 ? LoadSomeFloats(d, w, some) : hn::LoadU(d, w + v * lanes);
+      for (int t = 0; t < kTokens; ++t)
+        sums[t][v] = hn::MulAdd(hn::Set(d, part.x[t][k]), column, sums[t][v]);
+    }
+  }
+  for (int t = 0; t < kTokens; ++t) {
+    for (int v = 0; v < kVectors; ++v) {
+      float* y = part.y[t] + n + v * lanes;
+      some > 0 ? StoreSomeFloats(d, sums[t][v], y, some) : hn::StoreU(sums[t][v], d, y);
+    }
+  }
+}
+
+template <int kTokens>
+void Dots(const ChosenPart& part) {
+  int64_t n = 0;
+  for (; n + kWide <= part.count; n += kWide) DotRows<kTokens, kWide>(part, n);
+  for (; n < part.count; ++n) DotRows<kTokens, 1>(part, n);
+}
+
+template <int kTokens>
+void Columns(const ChosenPart& part) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
+  int64_t n = 0;
+  for (; n + kWide * lanes <= part.count; n += kWide * lanes)
+    AddColumns<kTokens, kWide>(part, n, 0);
+  for (; n + lanes <= part.count; n += lanes) AddColumns<kTokens, 1>(part, n, 0);
+  if (n < part.count) AddColumns<kTokens, 1>(part, n, part.count - n);
+}
+
+void ChosenOnTarget(const ChosenPart& part, bool by_rows) {
+  switch (part.tokens) {
+    case 1: return by_rows ? Dots<1>(part) : Columns<1>(part);
+    case 2: return by_rows ? Dots<2>(part) : Columns<2>(part);
+    case 3: return by_rows ? Dots<3>(part) : Columns<3>(part);
+    default: return by_rows ? Dots<4>(part) : Columns<4>(part);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fettle::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fettle::kernels {
+HWY_EXPORT(ChosenOnTarget);
+namespace {
+
+/// Weights of a task: they stay in the second-level cache while all tokens are multiplied by them.
+constexpr int64_t kTaskFloats = 32 << 10;
+constexpr int64_t kLeastResults = 64;
+
+struct Facts {
+  ir::ValueId w = ir::kAbsent, indices = ir::kAbsent, x = ir::kAbsent;
+  int64_t tokens = 0, matrices = 0, depth = 0, results = 0;
+  bool by_rows = false;  // sums run along rows of the matrices
+};
+
+/// Gather of matrices, then MatMul of each by one row or column.
+Result<Facts> Read(const ir::Graph& group, const Device&) {
+  const auto& nodes = group.nodes();
+  if (nodes.size() != 2 || nodes[0].op != "Gather"_op || nodes[1].op != "MatMul"_op)
+    return Unsupported("computes Gather and MatMul only");
+  const ir::Node &gather = nodes[0], &product = nodes[1];
+  const ir::ValueId chosen = gather.outputs[0];
+  Facts facts{.w = gather.inputs[0], .indices = gather.inputs[1]};
+  facts.by_rows = product.inputs[0] == chosen;
+  facts.x = product.inputs[facts.by_rows ? 1 : 0];
+  if (facts.x == chosen) return Unsupported("both operands are gathered");
+  const Shape &w = *group.value(facts.w).shape, &x = *group.value(facts.x).shape;
+  const Shape& indices = *group.value(facts.indices).shape;
+  if (group.value(facts.w).dtype != DType::kF32) return Unsupported("matrices that are not f32");
+  if (w.rank() != 3 || indices.rank() != 1 || NormaliseAxis(gather.attributes.Int("axis"), 3) != 0)
+    return Unsupported("what is gathered are not whole matrices");
+  if (x.rank() != 3 || x[0] != indices[0] || x[facts.by_rows ? 2 : 1] != 1)
+    return Unsupported("a matrix for more than one row");
+  facts.tokens = indices[0];
+  facts.matrices = w[0];
+  facts.depth = w[facts.by_rows ? 2 : 1];
+  facts.results = w[facts.by_rows ? 1 : 2];
+  return facts;
+}
+
+class GatheredProduct final : public PreparedKernel {
+ public:
+  GatheredProduct(const Problem& problem, const Facts& facts)
+      : group_(problem.group), facts_(facts) {
+    for (const ir::ValueId id : {facts.w, facts.indices, facts.x})
+      if (group_->value(id).is_constant()) constants_.push_back(id);
+    const int64_t fit = kTaskFloats / std::max<int64_t>(facts.depth, 1);
+    part_ = std::max(kLeastResults, fit / kLeastResults * kLeastResults);
+  }
+
+  std::vector<PackRequest> packs() const override {
+    std::vector<PackRequest> requests;
+    for (const ir::ValueId id : constants_) {
+      const Constant& constant = *group_->value(id).constant;
+      requests.push_back({{id},
+                          "row",
+                          StorageBytes(constant.dtype(), constant.elements()),
+                          [](std::span<const Constant* const> constants, std::byte* out) {
+                            constants[0]->CopyTo(0, constants[0]->elements(), out);
+                            return OkStatus();
+                          }});
+    }
+    return requests;
+  }
+
+  int64_t workspace_bytes() const override {
+    return (facts_.tokens + facts_.matrices + 1) * static_cast<int64_t>(sizeof(int64_t));
+  }
+
+  Status Launch(const LaunchArgs& args) const override {
+    const Indices indices{Operand(args, facts_.indices), group_->value(facts_.indices).dtype};
+    RETURN_IF_ERROR(CheckIndices(indices, facts_.tokens, facts_.matrices));
+    auto* ends = reinterpret_cast<int64_t*>(args.workspace.host<std::byte>());
+    int64_t* order = ends + facts_.matrices + 1;
+    SortTokens(indices, ends, order);
+    const auto* w = reinterpret_cast<const float*>(Operand(args, facts_.w));
+    const auto* x = reinterpret_cast<const float*>(Operand(args, facts_.x));
+    auto* y = reinterpret_cast<float*>(args.outputs[0].host<std::byte>());
+    const int64_t parts = (facts_.results + part_ - 1) / part_;
+    static_cast<CpuStream&>(args.stream)
+        .ParallelFor(facts_.matrices * parts, [&](int64_t task, int) {
+          const int64_t matrix = task / parts, first = task % parts * part_;
+          const float* at = w + matrix * facts_.depth * facts_.results;
+          for (int64_t i = matrix == 0 ? 0 : ends[matrix - 1]; i < ends[matrix]; i += kMostTokens)
+            Multiply(at, first, {order + i, order + std::min(i + kMostTokens, ends[matrix])}, x, y);
+        });
+    return OkStatus();
+  }
+
+ private:
+  const std::byte* Operand(const LaunchArgs& args, ir::ValueId id) const {
+    const auto packed = std::ranges::find(constants_, id);
+    if (packed != constants_.end())
+      return args.packed[packed - constants_.begin()].host<std::byte>();
+    return args.inputs[std::ranges::find(group_->inputs, id) - group_->inputs.begin()]
+        .host<std::byte>();
+  }
+
+  /// Tokens in the order of the matrices that they chose; ends[m]: behind the last one of m.
+  void SortTokens(const Indices& indices, int64_t* ends, int64_t* order) const {
+    std::fill(ends, ends + facts_.matrices + 1, 0);
+    for (int64_t t = 0; t < facts_.tokens; ++t) ++ends[indices.Normal(t, facts_.matrices) + 1];
+    for (int64_t m = 0; m < facts_.matrices; ++m) ends[m + 1] += ends[m];
+    // ends[m] is where the tokens of m begin, and where they end once all have their place.
+    for (int64_t t = 0; t < facts_.tokens; ++t)
+      order[ends[indices.Normal(t, facts_.matrices)]++] = t;
+  }
+
+  void Multiply(const float* w, int64_t first, std::span<const int64_t> tokens, const float* x,
+                float* y) const {
+    ChosenPart part{.w = w + first * (facts_.by_rows ? facts_.depth : 1),
+                    .stride = facts_.by_rows ? facts_.depth : facts_.results,
+                    .depth = facts_.depth,
+                    .count = std::min(part_, facts_.results - first),
+                    .tokens = static_cast<int>(tokens.size())};
+    for (size_t t = 0; t < tokens.size(); ++t) {
+      part.x[t] = x + tokens[t] * facts_.depth;
+      part.y[t] = y + tokens[t] * facts_.results + first;
+    }
+    HWY_DYNAMIC_DISPATCH(ChosenOnTarget)(part, facts_.by_rows);
+  }
+
+  std::shared_ptr<const ir::Graph> group_;
+  Facts facts_;
+  std::vector<ir::ValueId> constants_;
+  int64_t part_ = 0;  // results of a task
+};
+
+constexpr Family<Facts> kFamily{.read = Read,
+                                .states = RowMajorAlone,
+                                .prepare = Make<GatheredProduct>,
+                                .taste = Always<10>,
+                                .reads_callers_memory = true};
+
+}  // namespace
+
+extern const KernelDesc kCpuGatherProduct;
+const KernelDesc kCpuGatherProduct = {.name = "cpu.gather.product", .match = MatchAs<kFamily>};
+
+}  // namespace fettle::kernels
+#endif  // HWY_ONCE
