@@ -23,7 +23,8 @@ namespace fettle::kernels {
 /// Rows that are multiplied together.
 constexpr int kMostTokens = 4;
 
-/// Some rows of one matrix (or some of its columns), and the rows that they are multiplied by.
+/// Some rows of one matrix (or some of its columns), and the rows that they are multiplied by: one,
+/// or kMostTokens, of which the last may be there several times.
 struct ChosenPart {
   const float* w;
   int64_t stride;  // from row to row of the matrix
@@ -112,12 +113,8 @@ void Columns(const ChosenPart& part) {
 }
 
 void ChosenOnTarget(const ChosenPart& part, bool by_rows) {
-  switch (part.tokens) {
-    case 1: return by_rows ? Dots<1>(part) : Columns<1>(part);
-    case 2: return by_rows ? Dots<2>(part) : Columns<2>(part);
-    case 3: return by_rows ? Dots<3>(part) : Columns<3>(part);
-    default: return by_rows ? Dots<4>(part) : Columns<4>(part);
-  }
+  if (part.tokens == 1) return by_rows ? Dots<1>(part) : Columns<1>(part);
+  by_rows ? Dots<kMostTokens>(part) : Columns<kMostTokens>(part);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -239,9 +236,10 @@ class GatheredProduct final : public PreparedKernel {
                     .depth = facts_.depth,
                     .count = std::min(part_, facts_.results - first),
                     .tokens = static_cast<int>(tokens.size())};
-    for (size_t t = 0; t < tokens.size(); ++t) {
-      part.x[t] = x + tokens[t] * facts_.depth;
-      part.y[t] = y + tokens[t] * facts_.results + first;
+    for (size_t i = 0; i < kMostTokens; ++i) {
+      const int64_t t = tokens[std::min(i, tokens.size() - 1)];
+      part.x[i] = x + t * facts_.depth;
+      part.y[i] = y + t * facts_.results + first;
     }
     HWY_DYNAMIC_DISPATCH(ChosenOnTarget)(part, facts_.by_rows);
   }
