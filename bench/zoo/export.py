@@ -12,6 +12,7 @@ import sys
 import warnings
 
 import language
+import newer
 import numpy
 import onnx
 import random_networks
@@ -21,7 +22,7 @@ import vision
 import written
 from tensors import settled
 
-NETWORKS = {**vision.NETWORKS, **language.NETWORKS, **senses.NETWORKS, **written.NETWORKS}
+NETWORKS = {**vision.NETWORKS, **language.NETWORKS, **senses.NETWORKS, **written.NETWORKS, **newer.NETWORKS}
 LIMIT = 900  # seconds for one network
 
 

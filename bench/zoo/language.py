@@ -104,7 +104,9 @@ def configured(kind, of, changes):
     """The network that class `of` of transformers makes of the configuration `kind` with changes; no cache of keys."""
     import transformers
 
-    configuration = transformers.AutoConfig.for_model(kind, **changes)
+    # Of the ways to multiply by experts, one that exporters know.
+    experts = {"experts_implementation": "batched_mm"} if "num_experts_per_tok" in changes else {}
+    configuration = transformers.AutoConfig.for_model(kind, **changes, **experts)
     for part in [configuration, *vars(configuration).values()]:
         if hasattr(part, "use_cache"):
             part.use_cache = False

@@ -1,4 +1,4 @@
-// opencl.block_product.mma: BlockMatMul of many rows, with the element-wise operators behind it, by
+// opencl.block_product.many_rows: BlockMatMul of many rows, with the element-wise operators behind it, by
 // matrix instructions (many_rows/product.cl). Codes are unpacked once a run.
 #include "kernels/family.h"
 #include "kernels/opencl/block_product/block_weights.h"
@@ -64,7 +64,7 @@ constexpr Family<BlockFacts> kFamily{.read = Read,
 }  // namespace
 
 extern const KernelDesc kOpenClBlockProductMma;
-const KernelDesc kOpenClBlockProductMma = {.name = "opencl.block_product.mma",
+const KernelDesc kOpenClBlockProductMma = {.name = "opencl.block_product.many_rows",
                                            .match = MatchAs<kFamily>,
                                            .parameters = ParametersOf<kWarpTileFields>};
 

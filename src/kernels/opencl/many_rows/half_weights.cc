@@ -1,4 +1,4 @@
-// opencl.half_weights.mma: many rows of floats times constant weights that f16 holds exactly, with
+// opencl.half_weights.many_rows: many rows of floats times constant weights that f16 holds exactly, with
 // the element-wise operators behind them, by matrix instructions (many_rows/product.cl).
 #include "kernels/family.h"
 #include "kernels/opencl/half_weights/half_rows.h"
@@ -66,7 +66,7 @@ constexpr Family<HalfFacts> kFamily{.read = Read,
 }  // namespace
 
 extern const KernelDesc kOpenClHalfWeightsMma;
-const KernelDesc kOpenClHalfWeightsMma = {.name = "opencl.half_weights.mma",
+const KernelDesc kOpenClHalfWeightsMma = {.name = "opencl.half_weights.many_rows",
                                           .match = MatchAs<kFamily>,
                                           .parameters = ParametersOf<kWarpTileFields>};
 
