@@ -6,7 +6,7 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/gather/indices.h"
 #include "kernels/family.h"
-#include "ops/op.h"
+#include "kernels/match/gathered_product.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/gather/product.cc"
@@ -130,40 +130,15 @@ namespace {
 constexpr int64_t kTaskFloats = 32 << 10;
 constexpr int64_t kLeastResults = 64;
 
-struct Facts {
-  ir::ValueId w = ir::kAbsent, indices = ir::kAbsent, x = ir::kAbsent;
-  int64_t tokens = 0, matrices = 0, depth = 0, results = 0;
-  bool by_rows = false;  // sums run along rows of the matrices
-};
-
-/// Gather of matrices, then MatMul of each by one row or column.
-Result<Facts> Read(const ir::Graph& group, const Device&) {
-  const auto& nodes = group.nodes();
-  if (nodes.size() != 2 || nodes[0].op != "Gather"_op || nodes[1].op != "MatMul"_op)
-    return Unsupported("computes Gather and MatMul only");
-  const ir::Node &gather = nodes[0], &product = nodes[1];
-  const ir::ValueId chosen = gather.outputs[0];
-  Facts facts{.w = gather.inputs[0], .indices = gather.inputs[1]};
-  facts.by_rows = product.inputs[0] == chosen;
-  facts.x = product.inputs[facts.by_rows ? 1 : 0];
-  if (facts.x == chosen) return Unsupported("both operands are gathered");
-  const Shape &w = *group.value(facts.w).shape, &x = *group.value(facts.x).shape;
-  const Shape& indices = *group.value(facts.indices).shape;
-  if (group.value(facts.w).dtype != DType::kF32) return Unsupported("matrices that are not f32");
-  if (w.rank() != 3 || indices.rank() != 1 || NormaliseAxis(gather.attributes.Int("axis"), 3) != 0)
-    return Unsupported("what is gathered are not whole matrices");
-  if (x.rank() != 3 || x[0] != indices[0] || x[facts.by_rows ? 2 : 1] != 1)
-    return Unsupported("a matrix for more than one row");
-  facts.tokens = indices[0];
-  facts.matrices = w[0];
-  facts.depth = w[facts.by_rows ? 2 : 1];
-  facts.results = w[facts.by_rows ? 1 : 2];
-  return facts;
+Result<GatheredProduct> Read(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(const GatheredProduct product, ReadGatheredProduct(group));
+  if (group.value(product.w).dtype != DType::kF32) return Unsupported("matrices that are not f32");
+  return product;
 }
 
-class GatheredProduct final : public PreparedKernel {
+class ProductKernel final : public PreparedKernel {
  public:
-  GatheredProduct(const Problem& problem, const Facts& facts)
+  ProductKernel(const Problem& problem, const GatheredProduct& facts)
       : group_(problem.group), facts_(facts) {
     for (const ir::ValueId id : {facts.w, facts.indices, facts.x})
       if (group_->value(id).is_constant()) constants_.push_back(id);
@@ -245,16 +220,16 @@ class GatheredProduct final : public PreparedKernel {
   }
 
   std::shared_ptr<const ir::Graph> group_;
-  Facts facts_;
+  GatheredProduct facts_;
   std::vector<ir::ValueId> constants_;
   int64_t part_ = 0;  // results of a task
 };
 
-constexpr Family<Facts> kFamily{.read = Read,
-                                .states = RowMajorAlone,
-                                .prepare = Make<GatheredProduct>,
-                                .taste = Always<10>,
-                                .reads_callers_memory = true};
+constexpr Family<GatheredProduct> kFamily{.read = Read,
+                                          .states = RowMajorAlone,
+                                          .prepare = Make<ProductKernel>,
+                                          .taste = Always<10>,
+                                          .reads_callers_memory = true};
 
 }  // namespace
 

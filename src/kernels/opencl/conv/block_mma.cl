@@ -38,6 +38,7 @@
 #define PIXEL_BYTES PIXEL_PITCH(BK / 8)
 #define WINDOW_AT(block) (STAGES * STAGE_BYTES + (block) % WINDOWS * (WINDOW * PIXEL_BYTES))
 #include "kernels/opencl/gemm/warp_tiles.clh"
+#define PLANE_ROW (plane % OUT_D * OUT_H)
 #include "kernels/opencl/conv/window.clh"
 #include "kernels/opencl/conv/bias.clh"
 
@@ -53,7 +54,6 @@
 #define LOCAL_BYTES LARGER(WINDOW_AT(0) + WINDOWS * WINDOW * PIXEL_BYTES, SUMS_BYTES)
 #define TILE_OF_GROUP \
   ((plane * (TILES_X * TILES_Y) + tile) * ((out_dims.x * 4 + BN - 1) / BN) + first_channel / BN)
-#define PLANE_ROW (plane % OUT_D * OUT_H)
 #define STORE_PART(tile_row, tile_column, p) \
   if ((tile_row) < TILE_H * TILE_W) \
     STORE_PIXELS(tile_row, tile_column, p, LOCAL_BYTES)
