@@ -1,5 +1,5 @@
-// opencl.block_product.many_rows: BlockMatMul of many rows, with the element-wise operators behind it, by
-// matrix instructions (many_rows/product.cl). Codes are unpacked once a run.
+// opencl.block_product.many_rows: BlockMatMul of many rows, with the element-wise operators behind
+// it, by matrix instructions (many_rows/product.cl). Codes are unpacked once a run.
 #include "kernels/family.h"
 #include "kernels/opencl/block_product/block_weights.h"
 #include "kernels/opencl/many_rows/half_products.h"

@@ -1,5 +1,5 @@
-// opencl.half_weights.many_rows: many rows of floats times constant weights that f16 holds exactly, with
-// the element-wise operators behind them, by matrix instructions (many_rows/product.cl).
+// opencl.half_weights.many_rows: many rows of floats times constant weights that f16 holds exactly,
+// with the element-wise operators behind them, by matrix instructions (many_rows/product.cl).
 #include "kernels/family.h"
 #include "kernels/opencl/half_weights/half_rows.h"
 #include "kernels/opencl/many_rows/half_products.h"
