@@ -141,6 +141,14 @@ TEST(Folding, MuchLargerResultsStayNodes) {
   EXPECT_EQ(Ops(graph), "Expand");
 }
 
+TEST(Folding, WhatSparesMuchMemoryIsFolded) {
+  // Over the elements that other nodes may have; the maxima are 4 KB in place of 20 MB.
+  const ir::Graph graph = Optimised(
+      "const %p: i8[4000x5000]\nconst %a: i64[1] = 1\n%y = ReduceMax(%p, %a) {keepdims=0}\n"
+      "output %y\n");
+  EXPECT_EQ(Ops(graph), "");
+}
+
 TEST(Folding, AResizedTableOfPositionsIsFolded) {
   // 1.5 MB of 18 KB: computed at each run, it takes longer than layers do.
   const ir::Graph graph = Optimised(

@@ -30,16 +30,7 @@ NodeOperands::NodeOperands(const ir::Graph& group) {
 
 std::vector<PackRequest> NodeOperands::packs(const ir::Graph& group) const {
   std::vector<PackRequest> requests;
-  for (ir::ValueId id : constants_) {
-    const Constant& constant = *group.value(id).constant;
-    requests.push_back({{id},
-                        "row",
-                        StorageBytes(constant.dtype(), constant.elements()),
-                        [](std::span<const Constant* const> constants, std::byte* out) {
-                          constants[0]->CopyTo(0, constants[0]->elements(), out);
-                          return OkStatus();
-                        }});
-  }
+  for (ir::ValueId id : constants_) requests.push_back(PackedAsIs(group, id));
   return requests;
 }
 
@@ -66,6 +57,17 @@ State InputState(const ir::Graph& group, const StateAssignment& states, size_t i
 State OutputState(const ir::Graph& group, const StateAssignment& states, size_t i) {
   const ir::ValueId id = group.nodes()[0].outputs[i];
   return states.outputs[IndexOf(group.outputs, id)];
+}
+
+PackRequest PackedAsIs(const ir::Graph& group, ir::ValueId id) {
+  const Constant& constant = *group.value(id).constant;
+  return {{id},
+          "row",
+          StorageBytes(constant.dtype(), constant.elements()),
+          [](std::span<const Constant* const> constants, std::byte* out) {
+            constants[0]->CopyTo(0, constants[0]->elements(), out);
+            return OkStatus();
+          }};
 }
 
 Status CheckFloat(DType dtype) {

@@ -46,6 +46,10 @@ class NodeKernel : public PreparedKernel {
   NodeOperands operands_;
 };
 
+/// A constant of the group packed as it is, row-major: the form that all kernels share which read
+/// it so.
+PackRequest PackedAsIs(const ir::Graph& group, ir::ValueId id);
+
 /// OK where kernels hold `dtype` as fp32: f32, f16 and bf16.
 Status CheckFloat(DType dtype);
 

@@ -23,6 +23,9 @@ constexpr int64_t kLargestGrowth = 16;
 /// What the scalar oracle computes in a fraction of a second.
 constexpr int64_t kMostMacs = 20'000'000;
 constexpr int64_t kMostFoldedElements = 16'000'000;
+/// By how much a result is smaller than what it is made of if it spares memory; four times as much
+/// is read for it.
+constexpr int64_t kShrinks = 16;
 /// What passes look into, and no weights.
 constexpr int64_t kFewElements = 4096;
 
@@ -114,12 +117,13 @@ std::optional<Constant> FoldTransposed(const ir::Node& node, const Inputs& input
 /// Whether the result is worth its bytes and its arithmetic.
 bool IsWorthFolding(const ir::Node& node, const ops::Operator& op, const Inputs& inputs,
                     const ops::Inferred& inferred) {
-  int64_t before = 0, after = 0, elements = 0;
+  int64_t before = 0, after = 0, elements = 0, read = 0;
   std::vector<Shape> input_shapes, output_shapes;
   for (const auto& input : inputs) {
     input_shapes.push_back(input == nullptr ? Shape() : input->shape());
     if (input == nullptr) continue;
     before += Bytes(*input);
+    read += StorageBytes(input->dtype(), input->elements());
     elements += input->elements();
   }
   for (const auto& output : inferred.outputs) {
@@ -130,7 +134,8 @@ bool IsWorthFolding(const ir::Node& node, const ops::Operator& op, const Inputs&
   }
   const int64_t large = op.Has(ir::Trait::kMovesElements) ? kLargeMovedBytes : kLargeComputedBytes;
   if (after > large && after > kLargestGrowth * before) return false;
-  if (elements > kMostFoldedElements) return false;
+  const bool shrinks = after * kShrinks <= read;
+  if (elements > (shrinks ? 4 : 1) * kMostFoldedElements) return false;
   return op.macs == nullptr || op.macs(node, input_shapes, output_shapes) <= kMostMacs;
 }
 

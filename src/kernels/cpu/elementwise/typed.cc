@@ -9,6 +9,7 @@
 #include "kernels/cpu/layout/broadcast.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
+#include "kernels/cpu/operands.h"
 #include "kernels/family.h"
 
 namespace fettle::kernels {
@@ -136,13 +137,7 @@ class Typed final : public PreparedKernel {
            value.is_constant() ? packs_.size() : static_cast<size_t>(at - group.inputs.begin())});
       widest = std::max(widest, operands_.back().bytes);
       if (!value.is_constant()) continue;
-      packs_.push_back({{id},
-                        "row",
-                        StorageBytes(value.dtype, value.constant->elements()),
-                        [](std::span<const Constant* const> constants, std::byte* out) {
-                          constants[0]->CopyTo(0, constants[0]->elements(), out);
-                          return OkStatus();
-                        }});
+      packs_.push_back(PackedAsIs(group, id));
     }
     constexpr int64_t kMostOfTile = 512;
     loop_.JoinTile(kMostOfTile);

@@ -5,6 +5,7 @@
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/gather/indices.h"
+#include "kernels/cpu/operands.h"
 #include "kernels/family.h"
 #include "kernels/match/gathered_product.h"
 
@@ -148,16 +149,7 @@ class ProductKernel final : public PreparedKernel {
 
   std::vector<PackRequest> packs() const override {
     std::vector<PackRequest> requests;
-    for (const ir::ValueId id : constants_) {
-      const Constant& constant = *group_->value(id).constant;
-      requests.push_back({{id},
-                          "row",
-                          StorageBytes(constant.dtype(), constant.elements()),
-                          [](std::span<const Constant* const> constants, std::byte* out) {
-                            constants[0]->CopyTo(0, constants[0]->elements(), out);
-                            return OkStatus();
-                          }});
-    }
+    for (const ir::ValueId id : constants_) requests.push_back(PackedAsIs(*group_, id));
     return requests;
   }
 

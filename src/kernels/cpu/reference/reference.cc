@@ -5,6 +5,7 @@
 
 #include "base/subnormals.h"
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/operands.h"
 #include "kernels/family.h"
 #include "ops/op.h"
 
@@ -22,16 +23,7 @@ class Reference final : public PreparedKernel {
 
   std::vector<PackRequest> packs() const override {
     std::vector<PackRequest> requests;
-    for (ir::ValueId id : Constants()) {
-      const Constant& constant = *group_->value(id).constant;
-      requests.push_back({{id},
-                          "row",
-                          StorageBytes(constant.dtype(), constant.elements()),
-                          [](std::span<const Constant* const> constants, std::byte* out) {
-                            constants[0]->CopyTo(0, constants[0]->elements(), out);
-                            return OkStatus();
-                          }});
-    }
+    for (ir::ValueId id : Constants()) requests.push_back(PackedAsIs(*group_, id));
     return requests;
   }
 
