@@ -91,7 +91,7 @@ class RandomMoves {
       Reshape(moved);
       std::vector<int64_t> back(perm.size());
       for (size_t i = 0; i < perm.size(); ++i) back[perm[i]] = static_cast<int64_t>(i);
-      if (Below(3) == 0) std::swap(back[0], back[1]);
+      if (Below(3) == 0) std::swap(back.front(), back.back());
       Transpose(back);
     }
     return text_ + fmt::format("%y = Relu(%v{})\noutput %y\n", last_);
