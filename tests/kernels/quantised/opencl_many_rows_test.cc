@@ -5,8 +5,8 @@
 namespace fettle::kernels {
 
 extern const KernelDesc kOpenClAttentionPrompt;
-extern const KernelDesc kOpenClBlockProductMma;
-extern const KernelDesc kOpenClHalfWeightsMma;
+extern const KernelDesc kOpenClBlockProductManyRows;
+extern const KernelDesc kOpenClHalfWeightsManyRows;
 
 namespace {
 
@@ -40,15 +40,15 @@ std::string Attention(int64_t length, int64_t size, int64_t last, std::string_vi
 using OpenClManyRows = OpenClMma;
 
 TEST_F(OpenClManyRows, MultiplyHalves) {
-  Check(kOpenClHalfWeightsMma, Halves(40, 68, 96));
-  Check(kOpenClHalfWeightsMma, Halves(64, 32, 128), {{"SPLIT", 2}});
+  Check(kOpenClHalfWeightsManyRows, Halves(40, 68, 96));
+  Check(kOpenClHalfWeightsManyRows, Halves(64, 32, 128), {{"SPLIT", 2}});
 }
 
 TEST_F(OpenClManyRows, MultiplyBlocks) {
-  Check(kOpenClBlockProductMma, Blocks(40, 68, 96, 4, "f16"));
-  Check(kOpenClBlockProductMma, Blocks(33, 36, 64, 8, "f32"));
-  Check(kOpenClBlockProductMma, Blocks(32, 32, 64, 4, "f16", 16));
-  Check(kOpenClBlockProductMma, Blocks(40, 36, 128, 4, "f16"), {{"SPLIT", 2}});
+  Check(kOpenClBlockProductManyRows, Blocks(40, 68, 96, 4, "f16"));
+  Check(kOpenClBlockProductManyRows, Blocks(33, 36, 64, 8, "f32"));
+  Check(kOpenClBlockProductManyRows, Blocks(32, 32, 64, 4, "f16", 16));
+  Check(kOpenClBlockProductManyRows, Blocks(40, 36, 128, 4, "f16"), {{"SPLIT", 2}});
 }
 
 TEST_F(OpenClManyRows, AttendToACache) {

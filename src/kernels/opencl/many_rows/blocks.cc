@@ -63,9 +63,9 @@ constexpr Family<BlockFacts> kFamily{.read = Read,
 
 }  // namespace
 
-extern const KernelDesc kOpenClBlockProductMma;
-const KernelDesc kOpenClBlockProductMma = {.name = "opencl.block_product.many_rows",
-                                           .match = MatchAs<kFamily>,
-                                           .parameters = ParametersOf<kWarpTileFields>};
+extern const KernelDesc kOpenClBlockProductManyRows;
+const KernelDesc kOpenClBlockProductManyRows = {.name = "opencl.block_product.many_rows",
+                                                .match = MatchAs<kFamily>,
+                                                .parameters = ParametersOf<kWarpTileFields>};
 
 }  // namespace fettle::kernels

@@ -65,9 +65,9 @@ constexpr Family<HalfFacts> kFamily{.read = Read,
 
 }  // namespace
 
-extern const KernelDesc kOpenClHalfWeightsMma;
-const KernelDesc kOpenClHalfWeightsMma = {.name = "opencl.half_weights.many_rows",
-                                          .match = MatchAs<kFamily>,
-                                          .parameters = ParametersOf<kWarpTileFields>};
+extern const KernelDesc kOpenClHalfWeightsManyRows;
+const KernelDesc kOpenClHalfWeightsManyRows = {.name = "opencl.half_weights.many_rows",
+                                               .match = MatchAs<kFamily>,
+                                               .parameters = ParametersOf<kWarpTileFields>};
 
 }  // namespace fettle::kernels
