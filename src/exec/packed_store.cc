@@ -46,8 +46,9 @@ Constant WhilePacked(const Constant& constant) {
 }
 
 Result<std::shared_ptr<const PackedBlob>> Pack(const kernels::PackRequest& request,
-                                               const std::vector<const Constant*>& constants) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> data, AllocateHost(request.bytes));
+                                               const std::vector<const Constant*>& constants,
+                                               BlobPages& pages) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> data, pages.Allocate(request.bytes));
   {
     // What sessions share depends on the mode of none of them.
     const SubnormalScope scope(Subnormals::kKeep);
@@ -134,7 +135,7 @@ Result<std::shared_ptr<const PackedBlob>> PackedStore::Get(const kernels::PackRe
     }
   }
   ASSIGN_OR_RETURN(std::shared_ptr<const PackedBlob> blob,
-                   open != nullptr ? open() : Pack(request, constants));
+                   open != nullptr ? open() : Pack(request, constants, pages_));
   if (blob->bytes != request.bytes) {
     return Error(StatusCode::kCorrupt, "packed weights '{}' have {} bytes instead of {}",
                  request.recipe, blob->bytes, request.bytes);

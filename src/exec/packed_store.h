@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "exec/blob_pages.h"
 #include "kernels/kernel.h"
 
 namespace fettle::exec {
@@ -78,6 +79,7 @@ class PackedStore {
     std::weak_ptr<const PackedBlob> blob;
     Open open;  // null: pack it
   };
+  BlobPages pages_;
   mutable std::mutex mutex_;
   size_t forget_at_ = 1024;                         // entries of slots_ and hashes_
   std::map<std::string, Slot, std::less<>> slots_;  // by the key's text
