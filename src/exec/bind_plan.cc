@@ -53,6 +53,19 @@ class Binder {
     return OkStatus();
   }
 
+  /// After all inputs and outputs.
+  Status AddCopy(const BoundCopy& copy) {
+    const int from = copy.of == BoundCopy::Of::kInput    ? plan_.inputs[copy.index]
+                     : copy.of == BoundCopy::Of::kOutput ? plan_.outputs[copy.index]
+                                                         : AddConstant(copy);
+    if (from < 0) return Unsupported("a copy of an output that is a constant");
+    const int to = AddTensor(from, copy.state);
+    RETURN_IF_ERROR(CheckConversion(from, to));
+    plan_.steps.push_back(Conversion(from, to));
+    plan_.outputs.push_back(to);
+    return OkStatus();
+  }
+
   Plan Take() {
     std::erase_if(plan_.chains, [&](const StepChain& chain) {
       bool may = chain.end - chain.begin >= 2;
@@ -80,6 +93,16 @@ class Binder {
     tensor.same_bytes_as = -1;
     plan_.tensors.push_back(std::move(tensor));
     return static_cast<int>(plan_.tensors.size()) - 1;
+  }
+
+  int AddConstant(const BoundCopy& copy) {
+    const State state{.device = copy.state.device,
+                      .memory = MemoryKind::kBuffer,
+                      .layout = {},
+                      .storage = copy.dtype};
+    plan_.tensors.push_back({.name = "constant", .shape = copy.shape, .state = state});
+    plan_.inputs.push_back(static_cast<int>(plan_.tensors.size()) - 1);
+    return plan_.inputs.back();
   }
 
   static PlannedStep Conversion(int from, int to) {
@@ -132,6 +155,7 @@ Result<Plan> BindPlan(Plan plan, const BoundStates& bound) {
     if (bound.inputs[i]) RETURN_IF_ERROR(binder.BindInput(i, *bound.inputs[i]));
   for (size_t i = 0; i < bound.outputs.size(); ++i)
     if (bound.outputs[i]) RETURN_IF_ERROR(binder.BindOutput(i, *bound.outputs[i], bound.copied[i]));
+  for (const BoundCopy& copy : bound.copies) RETURN_IF_ERROR(binder.AddCopy(copy));
   return binder.Take();
 }
 

@@ -2,11 +2,24 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "exec/plan.h"
 
 namespace fettle::exec {
+
+/// A tensor of the caller's that a run fills with what is there without it: one more output of the
+/// plan, behind its own.
+struct BoundCopy {
+  enum class Of { kInput, kOutput, kConstant };
+  Of of = Of::kInput;
+  size_t index = 0;  // of the plan's own inputs or outputs
+  State state;       // of the caller's tensor
+  /// A constant, which is one more input of the plan: row-major in memory of the device of `state`.
+  Shape shape;
+  DType dtype = DType::kUndefined;
+};
 
 /// What memory the caller binds: one entry per graph input and output, nothing where it stays the
 /// host's. `copied`, per output: writes it by a conversion of its own even where a step could write
@@ -14,6 +27,7 @@ namespace fettle::exec {
 struct BoundStates {
   std::vector<std::optional<State>> inputs, outputs;
   std::vector<bool> copied;
+  std::vector<BoundCopy> copies;
 };
 
 /// `plan` from and to the bound states: where a step takes or gives the same state nothing lies

@@ -85,7 +85,7 @@ Status GraphRunner::Prepare(std::span<const Tensor> inputs) {
 
 Result<bool> GraphRunner::CanBind(std::span<const Tensor> inputs, const Bindings& bindings) {
   ASSIGN_OR_RETURN(Stage * stage, stages_.Get(inputs, context_));
-  return stage->Bind(bindings, context_);
+  return stage->Bind(inputs, bindings, context_);
 }
 
 Result<std::vector<Tensor>> GraphRunner::Run(std::span<const Tensor> inputs,

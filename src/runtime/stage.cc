@@ -87,7 +87,7 @@ Result<Tensor> NewOutput(DType dtype, const Shape& shape, const DeviceSet& devic
 }  // namespace
 
 Status Stage::SetOperands(std::span<const Tensor> inputs, const Bindings& bindings) {
-  auto& [bound, outputs, in, out] = operands_;
+  auto& [bound, outputs, in, out, device_copies, host_copies] = operands_;
   BoundOutputs(bindings, bound);
   outputs.clear();
   in.clear();
@@ -96,6 +96,10 @@ Status Stage::SetOperands(std::span<const Tensor> inputs, const Bindings& bindin
     const TensorBuffer* const buffer = bindings.inputs.empty() ? nullptr : bindings.inputs[i];
     in.push_back(buffer == nullptr ? inputs[i].data() : buffer->base());
   }
+  const BoundProgram* const on_device = BoundFor(bindings);
+  if (on_device != nullptr)
+    for (const auto& constant : on_device->constants)
+      in.push_back(static_cast<const std::byte*>(constant->base()));
   for (size_t i = 0; i < program_outputs_.size(); ++i) {
     // Nobody asks for the tensors where all outputs are the caller's.
     if (bound[i] != nullptr) {
@@ -113,6 +117,8 @@ Status Stage::SetOperands(std::span<const Tensor> inputs, const Bindings& bindin
     outputs.push_back(last);
     out.push_back(last.data());
   }
+  if (on_device != nullptr)
+    for (const size_t copy : device_copies) out.push_back(bindings.outputs[copy]->base());
   return OkStatus();
 }
 
@@ -137,15 +143,17 @@ Status Stage::RunProgram(std::span<const Tensor> inputs, Context& context,
                                       ? &context.chains
                                       : nullptr});
   };
-  const bool on_device = bound_ != nullptr && bindings.on_device();
+  const BoundProgram* const on_device = BoundFor(bindings);
   // Nobody reads what is on the device, so nobody has waited for it.
-  Status status = run(on_device ? *bound_ : *program_, /*waits=*/on_device);
+  Status status = run(on_device != nullptr ? *on_device->program : *program_,
+                      /*waits=*/on_device != nullptr);
   if (MayLeaveAccelerator(status, context)) {
     context.times.resize(steps_before);
     RETURN_IF_ERROR(LeaveAccelerator(status, context));
-    if (on_device) return status;
+    if (on_device != nullptr) return status;
     status = run(*program_, /*waits=*/false);
   }
+  if (status.ok()) CopyOnHost(bindings);
   return status;
 }
 
@@ -157,6 +165,18 @@ Result<Tensor> Stage::Fetch(const Source& source, const Results& results) const 
     case Source::Kind::kConstant: break;
   }
   return source.constant == nullptr ? Result<Tensor>(Tensor()) : source.constant->ToTensor();
+}
+
+Result<std::vector<Tensor>> Stage::FetchOutputs(const Results& results,
+                                                const Bindings& bindings) const {
+  std::vector<Tensor> tensors;
+  if (bindings.has_all_outputs()) return tensors;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    tensors.emplace_back();
+    if (!bindings.outputs.empty() && bindings.outputs[i] != nullptr) continue;
+    ASSIGN_OR_RETURN(tensors.back(), Fetch(outputs_[i], results));
+  }
+  return tensors;
 }
 
 Result<std::vector<Tensor>> Stage::Run(std::span<const Tensor> inputs, Context& context,
@@ -186,8 +206,7 @@ Result<std::vector<Tensor>> Stage::RunParts(std::span<const Tensor> inputs, Cont
     ASSIGN_OR_RETURN(const std::vector<Tensor> operands, fetch_all(control_inputs_));
     ASSIGN_OR_RETURN(results.control, control_->Run(operands));
   }
-  if (next_ == nullptr)
-    return bindings.has_all_outputs() ? std::vector<Tensor>() : fetch_all(outputs_);
+  if (next_ == nullptr) return FetchOutputs(results, bindings);
   ASSIGN_OR_RETURN(const std::vector<Tensor> next_inputs, fetch_all(next_inputs_));
   return next_->Run(next_inputs, context);
 }

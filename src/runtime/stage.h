@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "exec/bind_plan.h"
 #include "exec/program.h"
 #include "runtime/bindings.h"
 #include "runtime/blocks.h"
@@ -28,7 +29,7 @@ class Stage {
                                   const Bindings& bindings = {});
 
   /// GraphRunner::CanBind. A program is made for each set of states that are bound.
-  Result<bool> Bind(const Bindings& bindings, Context& context);
+  Result<bool> Bind(std::span<const Tensor> inputs, const Bindings& bindings, Context& context);
 
  private:
   /// A value at the end of this stage: an input, a result of the program or of the control node, or
@@ -38,6 +39,7 @@ class Stage {
     Kind kind = Kind::kInput;
     size_t index = 0;
     std::shared_ptr<const Constant> constant;
+    bool is_shared = false;  // a result of the program that is several outputs of the graph
   };
   struct Results {
     std::span<const Tensor> inputs, program;
@@ -49,10 +51,24 @@ class Stage {
     std::vector<Tensor> outputs;             // that program_ writes, recycled or bound
     std::vector<const std::byte*> in;
     std::vector<std::byte*> out;
+    /// Bound outputs (of the whole graph) that program_ does not write for them alone, set by Bind:
+    /// constants, inputs, and values that another output holds. bound_ copies those of which either
+    /// side is on a device; the host copies the others behind the run.
+    std::vector<size_t> device_copies, host_copies;
+  };
+  /// A program for tensors in the accelerator's memory, null where it cannot be made, and the
+  /// constants that it copies.
+  struct BoundProgram {
+    std::unique_ptr<exec::Program> program;
+    std::vector<std::shared_ptr<DeviceMemory>> constants;
   };
   class Builder;
   explicit Stage(const DeviceSet& devices) : devices_(devices) {}
 
+  /// What runs on `bindings`; null: program_.
+  const BoundProgram* BoundFor(const Bindings& bindings) const {
+    return bindings.on_device() ? bound_ : nullptr;
+  }
   Result<std::vector<Tensor>> RunParts(std::span<const Tensor> inputs, Context& context,
                                        const Bindings& bindings);
   /// The results are in operands_.
@@ -60,10 +76,21 @@ class Stage {
   Status SetOperands(std::span<const Tensor> inputs, const Bindings& bindings);
   /// Per output of program_, the caller's tensor for it, or null.
   void BoundOutputs(const Bindings& bindings, std::vector<const TensorBuffer*>& bound) const;
-  /// Whether each bound output is one that program_ writes for it alone.
-  bool OutputsAreOwn(const Bindings& bindings) const;
-  Result<std::unique_ptr<exec::Program>> BuildBound(const Bindings& bindings, Context& context);
+  /// Whether output `index` of the whole graph is bound and one that program_ writes into it.
+  bool IsWritten(const Bindings& bindings, size_t index) const;
+  std::pair<DType, Shape> TypeOf(const Source& source, std::span<const Tensor> inputs) const;
+  /// Sets the copies of operands_; whether they can be made.
+  bool FindCopies(std::span<const Tensor> inputs, const Bindings& bindings);
+  /// How bound_ makes copy `index`.
+  exec::BoundCopy CopyOf(const Bindings& bindings, size_t index) const;
+  void CopyOnHost(const Bindings& bindings) const;
+  /// OK where each tensor that program_ writes into can hold what it gives.
+  Status CheckWritten(const Bindings& bindings) const;
+  Result<BoundProgram> BuildBound(const Bindings& bindings, Context& context);
+  Result<std::unique_ptr<exec::Program>> BuildBound(exec::BoundStates states, Context& context);
   Result<Tensor> Fetch(const Source& source, const Results& results) const;
+  /// The graph's; empty ones where they are bound, none where all are.
+  Result<std::vector<Tensor>> FetchOutputs(const Results& results, const Bindings& bindings) const;
 
   /// Makes program_ of segment_ for `devices`.
   Status PlanOn(const DeviceSet& devices, Context& context);
@@ -77,9 +104,8 @@ class Stage {
   std::shared_ptr<const ir::Graph> segment_;  // what program_ computes
   DeviceSet devices_;                         // that program_ uses
   std::unique_ptr<exec::Program> program_;
-  /// For tensors in the accelerator's memory, by their states; null where it cannot be made.
-  std::map<std::string, std::unique_ptr<exec::Program>> bound_programs_;
-  const exec::Program* bound_ = nullptr;  // Bind's last; null: program_
+  std::map<std::string, BoundProgram> bound_programs_;  // by the states that are bound
+  const BoundProgram* bound_ = nullptr;                 // Bind's last; null: program_
   /// Two of each output, recycled once nobody else holds them: callers that let go of a result when
   /// they have the next one take turns between them.
   struct OutputPair {

@@ -20,7 +20,7 @@ class Stage::Builder {
     MarkReady();
     RETURN_IF_ERROR(BuildProgram());
     if (rest_.empty()) {
-      for (ir::ValueId id : graph_.outputs) stage_->outputs_.push_back(SourceOf(id));
+      SetOutputs();
       return std::move(stage_);
     }
     RETURN_IF_ERROR(BuildCut());
@@ -33,6 +33,16 @@ class Stage::Builder {
     if (graph_.value(id).is_constant())
       return {Source::Kind::kConstant, 0, graph_.value(id).constant};
     return sources_[id];
+  }
+
+  void SetOutputs() {
+    std::vector<int> users(stage_->program_outputs_.size());
+    for (ir::ValueId id : graph_.outputs) {
+      const Source& source = stage_->outputs_.emplace_back(SourceOf(id));
+      if (source.kind == Source::Kind::kProgram) ++users[source.index];
+    }
+    for (Source& source : stage_->outputs_)
+      source.is_shared = source.kind == Source::Kind::kProgram && users[source.index] > 1;
   }
 
   bool Available(ir::ValueId id) const {
