@@ -21,6 +21,18 @@ std::span<const Case> GenerateCases() {
        "%y = ConstantOfShape(%s) {value=const f32[1] = 0.5}\n"
        "output %y\n",
        true},
+      {"generate.random_rows",
+       "const %s: i64[3] = 3 1 67\n"
+       "%y = RandomUniform(%s) {seed=77}\n"
+       "output %y\n"},
+      {"generate.random_empty",
+       "const %s: i64[2] = 0 4\n"
+       "%y = RandomUniform(%s) {seed=-1}\n"
+       "output %y\n"},
+      {"generate.random_scalar",
+       "const %s: i64[0] =\n"
+       "%y = RandomUniform(%s)\n"
+       "output %y\n"},
       {"generate.range_floats",
        "const %a: f32[] = 1.5\n"
        "const %b: f32[] = 4.0\n"

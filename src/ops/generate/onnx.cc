@@ -27,11 +27,6 @@ Status ImportConstant(ImportContext& context) {
   return OkStatus();
 }
 
-Status RefuseRandom(ImportContext& context) {
-  return Unsupported("operator {} is not supported: its results differ from run to run",
-                     context.node().op_type);
-}
-
 Status ImportEyeLike(ImportContext& context) {
   ir::Attributes attributes = {{"k", context.attributes().Int("k")}};
   if (context.attributes().Has("dtype")) {
@@ -48,12 +43,6 @@ std::span<const ImportRule> ConstantOfShapeImports() {
   static constexpr ImportRule kGenerateRules[] = {
       {.op_type = "ConstantOfShape", .since = 9},
       {.op_type = "Constant", .run = ImportConstant},
-      {.op_type = "Bernoulli", .run = RefuseRandom},
-      {.op_type = "Multinomial", .run = RefuseRandom},
-      {.op_type = "RandomNormal", .run = RefuseRandom},
-      {.op_type = "RandomNormalLike", .run = RefuseRandom},
-      {.op_type = "RandomUniform", .run = RefuseRandom},
-      {.op_type = "RandomUniformLike", .run = RefuseRandom},
   };
   return kGenerateRules;
 }

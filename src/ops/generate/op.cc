@@ -5,24 +5,32 @@
 #include <cmath>
 
 #include "ops/host_ints.h"
+#include "ops/infer.h"
 #include "ops/op.h"
 
 namespace fettle::ops {
 namespace {
 
-Status InferConstantOfShape(InferContext& context) {
+/// Of the shape that input 0 says.
+Status InferFilled(InferContext& context, DType dtype) {
   std::vector<int64_t> dims;
   ASSIGN_OR_RETURN(const bool known, ReadHostInts(context, 0, "input", dims));
   if (!known) return OkStatus();
   for (int64_t dim : dims) {
     if (dim < 0) return InvalidModel("input 'input': extent {} is negative", dim);
   }
+  context.SetOutput(0, dtype, Shape(std::move(dims)));
+  return OkStatus();
+}
+
+Status InferConstantOfShape(InferContext& context) {
   const Constant value = ReadFillValue(context.node());
   if (value.elements() != 1)
     return InvalidModel("attribute 'value': expected one element, got {}", value.elements());
-  context.SetOutput(0, value.dtype(), Shape(std::move(dims)));
-  return OkStatus();
+  return InferFilled(context, value.dtype());
 }
+
+Status InferRandomUniform(InferContext& context) { return InferFilled(context, DType::kF32); }
 
 Status InferRange(InferContext& context) {
   for (int i = 0; i < 3; ++i) {
@@ -120,11 +128,13 @@ std::optional<int64_t> CountRange(double start, double limit, double delta) {
 }
 
 Status ConstantOfShapeReference(const RefContext& context, const Region& region);
+Status RandomUniformReference(const RefContext& context, const Region& region);
 Status RangeReference(const RefContext& context, const Region& region);
 Status EyeLikeReference(const RefContext& context, const Region& region);
 Status OneHotReference(const RefContext& context, const Region& region);
 Status TriluReference(const RefContext& context, const Region& region);
 std::span<const ImportRule> ConstantOfShapeImports();
+std::span<const ImportRule> RandomUniformImports();
 std::span<const ImportRule> RangeImports();
 std::span<const ImportRule> EyeLikeImports();
 std::span<const ImportRule> OneHotImports();
@@ -136,8 +146,13 @@ std::span<const Operator> GenerateOps() {
        {.infer = InferConstantOfShape,
         .reference = ConstantOfShapeReference,
         .imports = ConstantOfShapeImports(),
-        .types = "all",
-        .refused = "random generators: their results differ from run to run"}},
+        .types = "all"}},
+      {{.name = "RandomUniform", .host_inputs = 0b1},
+       {.infer = InferRandomUniform,
+        .reference = RandomUniformReference,
+        .imports = RandomUniformImports(),
+        .types = "f32; the others are made of it",
+        .refused = "other numbers at each run: they are a function of the seed and the position"}},
       {{.name = "Range", .min_inputs = 3, .max_inputs = 3, .host_inputs = 0b111},
        {.infer = InferRange,
         .reference = RangeReference,

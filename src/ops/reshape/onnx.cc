@@ -1,3 +1,4 @@
+#include "ops/generate/op.h"
 #include "ops/import.h"
 
 namespace fettle::ops {
@@ -20,28 +21,49 @@ Status ImportExpandDims(ImportContext& context) {
   return OkStatus();
 }
 
-/// Whether the training_mode operand of opset 12 makes elements drop: true, or not known at import.
-Status CheckInference(const ImportContext& context) {
-  if (!context.has_input(2)) return OkStatus();
+/// Whether elements drop: training_mode (opset 12) is true and the ratio, 0.5 where it is left out,
+/// is not 0.
+Result<bool> DropsElements(const ImportContext& context) {
+  if (!context.has_input(2)) return false;
   const Constant* training = context.constant(2);
   const Constant* ratio = context.constant(1);
-  if (training != nullptr && (training->elements() != 1 || training->GetInt(0) == 0))
-    return OkStatus();
-  if (ratio != nullptr && ratio->elements() == 1 && ratio->GetDouble(0) == 0) return OkStatus();
-  return Unsupported("Dropout in training mode is not supported: Fettle runs inference");
+  if (training != nullptr && (training->elements() != 1 || training->GetInt(0) == 0)) return false;
+  if (ratio != nullptr && ratio->elements() == 1 && ratio->GetDouble(0) == 0) return false;
+  if (training != nullptr) return true;
+  return Unsupported("Dropout whose training mode is not a constant is not supported");
 }
 
-/// Dropout keeps everything (below opset 7 whatever `is_test` says, which the files of that time
-/// left at its default); its mask is all ones (of the input's type below opset 10, bool since).
+/// Elements that are kept are scaled up by what is dropped of them.
+ir::ValueId KeepAtRandom(ImportContext& context, ir::ValueId shape, ir::ValueId& mask) {
+  const ir::ValueId x = context.input(0);
+  const ir::ValueId ratio =
+      context.has_input(1) ? context.Emit1("Cast", {context.input(1)}, {{"to", std::string("f32")}})
+                           : context.ConstScalar(DType::kF32, 0.5);
+  mask = context.Emit1("GreaterOrEqual", {EmitUniform(context, shape, 0), ratio});
+  const ir::ValueId kept = context.Emit1("Sub", {context.ConstScalar(DType::kF32, 1), ratio});
+  const ir::ValueId scaled = context.Emit1("Div", {x, context.Emit1("CastLike", {kept, x})});
+  const ir::ValueId zero = context.Emit1("CastLike", {context.ConstScalar(DType::kF32, 0), x});
+  return context.Emit1("Where", {mask, scaled, zero});
+}
+
+/// Dropout keeps everything outside of training (below opset 7 whatever `is_test` says, which the
+/// files of that time left at its default); its mask is then all ones (of the input's type below
+/// opset 10, bool since).
 Status ImportDropout(ImportContext& context) {
-  RETURN_IF_ERROR(CheckInference(context));
-  context.Bind(0, context.Emit1("Identity", {context.input(0)}));
-  if (context.num_outputs() < 2 || context.node().outputs[1].empty()) return OkStatus();
-  const std::byte one{1};
-  const Constant ones = Constant::Splat(DType::kBool, Shape{1}, {&one, 1});
-  const ir::ValueId shape = context.Emit1("Shape", {context.input(0)});
-  ir::ValueId mask = context.Emit1("ConstantOfShape", {shape}, {{"value", ones}});
-  if (context.opset() < 10) mask = context.Emit1("CastLike", {mask, context.input(0)});
+  ASSIGN_OR_RETURN(const bool drops, DropsElements(context));
+  const bool masks = context.num_outputs() > 1 && !context.node().outputs[1].empty();
+  const ir::ValueId shape =
+      drops || masks ? context.Emit1("Shape", {context.input(0)}) : ir::kAbsent;
+  ir::ValueId mask = ir::kAbsent;
+  context.Bind(0, drops ? KeepAtRandom(context, shape, mask)
+                        : context.Emit1("Identity", {context.input(0)}));
+  if (!masks) return OkStatus();
+  if (!drops) {
+    const std::byte one{1};
+    const Constant ones = Constant::Splat(DType::kBool, Shape{1}, {&one, 1});
+    mask = context.Emit1("ConstantOfShape", {shape}, {{"value", ones}});
+    if (context.opset() < 10) mask = context.Emit1("CastLike", {mask, context.input(0)});
+  }
   context.Bind(1, mask);
   return OkStatus();
 }

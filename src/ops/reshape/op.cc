@@ -246,7 +246,7 @@ std::span<const Operator> ReshapeOps() {
         .reference = MoveReference,
         .imports = IdentityImports(),
         .types = "all",
-        .refused = "sequences and optionals; Dropout in training mode"}},
+        .refused = "sequences and optionals; Dropout whose training mode is no constant"}},
       {{.name = "Shape"},
        {.infer = InferShape,
         .reference = ShapeReference,
