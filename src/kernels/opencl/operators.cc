@@ -84,6 +84,7 @@ constexpr std::string_view kOthers[] = {
     "Tile",
     "TopK",
     "Transpose",
+    "Trilu",
     "Unsqueeze",
     // keep-sorted end
 };

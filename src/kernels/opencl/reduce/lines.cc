@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "kernels/opencl/work_sizes.h"
+#include "ops/reduce/op.h"
 
 namespace fettle::kernels {
 namespace {
@@ -18,6 +19,17 @@ Result<RowExtents> ReadLines(const ir::Value& x, std::optional<int> axis) {
   if (!axis || shape.elements() == 0 || shape.elements() > std::numeric_limits<cl_int>::max())
     return Unsupported("no elements, or more than 32 bits count");
   return RowExtents{shape.Count(0, *axis), shape[*axis], shape.Count(*axis + 1, shape.rank())};
+}
+
+Result<ops::AxisMask> ReducedAxes(const ir::Graph& group) {
+  const ir::Node& node = group.nodes()[0];
+  std::vector<int64_t> axes;
+  if (node.input(1) != ir::kAbsent) {
+    const auto& constant = group.value(node.input(1)).constant;
+    if (constant == nullptr) return Unsupported("the axes are not constant");
+    for (int64_t i = 0; i < constant->elements(); ++i) axes.push_back(constant->GetInt(i));
+  }
+  return ops::ReduceAxes(node, group.value(node.inputs[0]).shape->rank(), axes);
 }
 
 Result<std::unique_ptr<PreparedKernel>> PrepareLines(const Problem& problem, const Device& device,

@@ -8,12 +8,16 @@
 #include "kernels/match/extents.h"
 #include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"
+#include "ops/walk.h"
 
 namespace fettle::kernels {
 
 /// [outer, row, inner] of `x` along `axis`; kUnsupported where there is no such axis, where x has
 /// no elements or is constant, or where 32 bits do not count them.
 Result<RowExtents> ReadLines(const ir::Value& x, std::optional<int> axis);
+
+/// The axes that the group's first node reduces, which are constants.
+Result<ops::AxisMask> ReducedAxes(const ir::Graph& group);
 
 /// How a launch over lines is built.
 struct LineLaunch {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "kernels/family.h"
-#include "ops/reduce/op.h"
+#include "kernels/opencl/reduce/lines.h"
 
 namespace fettle::kernels {
 namespace {
@@ -51,13 +51,7 @@ Result<Reading> Read(const ir::Graph& group, const Device&) {
     if (x.shape->elements() == 0) return Unsupported("planes of no elements");
     mask[0] = mask[1] = false;
   } else {
-    std::vector<int64_t> axes;
-    if (node.input(1) != ir::kAbsent) {
-      const auto& constant = group.value(node.input(1)).constant;
-      if (constant == nullptr) return Unsupported("the axes are not constant");
-      for (int64_t i = 0; i < constant->elements(); ++i) axes.push_back(constant->GetInt(i));
-    }
-    ASSIGN_OR_RETURN(mask, ops::ReduceAxes(node, x.shape->rank(), axes));
+    ASSIGN_OR_RETURN(mask, ReducedAxes(group));
   }
   ASSIGN_OR_RETURN(const RowExtents extents, SplitRows(*x.shape, Layout::RowMajor(), mask));
   return Reading{row, extents};

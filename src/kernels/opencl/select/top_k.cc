@@ -14,8 +14,8 @@
 namespace fettle::kernels {
 namespace {
 
-/// Entries of eight bytes that fit in 32 KiB of local memory.
-constexpr int64_t kMostHeld = 4096;
+/// Entries fill 32 KiB of local memory.
+constexpr int64_t kMostBytes = 32768;
 /// Of longer rows so many are kept at most: beside them there is room for what a round adds.
 constexpr int64_t kMostKept = 1024;
 /// Longer rows are cut into parts, which work-groups share.
@@ -25,32 +25,33 @@ struct Facts {
   RowExtents extents;
   int64_t k = 0;
   bool largest = false;
+  /// Of an element's order and its place: integers of 64 bits need 16 bytes.
+  int64_t entry_bytes = 8;
+  int64_t most_held() const { return kMostBytes / entry_bytes; }
 };
 
-/// Integers whose order fits in 32 bits.
-bool IsShortInteger(DType type) {
-  return !ElementTypeName(type).empty() && type != DType::kBool && StorageBytes(type, 1) <= 4;
-}
+bool IsSortedInteger(DType type) { return !ElementTypeName(type).empty() && type != DType::kBool; }
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
   if (group.nodes().size() != 1 || node.op != "TopK"_op) return Unsupported("computes TopK only");
   const ir::Value& x = group.value(node.inputs[0]);
   if (x.is_constant()) return Unsupported("its operand is constant");
-  if (!IsFloatValue(x.dtype) && !IsShortInteger(x.dtype))
-    return Unsupported("{} is not ordered by 32 bits", DTypeName(x.dtype));
+  if (!IsFloatValue(x.dtype) && !IsSortedInteger(x.dtype))
+    return Unsupported("{} is not sorted here", DTypeName(x.dtype));
   const Shape& shape = *x.shape;
   const int axis = *NormaliseAxis(node.attributes.Int("axis", -1), shape.rank());
   Facts facts{{shape.Count(0, axis), shape[axis], shape.Count(axis + 1, shape.rank())},
               0,
-              node.attributes.Int("largest", 1) != 0};
+              node.attributes.Int("largest", 1) != 0,
+              StorageBytes(x.dtype, 1) == 8 ? 16 : 8};
   for (ir::ValueId id : node.outputs) {
     if (id != ir::kAbsent) facts.k = (*group.value(id).shape)[axis];
   }
   if (facts.k == 0 || shape.elements() == 0 ||
       shape.elements() > std::numeric_limits<cl_int>::max() / 2)
     return Unsupported("no elements, or more than kernels count in 32 bits");
-  if (shape[axis] > kMostHeld && facts.k > kMostKept)
+  if (shape[axis] > facts.most_held() && facts.k > kMostKept)
     return Unsupported("the first {} of {}: local memory holds {}", facts.k, shape[axis],
                        kMostKept);
   return facts;
@@ -84,12 +85,12 @@ BuildOptions OptionsOf(const Problem& problem, const Facts& facts, int64_t items
   if (IsFloatValue(type)) {
     options = AccessOptions(problem.states.inputs[0]);
   } else {
-    const bool is_signed = type == DType::kI8 || type == DType::kI16 || type == DType::kI32;
     options.Add(fmt::format("-DELEMENT={}", ElementTypeName(type)));
-    options.Add(is_signed ? "-DSIGN=0x80000000u" : "-DSIGN=0u");
+    options.Define("SIGNED", IsSigned(type) ? 1 : 0);
+    options.Define("WIDE", facts.entry_bytes > 8 ? 1 : 0);
   }
   const auto power = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(facts.extents.row)));
-  options.Define("ITEMS", items).Define("MOST", std::min(kMostHeld, power));
+  options.Define("ITEMS", items).Define("MOST", std::min(facts.most_held(), power));
   options.Define("LARGEST", facts.largest ? 1 : 0);
   options.Define("VALUES", node.output(0) != ir::kAbsent ? 1 : 0);
   options.Define("PLACES", node.output(1) != ir::kAbsent ? 1 : 0);
@@ -103,27 +104,26 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fa
   const Parts parts = PartsOf(facts.extents);
   const ProgramSource program = MakeProgram("select/top_k.cl", OptionsOf(problem, facts, items));
   const int64_t bytes = StorageBytes(problem.states.inputs[0].storage, 1);
-  constexpr int64_t kEntryBytes = 8;
   auto made = std::make_unique<RecordedKernel>();
   if (parts.count > 1) {
-    made->workspace = rows * parts.count * facts.k * kEntryBytes;
+    made->workspace = rows * parts.count * facts.k * facts.entry_bytes;
     ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
                      AsOpenCl(device).BuildKernel(program, "parts"));
     made->recorded.emplace_back(std::move(kernel), GroupSizes(items, parts.count, rows))
         .Input(0, bytes)
-        .Workspace(0, kEntryBytes)
+        .Workspace(0, facts.entry_bytes)
         .Int(extent)
         .Int(inner)
         .Int(facts.k)
         .Int(parts.extent)
         .Int(parts.count);
   } else {
-    made->workspace = kEntryBytes;
+    made->workspace = facts.entry_bytes;
   }
   ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
                    AsOpenCl(device).BuildKernel(program, "rows"));
   RecordedLaunch launch(std::move(kernel), GroupSizes(items, rows));
-  launch.Input(0, bytes).Workspace(0, kEntryBytes);
+  launch.Input(0, bytes).Workspace(0, facts.entry_bytes);
   size_t output = 0;
   if (problem.node().output(0) != ir::kAbsent) launch.Output(output++, bytes);
   if (problem.node().output(1) != ir::kAbsent) launch.Output(output, sizeof(cl_long));
