@@ -155,6 +155,23 @@ constexpr Case kDepthwiseCases[] = {
     {"conv.depthwise_7x7_one_pixel",
      "input %x: f32[1x3x1x1]\nconst %w: f32[3x1x7x7]\n"
      "%y = Conv(%x, %w) {group=3, pads=[3,3,3,3]}\noutput %y\n"},
+    {"conv.depthwise_11x11_three_channels",
+     "input %x: f32[2x3x17x41]\nconst %w: f32[3x1x11x11]\nconst %b: f32[3]\n"
+     "%y = Conv(%x, %w, %b) {group=3, pads=[5,5,5,4]}\noutput %y\n"},
+    {"conv.depthwise_7_channels_9_columns",
+     "input %x: f32[1x7x5x23]\nconst %w: f32[7x1x2x9]\n"
+     "%y = Conv(%x, %w) {group=7, pads=[1,0,0,8]}\noutput %y\n"},
+    {"conv.depthwise_multiplier_2_three_channels",
+     "input %x: f32[1x3x9x67]\nconst %w: f32[6x1x5x3]\nconst %b: f32[6]\n"
+     "%y = Conv(%x, %w, %b) {group=3, pads=[2,1,2,1]}\n%z = Relu(%y)\noutput %z\n"},
+    {"conv.one_channel_to_two_129_rows",
+     "input %x: f32[1x1x70x19]\nconst %w: f32[2x1x129x1]\nconst %b: f32[2]\n"
+     "%y = Conv(%x, %w, %b) {pads=[64,0,64,0]}\noutput %y\n"},
+    {"conv.one_channel_to_five",
+     "input %x: f32[2x1x13x101]\nconst %w: f32[5x1x3x4]\n"
+     "%y = Conv(%x, %w) {pads=[1,2,1,1]}\noutput %y\n"},
+    {"conv.one_channel_301_rows",
+     "input %x: f32[1x1x310x3]\nconst %w: f32[1x1x301x2]\n%y = Conv(%x, %w)\noutput %y\n"},
 };
 
 constexpr Case kGroupCases[] = {
@@ -265,6 +282,10 @@ constexpr Case kOtherCases[] = {
      "input %x: f32[1x144x56x56]\nconst %w: f32[144x1x3x3]\nconst %b: f32[144]\n"
      "const %l: f32[] = 0\nconst %h: f32[] = 6\n"
      "%c = Conv(%x, %w, %b) {group=144, pads=[1,1,1,1]}\n%y = Clip(%c, %l, %h)\noutput %y\n",
+     true},
+    {"conv.depthwise_11x11_three_channels_bench",
+     "input %x: f32[1x3x266x266]\nconst %w: f32[3x1x11x11]\n"
+     "%y = Conv(%x, %w) {group=3}\noutput %y\n",
      true},
     {"conv.depthwise_5x5_stride_2_bench",
      "input %x: f32[1x240x28x28]\nconst %w: f32[240x1x5x5]\nconst %b: f32[240]\n"

@@ -13,37 +13,71 @@ namespace fettle::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// kTaps 0: any number.
-template <int64_t kTaps>
-void RunTaps(const LineArgs& args) {
-  const hn::ScalableTag<float> d;
+/// Stores the clamped sums of vector `i`. This order of operands lets NaN through.
+template <class D, class V>
+void StoreSums(D d, const LineArgs& args, V sum, int64_t i) {
+  const V y = hn::Min(hn::Set(d, args.high), hn::Max(hn::Set(d, args.low), sum));
   constexpr int64_t kLanes = HWY_LANES(float);
-  const auto low = hn::Set(d, args.low), high = hn::Set(d, args.high);
-  const int64_t taps = kTaps != 0 ? kTaps : args.taps, channels = args.channels;
-  const int64_t lines = args.num_lines, w_step = args.phases * kLanes, count = args.count;
-  float* out = args.out;
-  for (int64_t i = 0, phase = 0; i < count; i += kLanes) {
-    auto sum = hn::LoadU(d, args.bias + phase);
-    const float* w = args.weights + phase;
-    for (int64_t line = 0; line < lines; ++line) {
-      const float* x = args.lines[line] + i;
-      for (int64_t t = 0; t < taps; ++t, w += w_step)
-        sum = hn::MulAdd(hn::LoadU(d, x + t * channels), hn::LoadU(d, w), sum);
-    }
-    // This order of operands lets NaN through.
-    const auto y = hn::Min(high, hn::Max(low, sum));
-    if (i + kLanes <= count) {
-      hn::StoreU(y, d, out + i);
-    } else {
-      StoreFirst(d, y, count - i, out + i);
-    }
-    phase = phase + kLanes == w_step ? 0 : phase + kLanes;
+  if (i + kLanes <= args.count) {
+    hn::StoreU(y, d, args.out + i);
+  } else if (i < args.count) {
+    StoreFirst(d, y, args.count - i, args.out + i);
   }
 }
 
+/// kTimes runs of kPhases vectors from `i` on, at which phases begin: as many sums as hide what a
+/// multiply-add waits, each weight read once for kTimes of them. kTaps 0: any number.
+template <int kPhases, int kTimes, int64_t kTaps>
+void RunBlock(const LineArgs& args, int64_t i) {
+  const hn::ScalableTag<float> d;
+  constexpr int64_t kLanes = HWY_LANES(float);
+  const int64_t taps = kTaps != 0 ? kTaps : args.taps, channels = args.channels;
+  hn::Vec<decltype(d)> sums[kTimes][kPhases];
+  for (int p = 0; p < kPhases; ++p) {
+    for (int u = 0; u < kTimes; ++u) sums[u][p] = hn::LoadU(d, args.bias + p * kLanes);
+  }
+  const float* w = args.weights;
+  for (int64_t line = 0; line < args.num_lines; ++line) {
+    const float* x = args.lines[line] + i;
+    for (int64_t t = 0; t < taps; ++t, x += channels) {
+      for (int p = 0; p < kPhases; ++p, w += kLanes) {
+        const auto weight = hn::LoadU(d, w);
+        for (int u = 0; u < kTimes; ++u) {
+          const auto pixels = hn::LoadU(d, x + (u * kPhases + p) * kLanes);
+          sums[u][p] = hn::MulAdd(pixels, weight, sums[u][p]);
+        }
+      }
+    }
+  }
+  for (int u = 0; u < kTimes; ++u) {
+    for (int p = 0; p < kPhases; ++p)
+      StoreSums(d, args, sums[u][p], i + (u * kPhases + p) * kLanes);
+  }
+}
+
+template <int kPhases, int kTimes, int64_t kTaps>
+void RunTaps(const LineArgs& args) {
+  constexpr int64_t kVectors = kPhases * HWY_LANES(float);
+  int64_t i = 0;
+  for (; i + kTimes * kVectors <= args.count; i += kTimes * kVectors)
+    RunBlock<kPhases, kTimes, kTaps>(args, i);
+  for (; i < args.count; i += kVectors) RunBlock<kPhases, 1, kTaps>(args, i);
+}
+
+template <int kPhases, int kTimes>
+void RunPhases(const LineArgs& args) {
+  if (args.taps == 3) return RunTaps<kPhases, kTimes, 3>(args);
+  RunTaps<kPhases, kTimes, 0>(args);
+}
+
 void RunDepthwiseLine(const LineArgs& args) {
-  if (args.taps == 3) return RunTaps<3>(args);
-  RunTaps<0>(args);
+  // Channels are fewer than half of at most 16 lanes.
+  switch (args.phases) {
+    case 1: return RunPhases<1, 8>(args);
+    case 3: return RunPhases<3, 3>(args);
+    case 5: return RunPhases<5, 2>(args);
+    default: return RunPhases<7, 1>(args);
+  }
 }
 
 LineKernel LineKernelOf() { return {HWY_LANES(float), RunDepthwiseLine}; }

@@ -9,7 +9,7 @@ namespace fettle::kernels {
 /// out[i] = clamp(bias[i] + sum of lines[h][i + t * channels] * weights[h][t][i]), where bias and
 /// weights hold `phases` vectors, after which they begin again.
 struct LineArgs {
-  /// Padded to the kernel's columns; a vector more than that is read.
+  /// Padded to the kernel's columns; as many vectors more as there are phases are read.
   const float* const* lines = nullptr;
   int64_t num_lines = 0;
   int64_t taps = 0;  // kernel columns

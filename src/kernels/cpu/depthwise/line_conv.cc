@@ -1,7 +1,8 @@
 // compiled: small
-// cpu.conv.depthwise.line: one filter per channel, channels-last, where channels fill no vector:
-// lines are copied with their padding, and a line of pixels is one long vector
-// (kernels/cpu/depthwise/line.h). Also a single channel, which is a convolution without groups.
+// cpu.conv.depthwise.line: one filter per channel or a few, channels-last, where channels fill no
+// vector: lines are copied with their padding, a channel as often as filters read it, and a line of
+// pixels is one long vector (kernels/cpu/depthwise/line.h). Also a single channel, which is a
+// convolution without groups.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -17,7 +18,7 @@
 namespace fettle::kernels {
 namespace {
 
-constexpr int64_t kMostLines = 7;
+constexpr int64_t kMostLines = 256;
 /// A task is worth some microseconds.
 constexpr int64_t kTaskMacs = 100'000;
 
@@ -25,13 +26,15 @@ struct Conv {
   ConvOperands operands;
   ConvGeometry g;
 
+  /// Filters of an input channel.
+  int64_t filters() const { return g.oc / g.ic; }
   int64_t lanes() const { return GetLineKernel().lanes; }
   /// Vectors after which channels begin again.
   int64_t phases() const { return g.oc / std::gcd(g.oc, lanes()); }
   int64_t row_floats() const { return g.kernel[2] * phases() * lanes(); }
   /// Of a padded line.
   int64_t line_floats() const {
-    return RoundUp((g.out[2] + g.kernel[2] - 1) * g.oc + lanes(), lanes());
+    return RoundUp((g.out[2] + g.kernel[2] - 1) * g.oc + phases() * lanes(), lanes());
   }
 };
 
@@ -39,7 +42,7 @@ Result<Conv> Read(const ir::Graph& group, const Device&) {
   using Axes = std::array<int64_t, 3>;
   ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(group, "Conv"));
   ASSIGN_OR_RETURN(const ConvGeometry g, ReadConvGeometry(group, group.nodes()[0]));
-  if (g.groups != g.ic || g.oc != g.ic) return Unsupported("not a filter per channel");
+  if (g.groups != g.ic || g.ic == 0) return Unsupported("filters of more than one channel");
   if (g.oc == 0 || 2 * g.oc >= GetLineKernel().lanes) return Unsupported("channels fill a vector");
   if (!g.IsImage()) return Unsupported("three spatial axes");
   if (g.stride != Axes{1, 1, 1} || g.dilation != Axes{1, 1, 1})
@@ -79,8 +82,11 @@ class DepthwiseLines final : public PreparedKernel {
         lanes_(lanes),
         line_floats_(conv.line_floats()) {
     const int64_t row_macs = conv.g.out[2] * conv.g.oc * conv.g.taps();
-    rows_ = std::clamp<int64_t>(kTaskMacs / std::max<int64_t>(row_macs, 1), 1,
-                                std::max<int64_t>(conv.g.out[1], 1));
+    // Tasks copy lines anew that others have copied, too.
+    const int64_t wanted =
+        std::max(kTaskMacs / std::max<int64_t>(row_macs, 1), 2 * conv.g.kernel[1]);
+    const int64_t share = CeilDiv(conv.g.batch * conv.g.out[1], lanes);
+    rows_ = std::clamp<int64_t>(std::min(wanted, share), 1, std::max<int64_t>(conv.g.out[1], 1));
   }
 
   std::vector<PackRequest> packs() const override {
@@ -122,18 +128,23 @@ class DepthwiseLines final : public PreparedKernel {
 
   void CopyLine(const float* line, float* out) const {
     const ConvGeometry& g = conv_.g;
-    const int64_t before = g.pad[2] * g.oc;
+    const int64_t before = g.pad[2] * g.oc, filters = conv_.filters();
     const int64_t wanted = (g.out[2] + g.kernel[2] - 1) * g.oc - before;
     const int64_t inside = std::clamp<int64_t>(wanted, 0, g.in[2] * g.oc);
     std::fill_n(out, before, 0.0f);
-    std::copy_n(line, inside, out + before);
+    if (filters == 1) {
+      std::copy_n(line, inside, out + before);
+    } else {
+      for (int64_t i = 0; i < inside; i += filters)
+        std::fill_n(out + before + i, filters, line[i / filters]);
+    }
     std::fill(out + before + inside, out + line_floats_, 0.0f);
   }
 
   void RunRows(const LaunchArgs& args, const elementwise::Binding& binding,
                const Task& task) const {
     const ConvGeometry& g = conv_.g;
-    const int64_t line_elements = g.in[2] * g.oc;
+    const int64_t line_elements = g.in[2] * g.ic;
     const auto* x = args.inputs[input_].host<float>() + task.image * g.in[1] * line_elements;
     auto* y = args.outputs[0].host<float>();
     std::array<const float*, kMostLines> lines;
