@@ -110,6 +110,10 @@ struct Blocking {
 Blocking ChooseBlocking(const CpuInfo& info, int mr, int nr, int64_t m, int64_t n, int64_t k,
                         int threads, int64_t max_rows);
 
+/// Cuts tasks of `blocking` smaller, rows too, where by columns alone one of `threads` lanes has more
+/// to do than it must: 24 panels on 16 lanes are two for eight of them. What is read again is counted.
+void BalanceRows(Blocking& blocking, int nr, int64_t m, int64_t n, int64_t k, int threads);
+
 /// Of `panels` panels those of one task, so that there are enough tasks for `threads` lanes where
 /// the rows alone make `row_tasks` (at least 1).
 int64_t SplitPanels(int64_t panels, int64_t row_tasks, int threads);

@@ -27,16 +27,18 @@ struct TaskShape {
   int64_t row_tiles, panels;
 };
 
-/// What the lane with most to do has, where lanes begin with neighbouring tasks (ThreadPool).
-int64_t MostOfALane(const TaskShape& all, const TaskShape& task, int64_t depth, int threads) {
-  // In steps of the depth: what a tile and a task cost besides.
-  constexpr int64_t kTileCost = 8, kTaskCost = 32;
+/// What the lane with most to do has, where lanes begin with neighbouring tasks (ThreadPool), in steps
+/// of the depth. A task reads each of its panels, which costs as much as `read_tiles` tiles.
+int64_t MostOfALane(const TaskShape& all, const TaskShape& task, int64_t depth, int threads,
+                    int64_t read_tiles) {
+  constexpr int64_t kTileCost = 8, kTaskCost = 32;  // what a tile and a task cost besides
   const EvenParts rows(all.row_tiles, task.row_tiles), panels(all.panels, task.panels);
   const auto before = [&](int64_t tasks) {
     const int64_t part = tasks / panels.count(), row = rows.Begin(part);
-    int64_t tiles = row * all.panels;
-    if (part < rows.count())
-      tiles += (rows.Begin(part + 1) - row) * panels.Begin(tasks % panels.count());
+    int64_t tiles = (row + part * read_tiles) * all.panels;
+    if (part < rows.count()) {
+      tiles += (rows.Begin(part + 1) - row + read_tiles) * panels.Begin(tasks % panels.count());
+    }
     return tiles * (depth + kTileCost) + tasks * kTaskCost;
   };
   const int64_t tasks = rows.count() * panels.count();
@@ -52,12 +54,12 @@ int64_t MostOfALane(const TaskShape& all, const TaskShape& task, int64_t depth, 
 /// The largest tasks, within `most` and of at least `least_tiles` row tiles, with which no lane has
 /// more to do than it must.
 TaskShape Balance(const TaskShape& all, const TaskShape& most, int64_t least_tiles, int64_t depth,
-                  int threads) {
+                  int threads, int64_t read_tiles = 0) {
   TaskShape best = most;
-  int64_t least = MostOfALane(all, most, depth, threads);
+  int64_t least = MostOfALane(all, most, depth, threads, read_tiles);
   for (int64_t row_tiles = most.row_tiles; row_tiles >= least_tiles; --row_tiles) {
     for (int64_t panels = most.panels; panels > 0; --panels) {
-      const int64_t time = MostOfALane(all, {row_tiles, panels}, depth, threads);
+      const int64_t time = MostOfALane(all, {row_tiles, panels}, depth, threads, read_tiles);
       if (time < least) best = {row_tiles, panels}, least = time;
     }
   }
@@ -65,6 +67,17 @@ TaskShape Balance(const TaskShape& all, const TaskShape& most, int64_t least_til
 }
 
 }  // namespace
+
+void BalanceRows(Blocking& blocking, int nr, int64_t m, int64_t n, int64_t k, int threads) {
+  // From beyond the second-level cache a panel comes about as slowly as a tile of it is multiplied.
+  constexpr int64_t kReadTiles = 1;
+  const TaskShape all{CeilDiv(m, blocking.tile_rows), CeilDiv(n, nr)};
+  const TaskShape most{blocking.rows / blocking.tile_rows, blocking.panels};
+  const TaskShape task =
+      Balance(all, most, CeilDiv(most.row_tiles, 4), k, threads, kReadTiles);
+  blocking.rows = task.row_tiles * blocking.tile_rows;
+  blocking.panels = task.panels;
+}
 
 Blocking ChooseBlocking(const CpuInfo& info, int mr, int nr, int64_t m, int64_t n, int64_t k,
                         int threads, int64_t max_rows) {
