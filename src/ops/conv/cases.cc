@@ -96,6 +96,16 @@ constexpr Case kShapeCases[] = {
     {"conv.3d_groups",
      "input %x: f32[2x16x3x4x9]\nconst %w: f32[40x8x1x3x3]\n"
      "%y = Conv(%x, %w) {group=2, pads=[0,1,2,0,1,2], dilations=[1,1,2]}\noutput %y\n"},
+    {"conv.3d_3x3_planes",
+     "input %x: f32[2x18x3x9x7]\ninput %r: f32[2x20x3x9x7]\nconst %w: f32[20x18x1x3x3]\n"
+     "const %b: f32[20]\n%c = Conv(%x, %w, %b) {pads=[0,1,1,0,1,1]}\n%s = Add(%c, %r)\n"
+     "%y = Relu(%s)\noutput %y\n"},
+    {"conv.3d_3x3x3",
+     "input %x: f32[2x32x5x9x10]\nconst %w: f32[24x32x3x3x3]\nconst %b: f32[24]\n"
+     "%c = Conv(%x, %w, %b) {pads=[1,1,1,1,1,1]}\n%y = Relu(%c)\noutput %y\n"},
+    {"conv.3d_3x3x3_strided_planes",
+     "input %x: f32[1x16x7x8x11]\nconst %w: f32[17x16x3x3x3]\n"
+     "%y = Conv(%x, %w) {pads=[2,1,0,1,1,0], strides=[2,1,1], dilations=[2,1,1]}\noutput %y\n"},
     {"conv.no_input_channels",
      "input %x: f32[6x0x8x30]\nconst %w: f32[2x0x3x3]\nconst %b: f32[2]\n"
      "%y = Conv(%x, %w, %b) {pads=[1,1,1,0]}\noutput %y\n"},

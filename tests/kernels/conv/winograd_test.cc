@@ -23,6 +23,13 @@ constexpr const char* kConvolutions[] = {
     "const %b: f32[33]\n%c = Conv(%x, %w, %b) {pads=[1,1,1,1]}\n%s = Add(%c, %r)\n%y = Relu(%s)\n"
     "output %y\n",
     "input %x: f32[1x8x5x6]\nconst %w: f32[9x8x3x3]\n%y = Conv(%x, %w)\noutput %y\n",
+    // Volumes: planes that no tap joins, planes of several slices, strided and dilated ones.
+    "input %x: f32[2x18x3x9x7]\nconst %w: f32[20x18x1x3x3]\n"
+    "%y = Conv(%x, %w) {pads=[0,1,1,0,1,1]}\noutput %y\n",
+    "input %x: f32[1x48x4x9x10]\nconst %w: f32[33x48x3x3x3]\nconst %b: f32[33]\n"
+    "%c = Conv(%x, %w, %b) {pads=[1,1,1,1,1,1]}\n%y = Relu(%c)\noutput %y\n",
+    "input %x: f32[2x80x6x7x9]\nconst %w: f32[17x80x2x3x3]\n"
+    "%y = Conv(%x, %w) {pads=[2,1,0,3,1,0], strides=[2,1,1], dilations=[3,1,1]}\noutput %y\n",
 };
 
 /// All states of `kernel`, with filters of either form and blocks of several sizes.

@@ -110,8 +110,9 @@ struct Blocking {
 Blocking ChooseBlocking(const CpuInfo& info, int mr, int nr, int64_t m, int64_t n, int64_t k,
                         int threads, int64_t max_rows);
 
-/// Cuts tasks of `blocking` smaller, rows too, where by columns alone one of `threads` lanes has more
-/// to do than it must: 24 panels on 16 lanes are two for eight of them. What is read again is counted.
+/// Cuts tasks of `blocking` smaller, rows too, where by columns alone one of `threads` lanes has
+/// more to do than it must: 24 panels on 16 lanes are two for eight of them. What is read again is
+/// counted.
 void BalanceRows(Blocking& blocking, int nr, int64_t m, int64_t n, int64_t k, int threads);
 
 /// Of `panels` panels those of one task, so that there are enough tasks for `threads` lanes where

@@ -27,8 +27,8 @@ struct TaskShape {
   int64_t row_tiles, panels;
 };
 
-/// What the lane with most to do has, where lanes begin with neighbouring tasks (ThreadPool), in steps
-/// of the depth. A task reads each of its panels, which costs as much as `read_tiles` tiles.
+/// What the lane with most to do has, where lanes begin with neighbouring tasks (ThreadPool), in
+/// steps of the depth. A task reads each of its panels, which costs as much as `read_tiles` tiles.
 int64_t MostOfALane(const TaskShape& all, const TaskShape& task, int64_t depth, int threads,
                     int64_t read_tiles) {
   constexpr int64_t kTileCost = 8, kTaskCost = 32;  // what a tile and a task cost besides
@@ -73,8 +73,7 @@ void BalanceRows(Blocking& blocking, int nr, int64_t m, int64_t n, int64_t k, in
   constexpr int64_t kReadTiles = 1;
   const TaskShape all{CeilDiv(m, blocking.tile_rows), CeilDiv(n, nr)};
   const TaskShape most{blocking.rows / blocking.tile_rows, blocking.panels};
-  const TaskShape task =
-      Balance(all, most, CeilDiv(most.row_tiles, 4), k, threads, kReadTiles);
+  const TaskShape task = Balance(all, most, CeilDiv(most.row_tiles, 4), k, threads, kReadTiles);
   blocking.rows = task.row_tiles * blocking.tile_rows;
   blocking.panels = task.panels;
 }

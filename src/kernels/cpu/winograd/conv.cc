@@ -1,7 +1,8 @@
 // compiled: small
-// 3x3 convolutions of stride 1 by Winograd's F(m x m, 3 x 3): windows to points, one small product
-// a point, points to tiles; a block of tiles at a time, in the second-level cache.
-// Filters lie in memory as points, or as taps that become points in a block (decision 56).
+// 3x3 convolutions of stride 1, and of volumes plane by plane, by Winograd's F(m x m, 3 x 3):
+// windows to points, one small product a point, points to tiles; a block of tiles at a time, in the
+// second-level cache. Filters lie in memory as points, or as taps that become points in a block
+// (decision 56).
 //   cpu.conv.winograd43.nhwc    F(4x4, 3x3), channels-last, where it is a safe choice unmeasured
 //   cpu.conv.winograd43.any     the same for few tiles or channels, or blocks of channels
 //   cpu.conv.winograd23.any     F(2x2, 3x3): fewer and cheaper points, for small images
@@ -22,12 +23,14 @@ constexpr int64_t kSafeChannels = 16, kLeastChannels = 8;
 constexpr int64_t kSafeTiles = 24, kLeastTiles = 4;
 
 Status CheckGeometry(const ConvGeometry& g) {
-  using Axes = std::array<int64_t, 3>;
-  if (g.kernel != Axes{1, 3, 3} || !g.IsImage()) return Unsupported("not a 3x3 kernel");
-  if (g.stride != Axes{1, 1, 1} || g.dilation != Axes{1, 1, 1}) {
+  if (g.kernel[1] != 3 || g.kernel[2] != 3) return Unsupported("not a 3x3 kernel");
+  if (g.stride[1] != 1 || g.stride[2] != 1 || g.dilation[1] != 1 || g.dilation[2] != 1) {
     return Unsupported("a stride or dilation over 1");
   }
   if (g.groups != 1) return Unsupported("more than one group");
+  if (g.kernel[0] > 1 && g.ic % 16 != 0) {
+    return Unsupported("channels of several planes that are no whole vectors");
+  }
   return OkStatus();
 }
 
@@ -37,14 +40,15 @@ bool IsSafe(const ConvGeometry& g) {
 
 struct Conv {
   ConvOperands operands;
-  ConvGeometry g;
+  ConvGeometry volume;
+  ConvGeometry g;  // AsImages(volume)
 };
 
 Result<Conv> ReadWindows(const ir::Graph& group) {
   ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(group, "Conv"));
   ASSIGN_OR_RETURN(const ConvGeometry g, ReadConvGeometry(group, group.nodes()[0]));
   RETURN_IF_ERROR(CheckGeometry(g));
-  return Conv{operands, g};
+  return Conv{operands, g, AsImages(g)};
 }
 
 Result<Conv> ReadSafe(const ir::Graph& group, const Device&) {
@@ -91,7 +95,7 @@ Result<std::vector<StateAssignment>> AnyStates(const ir::Graph& group, const Con
 
 Result<WinogradProblem> ReadProblem(const Problem& problem, const Conv& conv, int outputs) {
   ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, conv.operands.x));
-  return WinogradProblem{conv.g, pixels, outputs};
+  return WinogradProblem{conv.volume, conv.g, pixels, outputs};
 }
 
 /// Bytes of the inputs' points where filters become points in the block: in the third-level cache,
@@ -177,7 +181,8 @@ Work CountWork(const Problem& problem, const Conv& conv, const Params& params, c
   Work work;
   work.operations = 2 * tiles * points * ic * oc;
   const double filter = kFields.Read(params).from_taps != 0 ? 9 : points;
-  work.bytes = 4 * (ic * static_cast<double>(p.g.batch * p.g.in[1] * p.g.in[2]) +
+  const ConvGeometry& v = p.volume;
+  work.bytes = 4 * (static_cast<double>(v.ic * v.batch * v.in[0] * v.in[1] * v.in[2]) +
                     oc * static_cast<double>(p.g.pixels()) + filter * ic * oc);
   return work;
 }

@@ -35,6 +35,7 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
                Epilogue epilogue, const WinogradBlock& block, int lanes)
       : operands_(operands),
         input_(IndexOf(problem.group->inputs, operands.x)),
+        volume_(p.volume),
         g_(p.g),
         in_(p.pixels.in),
         out_(p.pixels.out),
@@ -44,7 +45,7 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
         epilogue_(std::move(epilogue)),
         block_(block),
         lanes_(lanes),
-        panels_{form_, p.g.oc, p.g.ic, kernels_.nr},
+        panels_{form_, p.g.oc, p.g.ic, kernels_.nr, p.volume.kernel[0]},
         padded_ic_(RoundUp(p.g.ic, 16)),
         slice_(block.from_taps ? WinogradSlice(panels_) : padded_ic_) {
     task_columns_ = TaskColumns(block_, g_.oc, kernels_.nr);
@@ -55,8 +56,8 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
   std::vector<PackRequest> packs() const override {
     std::vector<PackRequest> all{
         RequestWeights(operands_,
-                       fmt::format("conv.winograd{}3.{}nr{}.f32", form_.outputs,
-                                   block_.from_taps ? "taps." : "", kernels_.nr),
+                       fmt::format("conv.winograd{}3.{}d{}nr{}.f32", form_.outputs,
+                                   block_.from_taps ? "taps." : "", panels_.depth, kernels_.nr),
                        FilterElements() + panels_.padded_oc(),
                        [p = panels_, from_taps = block_.from_taps](const Constant& w,
                                                                    const Constant* b, float* out) {
@@ -94,7 +95,7 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
 
  private:
   struct TilePosition {
-    int64_t image, row, column;  // first output pixel
+    int64_t image, plane, row, column;  // first output pixel
   };
   /// Tiles [begin, begin + tiles) and the scratch of the lane that computes them.
   struct Block {
@@ -149,26 +150,41 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
   int64_t SharedBytes() const { return SharesInputs() ? Blocks() * InputBytes() : 0; }
 
   TilePosition Position(int64_t tile) const {
-    const int64_t in_image = tile % (tiling_.rows * tiling_.columns);
-    return {tile / (tiling_.rows * tiling_.columns), in_image / tiling_.columns * form_.outputs,
-            in_image % tiling_.columns * form_.outputs};
+    const int64_t plane = tile / (tiling_.rows * tiling_.columns);
+    const int64_t in_plane = tile % (tiling_.rows * tiling_.columns);
+    return {plane / volume_.out[0], plane % volume_.out[0],
+            in_plane / tiling_.columns * form_.outputs, in_plane % tiling_.columns * form_.outputs};
+  }
+  /// The first output pixel's number in its image or volume.
+  int64_t Pixel(const TilePosition& at) const {
+    return (at.plane * g_.out[1] + at.row) * g_.out[2] + at.column;
+  }
+
+  /// Where channel `channel` of the input of an output plane begins: null in the padding.
+  const float* PlaneOf(const LaunchArgs& args, const TilePosition& at, int64_t channel) const {
+    const int64_t plane =
+        at.plane * volume_.stride[0] - volume_.pad[0] + channel / volume_.ic * volume_.dilation[0];
+    if (plane < 0 || plane >= volume_.in[0]) return nullptr;
+    const int64_t first = plane * g_.in[1] * g_.in[2];
+    return args.inputs[input_].host<float>() + in_.Offset(at.image, first, channel % volume_.ic);
   }
 
   /// The window of tile `t` of a block, as many channels at a time as lie side by side in a slice.
   void TransformWindow(const Block& block, int64_t t) const {
     const TilePosition at = Position(block.begin + t);
     const auto* zeros = block.args.workspace.host<float>();
-    const float* image = block.args.inputs[input_].host<float>() + at.image * in_.image;
     const int n = form_.inputs();
-    const int64_t step = std::min(in_.block, slice_);
-    for (int64_t channel = 0; channel < g_.ic; channel += step) {
-      const float* plane = image + channel / in_.block * in_.plane + channel % in_.block;
+    // Channels of several planes come in whole vectors.
+    const int64_t run = std::min(in_.block, volume_.ic);
+    for (int64_t channel = 0, step = 0; channel < g_.ic; channel += step) {
+      step = std::min(run - channel % run, slice_ - channel % slice_);
+      const float* plane = PlaneOf(block.args, at, channel);
       const float* pixels[kMaxWinogradPoints];
       for (int i = 0; i < n; ++i) {
         const int64_t y = at.row - g_.pad[1] + i;
         for (int j = 0; j < n; ++j) {
           const int64_t x = at.column - g_.pad[2] + j;
-          const bool inside = y >= 0 && y < g_.in[1] && x >= 0 && x < g_.in[2];
+          const bool inside = plane != nullptr && y >= 0 && y < g_.in[1] && x >= 0 && x < g_.in[2];
           pixels[i * n + j] = inside ? plane + (y * g_.in[2] + x) * in_.block : zeros;
         }
       }
@@ -275,7 +291,7 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
         output.channels = std::min(column + columns - c, out_.block - c % out_.block);
         output.in = results + t * block_.columns + (c - column);
         output.bias = bias + c;
-        output.out = y + out_.Offset(at.image, at.row * g_.out[2] + at.column, c);
+        output.out = y + out_.Offset(at.image, Pixel(at), c);
         form_.output(output);
       }
     }
@@ -290,7 +306,7 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
       const int64_t width = std::min(run * form_.outputs, g_.out[2] - at.column);
       const int64_t height = std::min<int64_t>(form_.outputs, g_.out[1] - at.row);
       for (int64_t r = 0; r < height; ++r) {
-        const int64_t pixel = (at.row + r) * g_.out[2] + at.column;
+        const int64_t pixel = Pixel(at) + r * g_.out[2];
         FinishPixels(epilogue_, block.binding, out_, {at.image, pixel, width, column, columns},
                      block.args.outputs[0].host<float>());
       }
@@ -300,7 +316,7 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
 
   ConvOperands operands_;
   size_t input_;
-  ConvGeometry g_;
+  ConvGeometry volume_, g_;
   PixelLayout in_, out_;  // out_: of the tensor that the output is a window of, where it is one
   WinogradTiling tiling_;
   const MicroKernels& kernels_;
@@ -314,12 +330,6 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
 };
 
 }  // namespace
-
-WinogradTiling TilesOf(const ConvGeometry& g, int outputs) {
-  WinogradTiling tiling{CeilDiv(g.out[1], outputs), CeilDiv(g.out[2], outputs), 0};
-  tiling.count = g.batch * tiling.rows * tiling.columns;
-  return tiling;
-}
 
 std::unique_ptr<PreparedKernel> MakeConvWinograd(const Problem& problem,
                                                  const ConvOperands& operands,

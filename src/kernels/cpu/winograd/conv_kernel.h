@@ -15,9 +15,14 @@ struct WinogradTiling {
 };
 WinogradTiling TilesOf(const ConvGeometry& g, int outputs);
 
+/// A convolution of volumes, whose planes are the images of one of images: an output plane is made
+/// of kernel[0] planes, whose channels follow each other. Images stay as they are.
+ConvGeometry AsImages(const ConvGeometry& volume);
+
 /// A convolution by F(outputs x outputs, 3 x 3).
 struct WinogradProblem {
-  ConvGeometry g;
+  ConvGeometry volume;
+  ConvGeometry g;  // AsImages(volume)
   ConvPixels pixels;
   int outputs;
   int64_t points() const { return (outputs + 2) * (outputs + 2); }

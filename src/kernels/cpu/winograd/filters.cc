@@ -19,7 +19,11 @@ void PackTaps(const WinogradPanels& p, const Constant& weights, int64_t first, f
   std::fill_n(out, p.panel_taps(), 0.0f);
   for (int64_t n = 0; n < filters; ++n) {
     ReadFloats(weights, (first + n) * row, row, filter.data());
-    for (int64_t i = 0; i < row; ++i) out[i * p.nr + n] = filter[i];
+    for (int64_t c = 0; c < p.ic; ++c) {
+      const int64_t in_plane = p.ic / p.depth, plane = c / in_plane;
+      const float* taps = &filter[(c % in_plane * p.depth + plane) * 9];
+      for (int64_t i = 0; i < 9; ++i) out[(c * 9 + i) * p.nr + n] = taps[i];
+    }
   }
 }
 

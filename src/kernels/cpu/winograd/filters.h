@@ -9,10 +9,12 @@
 
 namespace fettle::kernels {
 
-/// Weights [oc][ic][3][3] in panels of `nr` output channels, zero-padded.
+/// Weights [oc][ic / depth][depth][3][3] in panels of `nr` output channels, zero-padded. The
+/// channels of each plane of the kernel follow those of the one before.
 struct WinogradPanels {
   WinogradForm form;
   int64_t oc = 0, ic = 0, nr = 0;
+  int64_t depth = 1;
 
   int64_t panels() const { return (oc + nr - 1) / nr; }
   int64_t padded_oc() const { return panels() * nr; }
