@@ -62,6 +62,14 @@ constexpr Case kSpecialCases[] = {
      "const %c: f32[12] = inf -inf nan 6e4 -6e4 255.9 -0.9 256 0.9 -0.9 0 -3.5\n"
      "input %x: i8[2x12] = noise(0, 0)\n%f = Cast(%x) {to=\"f32\"}\n%s = Add(%f, %c)\n"
      "%y = Cast(%s) {to=\"u8\"}\noutput %y\n"},
+    {"elementwise.functions_f64",
+     "input %x: f64[5x37]\ninput %p: f64[37] = noise(0.1, 3)\n%a = Sin(%x)\n%b = Cos(%x)\n%c = "
+     "Exp(%b)\n%d = Log(%p)\n"
+     "%e = Sqrt(%p)\n%f = Pow(%p, %d)\n%g = Tanh(%x)\n%h = Sigmoid(%x)\n%i = Round(%x)\n%j = "
+     "Floor(%x)\n"
+     "%k = Reciprocal(%p)\n%l = Erf(%x)\n%m = Atan(%x)\noutput %a\noutput %c\noutput %e\noutput "
+     "%f\noutput %g\n"
+     "output %h\noutput %i\noutput %j\noutput %k\noutput %l\noutput %m\n"},
     {"elementwise.cast_f64_to_i8_beyond",
      "const %c: f64[12] = inf -inf nan 1e30 -1e30 127.9 -128.9 128 0.9 -0.9 0 -3.5\n"
      "input %x: i8[2x12] = noise(0, 0)\n%f = Cast(%x) {to=\"f64\"}\n%s = Add(%f, %c)\n"

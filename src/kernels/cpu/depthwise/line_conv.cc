@@ -71,6 +71,14 @@ void Pack(const Conv& conv, const Constant& w, const Constant* b, float* out) {
   }
 }
 
+/// Each of `n` elements kTimes.
+template <int64_t kTimes>
+void Repeat(const float* from, int64_t n, float* out) {
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t k = 0; k < kTimes; ++k) out[i * kTimes + k] = from[i];
+  }
+}
+
 class DepthwiseLines final : public PreparedKernel {
  public:
   DepthwiseLines(const Problem& problem, const Conv& conv, Epilogue epilogue, int lanes)
@@ -134,6 +142,8 @@ class DepthwiseLines final : public PreparedKernel {
     std::fill_n(out, before, 0.0f);
     if (filters == 1) {
       std::copy_n(line, inside, out + before);
+    } else if (filters == 2) {
+      Repeat<2>(line, inside / 2, out + before);
     } else {
       for (int64_t i = 0; i < inside; i += filters)
         std::fill_n(out + before + i, filters, line[i / filters]);

@@ -224,8 +224,10 @@ TypedRow FindNumeric(std::string_view op) {
   if constexpr (std::is_same_v<T, bool>) {
     return op == "Not" ? Of1<uint8_t>([](uint8_t a) { return a == 0; }) : nullptr;
   } else if constexpr (std::is_same_v<T, double>) {
-    const TypedRow found = FindSignless<double>(op);
-    return found != nullptr ? found : FindSigned<double>(op);
+    for (TypedRow (*find)(std::string_view) : {FindSignless<double>, FindSigned<double>}) {
+      if (const TypedRow found = find(op); found != nullptr) return found;
+    }
+    return FindDoubleRow(op);
   } else if constexpr (std::integral<T>) {
     using Bits = std::make_unsigned_t<T>;
     for (TypedRow (*find)(std::string_view) :

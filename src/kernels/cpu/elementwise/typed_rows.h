@@ -27,6 +27,8 @@ TypedRow FindNumericRow(DType dtype, std::string_view op);
 bool TakesOnce(DType dtype, std::string_view op);
 /// The same for a few elements at a call, without comparisons.
 TypedRow FindShortRow(DType dtype, std::string_view op);
+/// Functions of double, of which FindShortRow takes them.
+TypedRow FindDoubleRow(std::string_view op);
 /// Cast between integers, bool, float and double: the low bits of an integer stay; a float is cut
 /// off and held in the range of integers, where NaN is 0; anything to bool compares with zero.
 TypedRow FindCastRow(DType from, DType to);
