@@ -177,6 +177,15 @@ constexpr Case kDepthwiseCases[] = {
     {"conv.one_channel_to_two_129_rows",
      "input %x: f32[1x1x70x19]\nconst %w: f32[2x1x129x1]\nconst %b: f32[2]\n"
      "%y = Conv(%x, %w, %b) {pads=[64,0,64,0]}\noutput %y\n"},
+    {"conv.depthwise_4x4_stride_2_three_channels",
+     "input %x: f32[2x3x15x43]\nconst %w: f32[3x1x4x4]\nconst %b: f32[3]\n"
+     "%y = Conv(%x, %w, %b) {group=3, pads=[1,2,3,0], strides=[2,2]}\noutput %y\n"},
+    {"conv.one_channel_strided_and_dilated",
+     "input %x: f32[1x1x23x71]\nconst %w: f32[2x1x3x5]\n"
+     "%y = Conv(%x, %w) {dilations=[4,2], pads=[9,1,2,30], strides=[2,3]}\noutput %y\n"},
+    {"conv.one_channel_rows_apart",
+     "input %x: f32[1x1x29x33]\nconst %w: f32[1x1x2x3]\nconst %b: f32[1]\n"
+     "%y = Conv(%x, %w, %b) {dilations=[1,3], pads=[5,2,6,2], strides=[5,1]}\noutput %y\n"},
     {"conv.one_channel_to_five",
      "input %x: f32[2x1x13x101]\nconst %w: f32[5x1x3x4]\n"
      "%y = Conv(%x, %w) {pads=[1,2,1,1]}\noutput %y\n"},

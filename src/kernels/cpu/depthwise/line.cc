@@ -31,15 +31,15 @@ template <int kPhases, int kTimes, int64_t kTaps>
 void RunBlock(const LineArgs& args, int64_t i) {
   const hn::ScalableTag<float> d;
   constexpr int64_t kLanes = HWY_LANES(float);
-  const int64_t taps = kTaps != 0 ? kTaps : args.taps, channels = args.channels;
+  const int64_t taps = kTaps != 0 ? kTaps : args.taps;
   hn::Vec<decltype(d)> sums[kTimes][kPhases];
   for (int p = 0; p < kPhases; ++p) {
     for (int u = 0; u < kTimes; ++u) sums[u][p] = hn::LoadU(d, args.bias + p * kLanes);
   }
   const float* w = args.weights;
   for (int64_t line = 0; line < args.num_lines; ++line) {
-    const float* x = args.lines[line] + i;
-    for (int64_t t = 0; t < taps; ++t, x += channels) {
+    for (int64_t t = 0; t < taps; ++t) {
+      const float* x = args.lines[line] + i + args.offsets[t];
       for (int p = 0; p < kPhases; ++p, w += kLanes) {
         const auto weight = hn::LoadU(d, w);
         for (int u = 0; u < kTimes; ++u) {

@@ -6,14 +6,14 @@
 
 namespace fettle::kernels {
 
-/// out[i] = clamp(bias[i] + sum of lines[h][i + t * channels] * weights[h][t][i]), where bias and
+/// out[i] = clamp(bias[i] + sum of lines[h][i + offsets[t]] * weights[h][t][i]), where bias and
 /// weights hold `phases` vectors, after which they begin again.
 struct LineArgs {
   /// Padded to the kernel's columns; as many vectors more as there are phases are read.
   const float* const* lines = nullptr;
   int64_t num_lines = 0;
   int64_t taps = 0;  // kernel columns
-  int64_t channels = 0;
+  const int64_t* offsets = nullptr;
   const float* weights = nullptr;  // [line][tap][phase][lane]
   const float* bias = nullptr;     // [phase][lane]
   int64_t phases = 0;

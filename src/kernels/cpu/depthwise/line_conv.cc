@@ -32,23 +32,40 @@ struct Conv {
   /// Vectors after which channels begin again.
   int64_t phases() const { return g.oc / std::gcd(g.oc, lanes()); }
   int64_t row_floats() const { return g.kernel[2] * phases() * lanes(); }
-  /// Of a padded line.
-  int64_t line_floats() const {
-    return RoundUp((g.out[2] + g.kernel[2] - 1) * g.oc + phases() * lanes(), lanes());
+  /// Pixels of a padded line.
+  int64_t span() const {
+    return (g.out[2] - 1) * g.stride[2] + (g.kernel[2] - 1) * g.dilation[2] + 1;
+  }
+  /// Lines from the first to the last that an output row meets.
+  int64_t window_lines() const { return (g.kernel[1] - 1) * g.dilation[1] + 1; }
+  /// Every stride-th pixel of a line: what the pixels of an output row read at a tap lies without
+  /// gaps.
+  int64_t part_floats() const {
+    return RoundUp(CeilDiv(span(), g.stride[2]) * g.oc + phases() * lanes(), lanes());
+  }
+  int64_t line_floats() const { return g.stride[2] * part_floats(); }
+  /// Where a tap's pixels begin in a line.
+  std::vector<int64_t> offsets() const {
+    std::vector<int64_t> all;
+    for (int64_t t = 0; t < g.kernel[2]; ++t) {
+      const int64_t at = t * g.dilation[2];
+      all.push_back(at % g.stride[2] * part_floats() + at / g.stride[2] * g.oc);
+    }
+    return all;
   }
 };
 
 Result<Conv> Read(const ir::Graph& group, const Device&) {
-  using Axes = std::array<int64_t, 3>;
   ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(group, "Conv"));
   ASSIGN_OR_RETURN(const ConvGeometry g, ReadConvGeometry(group, group.nodes()[0]));
   if (g.groups != g.ic || g.ic == 0) return Unsupported("filters of more than one channel");
+  if (g.out[1] == 0 || g.out[2] == 0) return Unsupported("nothing to compute");
   if (g.oc == 0 || 2 * g.oc >= GetLineKernel().lanes) return Unsupported("channels fill a vector");
   if (!g.IsImage()) return Unsupported("three spatial axes");
-  if (g.stride != Axes{1, 1, 1} || g.dilation != Axes{1, 1, 1})
-    return Unsupported("a stride or dilation over 1");
-  if (g.kernel[1] > kMostLines) return Unsupported("a kernel of {} rows", g.kernel[1]);
-  return Conv{operands, g};
+  const Conv conv{operands, g};
+  if (conv.window_lines() > kMostLines)
+    return Unsupported("a window of {} rows", conv.window_lines());
+  return conv;
 }
 
 Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Conv& conv,
@@ -88,11 +105,13 @@ class DepthwiseLines final : public PreparedKernel {
         kernel_(GetLineKernel()),
         epilogue_(std::move(epilogue)),
         lanes_(lanes),
-        line_floats_(conv.line_floats()) {
+        part_floats_(conv.part_floats()),
+        line_floats_(conv.line_floats()),
+        offsets_(conv.offsets()) {
     const int64_t row_macs = conv.g.out[2] * conv.g.oc * conv.g.taps();
     // Tasks copy lines anew that others have copied, too.
     const int64_t wanted =
-        std::max(kTaskMacs / std::max<int64_t>(row_macs, 1), 2 * conv.g.kernel[1]);
+        std::max(kTaskMacs / std::max<int64_t>(row_macs, 1), 2 * conv.window_lines());
     const int64_t share = CeilDiv(conv.g.batch * conv.g.out[1], lanes);
     rows_ = std::clamp<int64_t>(std::min(wanted, share), 1, std::max<int64_t>(conv.g.out[1], 1));
   }
@@ -129,16 +148,16 @@ class DepthwiseLines final : public PreparedKernel {
   /// Output rows [row, end) of an image.
   struct Task {
     int64_t image, row, end;
-    float* ring;  // padded lines, that of input row h at h % kernel rows
+    float* ring;  // padded lines, that of input row h at h % window_lines()
   };
 
-  int64_t LaneFloats() const { return RoundUp(conv_.g.kernel[1] * line_floats_, 16); }
+  int64_t LaneFloats() const { return RoundUp(conv_.window_lines() * line_floats_, 16); }
 
   void CopyLine(const float* line, float* out) const {
     const ConvGeometry& g = conv_.g;
+    if (g.stride[2] > 1) return SplitLine(line, out);
     const int64_t before = g.pad[2] * g.oc, filters = conv_.filters();
-    const int64_t wanted = (g.out[2] + g.kernel[2] - 1) * g.oc - before;
-    const int64_t inside = std::clamp<int64_t>(wanted, 0, g.in[2] * g.oc);
+    const int64_t inside = std::clamp<int64_t>(conv_.span() * g.oc - before, 0, g.in[2] * g.oc);
     std::fill_n(out, before, 0.0f);
     if (filters == 1) {
       std::copy_n(line, inside, out + before);
@@ -151,6 +170,26 @@ class DepthwiseLines final : public PreparedKernel {
     std::fill(out + before + inside, out + line_floats_, 0.0f);
   }
 
+  /// The line as one part for each pixel of a stride.
+  void SplitLine(const float* line, float* out) const {
+    const ConvGeometry& g = conv_.g;
+    const int64_t stride = g.stride[2], filters = conv_.filters();
+    const int64_t last = std::min(conv_.span(), g.pad[2] + g.in[2]);
+    for (int64_t part = 0; part < stride; ++part, out += part_floats_) {
+      // Pixels [begin, end) of the part lie in the image.
+      const int64_t end = CeilDiv(std::max<int64_t>(last - part, 0), stride);
+      const int64_t begin = std::min(end, CeilDiv(std::max<int64_t>(g.pad[2] - part, 0), stride));
+      const float* from = line + (begin * stride + part - g.pad[2]) * g.ic;
+      std::fill_n(out, begin * g.oc, 0.0f);
+      for (int64_t i = begin; i < end; ++i, from += stride * g.ic) {
+        for (int64_t c = 0, at = i * g.oc; c < g.ic; ++c) {
+          for (int64_t k = 0; k < filters; ++k) out[at++] = from[c];
+        }
+      }
+      std::fill(out + end * g.oc, out + part_floats_, 0.0f);
+    }
+  }
+
   void RunRows(const LaunchArgs& args, const elementwise::Binding& binding,
                const Task& task) const {
     const ConvGeometry& g = conv_.g;
@@ -161,7 +200,7 @@ class DepthwiseLines final : public PreparedKernel {
     LineArgs line;
     line.lines = lines.data();
     line.taps = g.kernel[2];
-    line.channels = g.oc;
+    line.offsets = offsets_.data();
     line.phases = conv_.phases();
     line.low = epilogue_.clamp().low;
     line.high = epilogue_.clamp().high;
@@ -170,15 +209,19 @@ class DepthwiseLines final : public PreparedKernel {
     line.bias = weights + g.kernel[1] * conv_.row_floats();
     int64_t next = 0;  // the first input row that is not in the ring
     for (int64_t row = task.row; row < task.end; ++row) {
-      const int64_t top = row - g.pad[1], begin = std::max<int64_t>(top, 0);
-      const int64_t end = std::clamp<int64_t>(top + g.kernel[1], begin, g.in[1]);
-      const auto in_ring = [&](int64_t h) { return task.ring + h % g.kernel[1] * line_floats_; };
-      for (next = std::max(next, begin); next < end; ++next)
+      // Kernel rows [begin, end) meet lines of the image.
+      const int64_t top = row * g.stride[1] - g.pad[1], step = g.dilation[1];
+      const int64_t begin = std::min(CeilDiv(std::max<int64_t>(-top, 0), step), g.kernel[1]);
+      const int64_t end = std::clamp<int64_t>(CeilDiv(std::max<int64_t>(g.in[1] - top, 0), step),
+                                              begin, g.kernel[1]);
+      const auto in_ring = [&](int64_t h) {
+        return task.ring + h % conv_.window_lines() * line_floats_;
+      };
+      for (next = std::max(next, top); next <= top + (end - 1) * step; ++next)
         CopyLine(x + next * line_elements, in_ring(next));
-      for (int64_t h = begin; h < end; ++h) lines[h - begin] = in_ring(h);
+      for (int64_t k = begin; k < end; ++k) lines[k - begin] = in_ring(top + k * step);
       line.num_lines = end - begin;
-      // Kernel rows above the image meet no line.
-      line.weights = weights + std::min(begin - top, g.kernel[1]) * conv_.row_floats();
+      line.weights = weights + begin * conv_.row_floats();
       line.out = y + out_.Offset(task.image, row * g.out[2], 0);
       kernel_.run(line);
     }
@@ -192,7 +235,9 @@ class DepthwiseLines final : public PreparedKernel {
   LineKernel kernel_;
   Epilogue epilogue_;
   int lanes_;
-  int64_t line_floats_, rows_;
+  int64_t part_floats_, line_floats_;
+  std::vector<int64_t> offsets_;
+  int64_t rows_ = 1;
 };
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Conv& conv,
@@ -203,8 +248,14 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Co
       new DepthwiseLines(problem, conv, std::move(epilogue), lanes));
 }
 
-constexpr Family<Conv> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .taste = Always<21>};
+/// Lines are split for a stride. Of one channel products of kernel rows read them as they lie, if
+/// these are runs (cpu.conv.lines.nhwc).
+int Taste(const Conv& conv, const Device&) {
+  const ConvGeometry& g = conv.g;
+  return g.ic == 1 && g.stride[2] > 1 && g.dilation[2] == 1 && g.kernel[2] > 1 ? 7 : 21;
+}
+
+constexpr Family<Conv> kFamily{.read = Read, .states = States, .prepare = Prepare, .taste = Taste};
 
 }  // namespace
 
