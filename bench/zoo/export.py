@@ -12,17 +12,22 @@ import sys
 import warnings
 
 import language
+import more_packages
 import newer
 import numpy
 import onnx
+import other_packages
+import packages
 import random_networks
 import senses
+import signal_packages
 import torch
 import vision
 import written
 from tensors import settled
 
-NETWORKS = {**vision.NETWORKS, **language.NETWORKS, **senses.NETWORKS, **written.NETWORKS, **newer.NETWORKS}
+NETWORKS = {**vision.NETWORKS, **language.NETWORKS, **senses.NETWORKS, **written.NETWORKS, **newer.NETWORKS,
+            **packages.NETWORKS, **other_packages.NETWORKS, **more_packages.NETWORKS, **signal_packages.NETWORKS}
 LIMIT = 900  # seconds for one network
 
 

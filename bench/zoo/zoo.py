@@ -144,6 +144,10 @@ def summary(rows):
                         if row["ratio"] is not None and row["ratio"] < 1)
         wrong = [f"{row['model']} ({row['exporter']}) {row['db']:.0f}" for row in part
                  if row.get("db") is not None and row["db"] < LEAST_DB]
+        failed = collections.Counter(row["error"].removeprefix("export: ").partition(":")[0] for row in part
+                                     if row.get("error", "").startswith("export: "))
+        if failed:
+            lines.append("not exported: " + ", ".join(f"{count} {reason}" for reason, count in failed.most_common()))
         lines += [f"{threads} threads: {len(ratios)} compared, geometric mean {geometric_mean(ratios):.2f}, "
                   f"{len(behind)} below 1.0: " + ", ".join(f"{name} {ratio:.2f}" for ratio, name in behind),
                   f"below {LEAST_DB} dB: " + (", ".join(wrong) or "none"), *reference_table(part)]
@@ -190,6 +194,8 @@ def main():
     options = parse()
     listed = [f"random/{options.seed + i}" for i in range(options.random)] or names()
     chosen = [name for name in listed if any(text in name for text in options.only.split(","))]
+    if not options.only:
+        chosen = [name for name in chosen if not name.startswith("packages/")]  # of packages that may not be there
     if options.list:
         print(*chosen, sep="\n")
         return 0
