@@ -18,15 +18,15 @@ CONTEXT = 1024
 
 class Options(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_size_t), ("context", ctypes.c_int64), ("threads", ctypes.c_int64), ("sequences", ctypes.c_int64),
-                ("device", ctypes.c_char_p)]  # fmt: skip
+                ("device", ctypes.c_char_p), ("cache", ctypes.c_char_p)]  # fmt: skip
 
 
 class Fettle:
-    def __init__(self, model, threads):
+    def __init__(self, model, threads, cache=b"f16"):
         self.calls = ctypes.CDLL(str(LIBRARY))
         self.calls.fettle_last_error.restype = ctypes.c_char_p
         self.handle = ctypes.c_void_p()
-        options = Options(ctypes.sizeof(Options), CONTEXT, threads, 1, b"cpu")
+        options = Options(ctypes.sizeof(Options), CONTEXT, threads, 1, b"cpu", cache)
         self.call("create", model.encode(), ctypes.byref(options), ctypes.byref(self.handle))
 
     def call(self, name, *arguments):
@@ -87,6 +87,13 @@ class Fettle:
         return total
 
 
+class FettleBytes(Fettle):
+    """With a cache in bytes."""
+
+    def __init__(self, model, threads):
+        super().__init__(model, threads, b"bytes")
+
+
 class Llama:
     def __init__(self, model, threads):
         import xllamacpp
@@ -142,7 +149,8 @@ class Engine:
 def main():
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    engine = {"fettle": Fettle, "llama.cpp": Llama, "llama library": LlamaLibrary}[sys.argv[1]](sys.argv[2], int(sys.argv[3]))
+    engines = {"fettle": Fettle, "fettle bytes": FettleBytes, "llama.cpp": Llama, "llama library": LlamaLibrary}
+    engine = engines[sys.argv[1]](sys.argv[2], int(sys.argv[3]))
     for line in sys.stdin:
         name, arguments = json.loads(line)
         print(json.dumps(getattr(engine, name)(*arguments)), file=answers, flush=True)

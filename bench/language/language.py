@@ -4,10 +4,11 @@
   speed       a prompt of --prompt tokens, then --answer one by one, the engines by turns; and the share of `fettle peak`'s DRAM
   values      greedy tokens behind 20 prompts of 16 to 700 tokens
   perplexity  of a fixed text, with the model's matrices in each type that can be written, beside the same weights in F32
+  caches      of Fettle alone: perplexity with keys and values in bytes beside f16
   costs       of Fettle alone: allocations and resident set over 1,000 tokens, and from the program's start to its first token
 
-Without a word all four. Without --model the file of scripts/language-model. Exit status 1 where values differ: greedy tokens
-that do not nearly tie, or a perplexity further off than 0.5 % and from that of the same weights in F32, too.
+Without a word all five. Without --model the file of scripts/language-model. Exit status 1 where values differ: greedy tokens
+that do not nearly tie, a cache in bytes changes perplexity by 1 % or more, or a perplexity further off than 0.5 % and from that of the same weights in F32, too.
 """
 
 import argparse
@@ -24,13 +25,13 @@ import time
 from engines import LIBRARY, ROOT, Engine
 
 FETTLE = ROOT / "build/release/bin/fettle"
-PARTS = ("speed", "values", "perplexity", "costs")
+PARTS = ("speed", "values", "perplexity", "caches", "costs")
 # Those of `fettle quantise --type`.
 OWN_TYPES = ("Q4_0", "Q4_K", "Q4_1", "Q5_0", "Q5_K", "Q5_1", "Q6_K", "Q8_0", "BF16", "F16", "F32")
 ENGINES = ("fettle", "llama.cpp")
 # Products round their rows to bytes, each engine in blocks of its own: logits nearer than this share of their range tie.
 TIE = 0.02
-MOST_OFF = 0.005
+MOST_OFF, MOST_OFF_IN_BYTES = 0.005, 0.01
 WINDOW = 512
 
 
@@ -128,6 +129,14 @@ def perplexity(options):
             passed, failed = (passed + 1, failed) if good else (passed, failed + 1)
             print(f"| {kind} | {ours:.3f} | {theirs:.3f} | {off:+.2%} | {exact:.3f} |", flush=True)
     return passed, failed
+
+
+def caches(options):
+    halves, in_bytes = (perplexity_of(engine, options.model, options) for engine in ("fettle", "fettle bytes"))
+    off = in_bytes / halves - 1
+    print(f"| cache | perplexity | off |\n|---|---:|---:|\n| f16 | {halves:.3f} | |\n| bytes | {in_bytes:.3f} | {off:+.2%} |")
+    good = abs(off) < MOST_OFF_IN_BYTES
+    return int(good), int(not good)
 
 
 def first_token(model, threads):

@@ -554,12 +554,12 @@ typedef struct fettle_generate_options {
   size_t struct_size;
   int64_t context;    /* most tokens of a sequence; 0: as many as in training, at most 4,096 */
   int64_t threads;    /* of the CPU, the caller included; 0: all cores */
-  int64_t sequences;  /* forks whose caches are side by side, for fettle_generate_step; memory is
-                         allocated for all of them; 0: 1 */
+  int64_t sequences;  /* forks for fettle_generate_step, with memory for all caches; 0: 1 */
   const char* device; /* as for sessions: where weights and caches are; NULL: auto */
+  const char* cache;  /* "bytes": on the CPU, half of the memory; NULL: "f16" */
 } fettle_generate_options;
 #define FETTLE_GENERATE_OPTIONS_INIT \
-  { sizeof(fettle_generate_options), 0, 0, 0, NULL }
+  { sizeof(fettle_generate_options), 0, 0, 0, NULL, NULL }
 
 /* Opens a .gguf file, which stays mapped, and plans for all lengths. `options` may be NULL. Fails
  * with FETTLE_NOT_FOUND, FETTLE_IO, FETTLE_INVALID_MODEL, FETTLE_UNSUPPORTED (the message says what
@@ -648,8 +648,8 @@ FETTLE_API fettle_status fettle_generate_rewind(fettle_generate* generate, int64
 FETTLE_API fettle_status fettle_generate_save(const fettle_generate* generate, void* bytes,
                                               size_t capacity, size_t* size);
 /* Replaces the tokens read so far by those of a save. Fails with FETTLE_CORRUPT for other bytes,
- * FETTLE_INVALID_ARGUMENT for those of another model and those that exceed the context. The
- * sequence is then as before. */
+ * FETTLE_INVALID_ARGUMENT for those of another model or `cache` and those that exceed the context.
+ * The sequence is then as before. */
 FETTLE_API fettle_status fettle_generate_restore(fettle_generate* generate, const void* bytes,
                                                  size_t size);
 /* Makes a fettle_generate_read or fettle_generate_step in progress fail with FETTLE_CANCELLED. May

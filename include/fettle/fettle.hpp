@@ -539,10 +539,10 @@ class Gemm {
 };
 
 struct GenerateOptions {
-  int64_t context = 0;          // most tokens; 0: as many as in training, at most 4,096
-  int64_t threads = 0;          // 0: all cores
-  int64_t sequences = 1;        // forks that Step reads in one pass over the weights
-  std::string device = "auto";  // as in SessionOptions
+  int64_t context = 0;    // most tokens; 0: as many as in training, at most 4,096
+  int64_t threads = 0;    // 0: all cores
+  int64_t sequences = 1;  // forks that Step reads in one pass over the weights
+  std::string device = "auto", cache = "f16";  // as in SessionOptions; "f16" or "bytes"
 };
 
 struct Sampling {
@@ -555,9 +555,9 @@ struct Sampling {
 /// A sequence of tokens of a language model in a GGUF file (fettle_generate).
 class Generator {
  public:
-  static Result<Generator> Create(const std::string& path, const GenerateOptions& options = {}) {
-    const fettle_generate_options raw = {sizeof(raw), options.context, options.threads,
-                                         options.sequences, options.device.c_str()};
+  static Result<Generator> Create(const std::string& path, const GenerateOptions& from = {}) {
+    const fettle_generate_options raw = {sizeof(raw),    from.context,        from.threads,
+                                         from.sequences, from.device.c_str(), from.cache.c_str()};
     fettle_generate* handle = nullptr;
     const fettle_status code = fettle_generate_create(path.c_str(), &raw, &handle);
     if (code != FETTLE_OK) return Result<Generator>::Failed(code);

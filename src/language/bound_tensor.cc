@@ -49,13 +49,14 @@ Status BoundTensor::Fetch() {
   return buffer->device() == nullptr ? OkStatus() : buffer->ReadInto(host);
 }
 
-Result<CacheBuffers> MakeCache(const std::shared_ptr<const Device>& device, const Shape& shape) {
+Result<CacheBuffers> MakeCache(const std::shared_ptr<const Device>& device, DType type,
+                               const Shape& shape) {
   CacheBuffers made;
   if (device == nullptr) {
-    ASSIGN_OR_RETURN(const Tensor cache, ZeroPages(DType::kF16, shape));
+    ASSIGN_OR_RETURN(const Tensor cache, ZeroPages(type, shape));
     return CacheBuffers{OnHost(cache), OnHost(cache)};
   }
-  ASSIGN_OR_RETURN(made.past, OnDevice(device, DType::kF16, shape));
+  ASSIGN_OR_RETURN(made.past, OnDevice(device, type, shape));
   ASSIGN_OR_RETURN(made.present, runtime::TensorBuffer::OverMemoryOf(*made.past));
   return made;
 }

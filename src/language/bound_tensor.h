@@ -30,6 +30,7 @@ struct BoundTensor {
 struct CacheBuffers {
   SharedBuffer past, present;
 };
-Result<CacheBuffers> MakeCache(const std::shared_ptr<const Device>& device, const Shape& shape);
+Result<CacheBuffers> MakeCache(const std::shared_ptr<const Device>& device, DType type,
+                               const Shape& shape);
 
 }  // namespace fettle::language

@@ -2,20 +2,29 @@
 
 #include <algorithm>
 
+#include "ops/attention/byte_rows.h"
+
 namespace fettle::language {
 
-CachePool::CachePool(const gguf::Decoder& decoder, int64_t context, int64_t caches,
+Result<DType> ReadCacheType(std::string_view name) {
+  if (name == "f16") return DType::kF16;
+  if (name == "bytes") return DType::kI8;
+  return InvalidArgument("cache: expected f16 or bytes, got '{}'", name);
+}
+
+CachePool::CachePool(const gguf::Decoder& decoder, int64_t context, int64_t caches, DType type,
                      std::shared_ptr<const Device> device)
     : decoder_(decoder),
       context_(context),
       count_(caches),
+      type_(type),
       device_(std::move(device)),
       taken_(caches) {}
 
 Status CachePool::Add(const std::string& name, int64_t size) {
-  const Shape shape = {count_, decoder_.kv_heads, context_, size};
-  ASSIGN_OR_RETURN(CacheBuffers made, MakeCache(device_, shape));
-  bytes_each_ += StorageBytes(DType::kF16, shape.elements()) / count_;
+  const Shape shape = {count_, decoder_.kv_heads, context_, ops::StoredSize(type_, size)};
+  ASSIGN_OR_RETURN(CacheBuffers made, MakeCache(device_, type_, shape));
+  bytes_each_ += StorageBytes(type_, shape.elements()) / count_;
   pasts_.emplace("past_" + name, made.past);
   presents_.emplace("present_" + name, std::move(made.present));
   caches_.push_back(std::move(made.past));
@@ -23,9 +32,9 @@ Status CachePool::Add(const std::string& name, int64_t size) {
 }
 
 Result<std::shared_ptr<CachePool>> CachePool::Create(const gguf::Decoder& decoder, int64_t context,
-                                                     int64_t caches,
+                                                     int64_t caches, DType type,
                                                      std::shared_ptr<const Device> device) {
-  std::shared_ptr<CachePool> pool(new CachePool(decoder, context, caches, std::move(device)));
+  std::shared_ptr<CachePool> pool(new CachePool(decoder, context, caches, type, std::move(device)));
   for (int64_t layer = 0; layer < decoder.layers; ++layer) {
     RETURN_IF_ERROR(pool->Add(fmt::format("key.{}", layer), decoder.head_size));
     RETURN_IF_ERROR(pool->Add(fmt::format("value.{}", layer), decoder.value_size));

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <vector>
 
 #include "importers/gguf/language_graph.h"
@@ -12,20 +13,24 @@
 
 namespace fettle::language {
 
+/// DecoderOptions::cache by its name, "f16" or "bytes". kInvalidArgument.
+Result<DType> ReadCacheType(std::string_view name);
+
 /// Caches, which sequences take and give back. A run's tensors are those of whoever runs: one at a
 /// time. The rest is thread-safe.
 class CachePool {
  public:
-  /// In memory of `device`, where there is one: one cache. kOutOfMemory.
+  /// In memory of `device`, where there is one: one cache. `type` as gguf::DecoderForm has it.
+  /// kOutOfMemory.
   static Result<std::shared_ptr<CachePool>> Create(const gguf::Decoder& decoder, int64_t context,
-                                                   int64_t caches,
+                                                   int64_t caches, DType type,
                                                    std::shared_ptr<const Device> device);
 
   /// A cache that nobody has; -1: there is none.
   int64_t Take();
   void Give(int64_t cache);
-  /// Keys and values of each layer, [1, kv_heads, context, size], of one cache; without bytes on a
-  /// device.
+  /// Keys and values of each layer, [1, kv_heads, context, stored size], of one cache; without
+  /// bytes on a device.
   std::vector<Tensor> Of(int64_t cache) const;
   /// The same with bytes: copies of those on a device, to which Write brings them back.
   Result<std::vector<Tensor>> Read(int64_t cache) const;
@@ -45,12 +50,13 @@ class CachePool {
   Result<Run*> RunOf(int64_t batch, int64_t length);
 
  private:
-  CachePool(const gguf::Decoder& decoder, int64_t context, int64_t caches,
+  CachePool(const gguf::Decoder& decoder, int64_t context, int64_t caches, DType type,
             std::shared_ptr<const Device> device);
   Status Add(const std::string& name, int64_t size);
 
   gguf::Decoder decoder_;
   int64_t context_, count_, bytes_each_ = 0;
+  DType type_;
   std::shared_ptr<const Device> device_;  // null: the host
   std::vector<SharedBuffer> caches_;
   runtime::BufferMap pasts_, presents_;

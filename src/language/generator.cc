@@ -53,6 +53,7 @@ struct SequenceDecoder::Common {
   gguf::Decoder decoder;
   uint64_t fingerprint = 0;
   int64_t context = 0, sequences = 1;
+  DType cache = DType::kF16;
   std::shared_ptr<const Device> device;  // null: the CPU
   std::mutex run_mutex;  // a session, and what runs of a pool read, belong to one thread at a time
   std::unique_ptr<runtime::Session> session;
@@ -99,7 +100,7 @@ Result<std::shared_ptr<CachePool>> SequenceDecoder::Common::TakeCache(int64_t* c
     *cache = pool == nullptr ? -1 : pool->Take();
     if (*cache >= 0) return pool;
   }
-  ASSIGN_OR_RETURN(auto made, CachePool::Create(decoder, context, sequences, device));
+  ASSIGN_OR_RETURN(auto made, CachePool::Create(decoder, context, sequences, this->cache, device));
   *cache = made->Take();
   pools.push_back(made);
   return made;
@@ -190,6 +191,9 @@ SequenceDecoder::~SequenceDecoder() = default;
 
 Result<std::unique_ptr<SequenceDecoder>> SequenceDecoder::Create(
     std::shared_ptr<const gguf::File> file, const DecoderOptions& options) {
+  if (options.device != nullptr && options.cache != DType::kF16)
+    return Unsupported("a cache in bytes is computed on the CPU only, not on device {}",
+                       options.device->name());
   auto common = std::make_shared<Common>();
   common->file = std::move(file);
   const std::string& name = common->file->name();
@@ -205,6 +209,7 @@ Result<std::unique_ptr<SequenceDecoder>> SequenceDecoder::Create(
   common->sequences = options.device != nullptr ? 1 : std::max<int64_t>(1, options.sequences);
   gguf::DecoderForm form;
   form.caches = common->sequences;
+  form.cache = common->cache = options.cache;
   auto graph = gguf::BuildDecoder(common->file, common->decoder, common->context, form);
   if (!graph.ok()) return graph.status().WithContext(name);
   ASSIGN_OR_RETURN(auto model, runtime::Model::FromGraph(std::move(*graph), name));

@@ -28,6 +28,9 @@ struct DecoderOptions {
   /// Caches that lie together: so many forks of one another take steps in one pass over the
   /// weights (Step). On a device caches lie apart, and steps come one after another.
   int64_t sequences = 1;
+  /// Of keys and values: kF16, or kI8, bytes with a step for each head and token, which take half
+  /// of the memory.
+  DType cache = DType::kF16;
   /// Set from any thread: Read ends with kCancelled; null: never. Outlives the decoder.
   const std::atomic<bool>* cancelled = nullptr;
 };
@@ -68,8 +71,8 @@ class SequenceDecoder {
   int64_t saved_bytes() const;
   Status Save(std::span<std::byte> to) const;
   /// Goes on behind the tokens of a Save, instead of those read so far. kCorrupt where bytes are
-  /// none, kInvalidArgument where they are of another model or pass the context; nothing is changed
-  /// then.
+  /// none, kInvalidArgument where they are of another model, or a cache of another type, or pass
+  /// the context; nothing is changed then.
   Status Restore(std::span<const std::byte> saved);
 
   int64_t position() const;

@@ -8,13 +8,20 @@
 namespace fettle::language {
 namespace {
 
+constexpr char kHalves = '1', kBytes = '2';
+
 /// Little endian, as everything that Fettle writes.
 struct Header {
-  char magic[8] = {'F', 'T', 'L', 'C', 'A', 'C', 'H', '1'};
+  char magic[7] = {'F', 'T', 'L', 'C', 'A', 'C', 'H'};
+  char kind = kHalves;
   uint64_t fingerprint = 0;
   int64_t tokens = 0;
   uint64_t rows_hash = 0;  // of all bytes behind the header
 };
+
+char KindOf(const std::vector<Tensor>& caches) {
+  return caches[0].dtype() == DType::kI8 ? kBytes : kHalves;
+}
 
 int64_t RowBytes(const Tensor& cache) { return cache.shape()[3] * ByteSize(cache.dtype()); }
 
@@ -62,6 +69,7 @@ void SaveCaches(const std::vector<Tensor>& caches, int64_t tokens, uint64_t fing
     });
   }
   Header header;
+  header.kind = KindOf(caches);
   header.fingerprint = fingerprint;
   header.tokens = tokens;
   header.rows_hash = HashBytes(to.subspan(sizeof(Header)));
@@ -75,10 +83,16 @@ Result<int64_t> RestoreCaches(std::span<const std::byte> saved, uint64_t fingerp
   if (saved.size() < sizeof(Header))
     return Error(StatusCode::kCorrupt, "the bytes are not a saved cache");
   std::memcpy(&header, saved.data(), sizeof(Header));
-  if (std::memcmp(header.magic, expected.magic, sizeof(header.magic)) != 0)
+  if (std::memcmp(header.magic, expected.magic, sizeof(header.magic)) != 0 ||
+      (header.kind != kHalves && header.kind != kBytes))
     return Error(StatusCode::kCorrupt, "the bytes are not a saved cache");
   if (header.fingerprint != fingerprint)
     return InvalidArgument("the saved cache is of another model");
+  if (header.kind != KindOf(caches)) {
+    const auto name = [](char kind) { return kind == kBytes ? "bytes" : "f16"; };
+    return InvalidArgument("the saved cache is one of {}, and this model's is of {}",
+                           name(header.kind), name(KindOf(caches)));
+  }
   const int64_t context = caches[0].shape()[2];
   if (header.tokens > context)
     return InvalidArgument("the saved cache of {} tokens exceeds the context of {}", header.tokens,

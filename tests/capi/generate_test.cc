@@ -99,6 +99,21 @@ TEST(CApiGenerate, ComputesOnADevice) {
   EXPECT_EQ(Continue(here, 4), Continue(there, 4));
 }
 
+TEST(CApiGenerate, CachesInBytesTakeHalf) {
+  auto in_bytes = fettle::Generator::Create(FETTLE_SMALL_DECODER,
+                                            {.context = 64, .threads = 2, .cache = "bytes"})
+                      .value();
+  // Two layers, keys and values, two heads of 16 bytes and a step.
+  EXPECT_EQ(in_bytes.facts().cache_bytes, 2 * 2 * 2 * 20 * 64);
+  in_bytes.Read(in_bytes.Encode("Some words").value()).value();
+  const std::vector<std::byte> saved = in_bytes.Save().value();
+  fettle::Generator halves = Open();
+  EXPECT_EQ(halves.Restore(saved).code(), FETTLE_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(fettle_last_error()).find("of bytes"), std::string::npos);
+  EXPECT_EQ(fettle::Generator::Create(FETTLE_SMALL_DECODER, {.cache = "q8_0"}).code(),
+            FETTLE_INVALID_ARGUMENT);
+}
+
 TEST(CApiGenerate, ForksRewindsAndSavesGoOnAlike) {
   fettle::Generator generator = Open();
   generator.Read(generator.Encode("Some words").value()).value();

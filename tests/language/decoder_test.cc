@@ -7,6 +7,7 @@
 #include <random>
 
 #include "language/generator.h"
+#include "ops/attention/byte_rows.h"
 #include "runtime/model.h"
 #include "tests/language/open_decoder.h"
 
@@ -14,10 +15,13 @@ namespace fettle {
 namespace {
 
 /// What the oracles make of all tokens at once, without a cache that is written in place.
-std::vector<float> OracleLogits(const SmallDecoder& form, const std::vector<int32_t>& tokens) {
+std::vector<float> OracleLogits(const SmallDecoder& form, const std::vector<int32_t>& tokens,
+                                DType cache = DType::kF16) {
   auto file = ReadText(WriteSmallDecoder(form));
   const auto decoder = gguf::ReadDecoder(**file);
-  auto graph = gguf::BuildDecoder(*file, *decoder, 32);
+  gguf::DecoderForm built;
+  built.cache = cache;
+  auto graph = gguf::BuildDecoder(*file, *decoder, 32, built);
   auto model = runtime::Model::FromGraph(std::move(*graph), "small.gguf");
   runtime::SessionOptions options;
   options.reference_only = true;
@@ -32,9 +36,9 @@ std::vector<float> OracleLogits(const SmallDecoder& form, const std::vector<int3
   inputs["last"] = *Tensor::FromVector<int64_t>(Shape{1}, {length - 1});
   inputs["seqlens"] = *Tensor::FromVector<int32_t>(Shape{1}, {static_cast<int32_t>(length - 1)});
   for (int64_t i = 0; i < decoder->layers; ++i) {
-    const Shape past = {1, decoder->kv_heads, 32, decoder->head_size};
-    inputs["past_key." + std::to_string(i)] = *Tensor::Create(DType::kF16, past);
-    inputs["past_value." + std::to_string(i)] = *Tensor::Create(DType::kF16, past);
+    const Shape past = {1, decoder->kv_heads, 32, ops::StoredSize(cache, decoder->head_size)};
+    inputs["past_key." + std::to_string(i)] = *Tensor::Create(cache, past);
+    inputs["past_value." + std::to_string(i)] = *Tensor::Create(cache, past);
   }
   const Status status = (*session)->Run(inputs, &outputs);
   EXPECT_TRUE(status.ok()) << status.message();
@@ -57,6 +61,29 @@ TEST_P(DecoderTest, PromptsStepsAndOracleAgree) {
   // What lies behind a rewound position is forgotten.
   ASSERT_TRUE(decoder->Rewind(4).ok());
   ExpectNear(whole, Logits(*decoder, {tokens.begin() + 4, tokens.end()}), 0.03F);
+}
+
+TEST_P(DecoderTest, CachesInBytesAreTheOraclesAndNearlyThoseOfHalves) {
+  const std::vector<int32_t> tokens = {5, 17, 90, 3, 3, 41, 60, 8, 22, 1, 77};
+  const auto decoder = Open(GetParam(), 32, 1, nullptr, DType::kI8);
+  const std::vector<float> whole = Logits(*decoder, tokens);
+  ExpectNear(whole, OracleLogits(GetParam(), tokens, DType::kI8), 0.03F);
+  ExpectNear(whole, Logits(*Open(GetParam(), 32), tokens), 0.05F);
+  EXPECT_LT(decoder->cache_bytes(), Open(GetParam(), 32)->cache_bytes());
+  // Forks, rewinds and saves as with halves.
+  ASSERT_TRUE(decoder->Rewind(4).ok());
+  const auto fork = decoder->Fork();
+  std::vector<std::byte> saved(decoder->saved_bytes());
+  ASSERT_TRUE(decoder->Save(saved).ok());
+  const std::vector<int32_t> rest = {tokens.begin() + 4, tokens.end()};
+  const std::vector<float> again = Logits(*decoder, rest);
+  ExpectNear(whole, again, 0.03F);
+  EXPECT_EQ(Logits(**fork, rest), again);
+  ASSERT_TRUE(decoder->Restore(saved).ok());
+  EXPECT_EQ(Logits(*decoder, rest), again);
+  const Status other = Open(GetParam(), 32)->Restore(saved);
+  EXPECT_EQ(other.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(other.message().find("one of bytes, and this model's is of f16"), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, DecoderTest,
@@ -94,9 +121,10 @@ TEST(SequenceDecoderTest, StepsPlanPrepareAndKeepNothing) {
 
 /// Sequences with positions and tokens of their own, three of which share a pool.
 std::vector<std::unique_ptr<language::SequenceDecoder>> Several(const SmallDecoder& form,
-                                                                int64_t pool) {
+                                                                int64_t pool,
+                                                                DType cache = DType::kF16) {
   std::vector<std::unique_ptr<language::SequenceDecoder>> all;
-  all.push_back(Open(form, 64, pool));
+  all.push_back(Open(form, 64, pool, nullptr, cache));
   for (int i = 1; i < 5; ++i) {
     auto fork = all[0]->Fork();
     all.push_back(std::move(*fork));
@@ -106,7 +134,9 @@ std::vector<std::unique_ptr<language::SequenceDecoder>> Several(const SmallDecod
 }
 
 TEST_P(DecoderTest, SequencesOfAStepGetWhatTheyGetAlone) {
-  const auto alone = Several(GetParam(), 1), together = Several(GetParam(), 3);
+  // Both types of cache among the forms.
+  const DType cache = GetParam().type == 2 ? DType::kI8 : DType::kF16;
+  const auto alone = Several(GetParam(), 1, cache), together = Several(GetParam(), 3, cache);
   std::vector<language::SequenceDecoder*> step;
   for (const auto& sequence : together) step.push_back(sequence.get());
   for (int32_t turn = 0; turn < 4; ++turn) {

@@ -20,7 +20,7 @@ inline Result<std::shared_ptr<const gguf::File>> ReadText(const std::string& tex
 
 inline std::unique_ptr<language::SequenceDecoder> Open(
     const SmallDecoder& form, int64_t context, int64_t sequences = 1,
-    std::shared_ptr<const Device> device = nullptr) {
+    std::shared_ptr<const Device> device = nullptr, DType cache = DType::kF16) {
   auto file = ReadText(WriteSmallDecoder(form));
   EXPECT_TRUE(file.ok()) << file.status().message();
   language::DecoderOptions options;
@@ -28,6 +28,7 @@ inline std::unique_ptr<language::SequenceDecoder> Open(
   options.threads = 2;
   options.sequences = sequences;
   options.device = std::move(device);
+  options.cache = cache;
   auto decoder = language::SequenceDecoder::Create(*file, options);
   EXPECT_TRUE(decoder.ok()) << decoder.status().message();
   return std::move(*decoder);

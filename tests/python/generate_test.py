@@ -128,6 +128,15 @@ class Generate(unittest.TestCase):
         with self.assertRaises(fettle.InvalidArgument):
             fettle.Generator(self.path, sequences=257)
 
+    def test_caches_in_bytes_take_half(self):
+        halves, in_bytes = (fettle.Generator(self.path, context=64, cache=cache) for cache in ("f16", "bytes"))
+        self.assertEqual(halves.facts.cache_bytes / in_bytes.facts.cache_bytes, 2 * 16 / 20)
+        in_bytes.read([5, 6, 7])
+        with self.assertRaisesRegex(fettle.InvalidArgument, "one of bytes"):
+            halves.restore(in_bytes.save())
+        with self.assertRaisesRegex(fettle.InvalidArgument, "expected f16 or bytes, got 'q8'"):
+            fettle.Generator(self.path, cache="q8")
+
     def test_the_context_ends_an_answer(self):
         generator = fettle.Generator(self.path, context=8)
         self.assertEqual(len(list(generator.tokens("abcde", count=20))), 3)

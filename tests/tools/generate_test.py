@@ -65,6 +65,16 @@ class Generate(unittest.TestCase):
         self.refused(3, "exceed the context of 4", "generate", "small.gguf", "Hello", "--context", "4")
         self.refused(3, "exceed the context of 128", "generate", "small.gguf", "x" * 129)
 
+    def test_a_cache_in_bytes(self):
+        words = ["small.gguf", "Hello", "--tokens", "8"]
+        halves, in_bytes = (self.document(*words, "--cache-type", name) for name in ("f16", "bytes"))
+        self.assertEqual(self.document(*words)["cache_bytes"], halves["cache_bytes"])
+        self.assertLess(in_bytes["cache_bytes"], halves["cache_bytes"])
+        done = fettle("bench", "small.gguf", "--generate", "20,5", "--iters", "1", "--cache-type", "bytes", "--json")
+        self.assertLess(0, json.loads(done.stdout)["cache_bytes"])
+        self.refused(2, "expected f16|bytes, got 'q8'", "generate", *words, "--cache-type", "q8")
+        self.refused(2, "--cache-type requires --generate", "bench", "small.gguf", "--cache-type", "bytes")
+
     def test_any_limit_of_memory_is_refused_in_a_line(self):
         for limit in ("1", "16", "0x10", "100", "5000", "20000"):
             self.refused(1, "out of memory", "generate", "small.gguf", "ab", "--tokens", "3", "--max-memory", limit)

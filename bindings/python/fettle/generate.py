@@ -143,6 +143,7 @@ class Generator(_native.Generator):
     `context`: most tokens of prompt and answer together, 0: what the model was trained for, at most 4,096. `threads`: the
     caller included, 0 for all cores. `sequences`: forks of it whose answers are made in one pass over the weights (`step_answers`,
     `generate_all`); memory is taken for so many caches. `device`: where weights and caches lie, as `Session` takes it.
+    `cache`: "f16", or "bytes", which take half of the memory, on the CPU.
     `tokenizer`: one of `tokenizers` or `transformers`, or anything with `encode` and
     `decode`, in place of the file's. Raises NotFound, InputOutput, InvalidModel, Unsupported with what is known named,
     OutOfMemory, DeviceUnavailable. Any thread may call any method, calls come one after another without holding the GIL. `with` closes it.
@@ -156,8 +157,8 @@ class Generator(_native.Generator):
     """Why the last `generate` ended: "end", "length", "stop", or "context"; None while it goes on."""
 
     def __new__(cls, path: str | os.PathLike, *, context: int = 0, threads: int = 0, sequences: int = 1,
-                device: str = "auto", tokenizer: Any = None):
-        self = super().__new__(cls, os.fsencode(path), context, threads, sequences, device)
+                device: str = "auto", cache: str = "f16", tokenizer: Any = None):
+        self = super().__new__(cls, os.fsencode(path), context, threads, sequences, device, cache)
         self.sequences = max(1, sequences)
         self.tokenizer = tokenizer
         self.finish = None

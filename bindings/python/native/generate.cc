@@ -60,17 +60,18 @@ Ref Make(PyTypeObject* type) {
   return self;
 }
 
-/// Generator(path: bytes, context: int, threads: int, sequences: int, device: str)
+/// Generator(path: bytes, context: int, threads: int, sequences: int, device: str, cache: str)
 PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
-  const char *path = nullptr, *device = nullptr;
+  const char *path = nullptr, *device = nullptr, *cache = nullptr;
   long long context = 0, threads = 0, sequences = 0;
-  if (PyArg_ParseTuple(args, "yLLLs", &path, &context, &threads, &sequences, &device) == 0)
+  if (PyArg_ParseTuple(args, "yLLLss", &path, &context, &threads, &sequences, &device, &cache) == 0)
     return nullptr;
   fettle_generate_options options = FETTLE_GENERATE_OPTIONS_INIT;
   options.context = context;
   options.threads = threads;
   options.sequences = sequences;
   options.device = device;
+  options.cache = cache;
   Ref self = Make(type);
   if (!self) return nullptr;
   GenerateData* const data = GenerateDataOf(self.get());

@@ -5,6 +5,7 @@
 
 #include "capi/handles.h"
 #include "capi/structs.h"
+#include "language/cache_pool.h"
 #include "language/chat.h"
 #include "language/generator.h"
 #include "language/sampler.h"
@@ -75,6 +76,8 @@ Status Create(const char* path, const fettle_generate_options& options, fettle_g
   with.threads = static_cast<int>(options.threads);
   ASSIGN_OR_RETURN(with.device, fettle::runtime::OpenAccelerator(
                                     options.device == nullptr ? "auto" : options.device));
+  ASSIGN_OR_RETURN(with.cache, fettle::language::ReadCacheType(
+                                   options.cache == nullptr ? "f16" : options.cache));
   ASSIGN_OR_RETURN(made.decoder, SequenceDecoder::Create(file, with));
   return OkStatus();
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/memory_budget.h"
+#include "ops/attention/byte_rows.h"
 #include "ops/op.h"
 
 namespace fettle::gguf {
@@ -30,7 +31,7 @@ class Builder {
     ASSIGN_OR_RETURN(const ir::ValueId logits,
                      Product(tied ? "token_embd" : "output", x, d_.width, d_.vocabulary));
     graph_.value(logits).name = "logits";
-    for (ir::ValueId id : graph_.outputs) graph_.value(id).dtype = DType::kF16;
+    for (ir::ValueId id : graph_.outputs) graph_.value(id).dtype = form_.cache;
     graph_.value(logits).dtype = DType::kF32;
     graph_.outputs.insert(graph_.outputs.begin(), logits);
     RETURN_IF_ERROR(graph_.Normalise());
@@ -169,6 +170,10 @@ class Builder {
                  {"rotary_embedding_dim", d_.rotated}});
   }
 
+  Shape CacheShape(int64_t size) const {
+    return {form_.caches, d_.kv_heads, capacity_, ops::StoredSize(form_.cache, size)};
+  }
+
   Result<ir::ValueId> Attention(int64_t layer, const std::string& at, ir::ValueId x) {
     const int64_t keys = d_.kv_heads * d_.head_size, values = d_.kv_heads * d_.value_size;
     ASSIGN_OR_RETURN(ir::ValueId q, Product(at + "attn_q", x, d_.width, d_.heads * d_.head_size));
@@ -176,11 +181,10 @@ class Builder {
     ASSIGN_OR_RETURN(const ir::ValueId v, Product(at + "attn_v", x, d_.width, values));
     ASSIGN_OR_RETURN(q, Heads(at + "attn_q_norm.weight", q, d_.heads));
     ASSIGN_OR_RETURN(k, Heads(at + "attn_k_norm.weight", k, d_.kv_heads));
-    const Shape past_keys = {form_.caches, d_.kv_heads, capacity_, d_.head_size};
-    const Shape past_values = {form_.caches, d_.kv_heads, capacity_, d_.value_size};
-    const ir::ValueId past_key = Input(fmt::format("past_key.{}", layer), DType::kF16, past_keys);
+    const Shape past_keys = CacheShape(d_.head_size), past_values = CacheShape(d_.value_size);
+    const ir::ValueId past_key = Input(fmt::format("past_key.{}", layer), form_.cache, past_keys);
     const ir::ValueId past_value =
-        Input(fmt::format("past_value.{}", layer), DType::kF16, past_values);
+        Input(fmt::format("past_value.{}", layer), form_.cache, past_values);
     std::vector<ir::ValueId> inputs = {q, k, v, past_key, past_value, seqlens_, total_};
     if (form_.caches > 1) inputs.insert(inputs.end(), {ir::kAbsent, ir::kAbsent, cache_of_});
     const std::vector<ir::ValueId> y = EmitMany(

@@ -32,13 +32,15 @@ struct DecoderForm {
   bool floats = false;     // weights as f32, whatever their bits: rows are not rounded
   bool every_row = false;  // logits [1, sequence, vocabulary]
   int64_t caches = 1;      // more: steps may be of several sequences
+  /// kF16, or kI8: rows of bytes, each behind which its step lies (ops/attention/byte_rows.h).
+  DType cache = DType::kF16;
 };
 
 /// Inputs
 ///   hidden [1, sequence, width] f32   rows of the embedding (EmbeddingRow)
 ///   position [1] i64 (of the first row), last [1] i64 (the row of `hidden` to give logits for),
 ///   seqlens [1] i32 (keys in the cache after this step, less 1)
-///   past_key.N, past_value.N [1, kv_heads, capacity, size] f16, for each layer
+///   past_key.N, past_value.N [1, kv_heads, capacity, size] of form.cache, for each layer
 /// Outputs: logits [1, 1, vocabulary] f32, present_key.N, present_value.N, which may be the memory
 /// of the past. With form.caches > 1 the inputs are hidden [batch, sequence, width],
 /// position [batch], seqlens [batch], cache_of [batch] i32 (which cache each has), and

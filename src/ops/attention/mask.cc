@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/attention/byte_rows.h"
 #include "ops/attention/contrib.h"
 #include "ops/host_ints.h"
 #include "ops/infer.h"
@@ -52,7 +53,9 @@ Result<GroupQueryShape> ReadGroupQuery(const ir::Node& node, const Shape& q, con
   a.caches = a.batch;
   if (past != nullptr) {
     if (past->rank() == 4 && node.input(9) != ir::kAbsent) a.caches = (*past)[0];
-    if (past->rank() != 4 || *past != Shape{a.caches, a.kv_heads, (*past)[2], a.size})
+    a.in_bytes = past->rank() == 4 && (*past)[3] == StoredSize(DType::kI8, a.size);
+    const int64_t row = a.in_bytes ? (*past)[3] : a.size;
+    if (past->rank() != 4 || *past != Shape{a.caches, a.kv_heads, (*past)[2], row})
       return InvalidModel("past of shape {} does not fit", past->ToString());
     a.cache = (*past)[2];
   }
@@ -116,20 +119,24 @@ Status CheckScoreOperands(const InferContext& context, const GroupQueryShape& a,
 
 Status InferGroupQuery(InferContext& context) {
   RETURN_IF_ERROR(CheckTypes(context, 0, 3, kFloatTypes));
-  RETURN_IF_ERROR(CheckTypes(context, 3, 5, kFloatTypes));
+  RETURN_IF_ERROR(CheckTypes(context, 3, 5, kFloatTypes | TypeBit(DType::kI8)));
   if (!context.has_input(5) || !context.has_input(6))
     return InvalidModel("inputs 'seqlens_k' and 'total_sequence_length' are required");
   if (context.has_input(3) != context.has_input(4))
     return InvalidModel("past keys and past values must be given together");
   const DType cache = context.dtype(context.has_input(3) ? 3 : 0);
-  if (cache != context.dtype(0) && (cache != DType::kF16 || context.dtype(0) != DType::kF32))
+  const bool rounds = cache == DType::kF16 || cache == DType::kI8;
+  if (cache != context.dtype(0) && (!rounds || context.dtype(0) != DType::kF32))
     return InvalidModel("a cache of {} for queries of {}", DTypeName(cache),
                         DTypeName(context.dtype(0)));
   const Shape* past = context.has_input(3) ? &context.shape(3) : nullptr;
   ASSIGN_OR_RETURN(
       const GroupQueryShape a,
       ReadGroupQuery(context.node(), context.shape(0), context.shape(1), context.shape(2), past));
-  if (past != nullptr && context.shape(4) != Shape{a.caches, a.kv_heads, a.cache, a.v_size})
+  const int64_t row = StoredSize(cache, a.size), v_row = StoredSize(cache, a.v_size);
+  if (past != nullptr && (a.in_bytes != (cache == DType::kI8) || context.dtype(4) != cache))
+    return InvalidModel("past of {} with rows of {}", DTypeName(cache), (*past)[3]);
+  if (past != nullptr && context.shape(4) != Shape{a.caches, a.kv_heads, a.cache, v_row})
     return InvalidModel("past of shape {} does not fit", context.shape(4).ToString());
   if (!IsInteger(context.dtype(5)) || context.shape(5).elements() != a.batch)
     return InvalidModel("input 'seqlens_k': expected {} lengths", a.batch);
@@ -142,8 +149,8 @@ Status InferGroupQuery(InferContext& context) {
   RETURN_IF_ERROR(CheckScoreOperands(context, a, total));
   RETURN_IF_ERROR(CheckCaches(context, a));
   context.SetOutput(0, context.dtype(0), Shape{a.batch, a.length, a.q_heads * a.v_size});
-  context.SetOutput(1, cache, Shape{a.caches, a.kv_heads, keys, a.size});
-  context.SetOutput(2, cache, Shape{a.caches, a.kv_heads, keys, a.v_size});
+  context.SetOutput(1, cache, Shape{a.caches, a.kv_heads, keys, row});
+  context.SetOutput(2, cache, Shape{a.caches, a.kv_heads, keys, v_row});
   return OkStatus();
 }
 

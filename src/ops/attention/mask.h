@@ -39,6 +39,8 @@ struct GroupQueryShape : GroupedHeads {
   int64_t caches = 0;  // [caches, kv_heads, cache, size]
   double softcap = 0;
   int64_t window = -1;  // keys seen, the own one included; -1: all
+  /// Rows of the past are bytes (byte_rows.h), [.., size + kStepBytes] of i8.
+  bool in_bytes = false;
 };
 Result<GroupQueryShape> ReadGroupQuery(const ir::Node& node, const Shape& q, const Shape& k,
                                        const Shape& v, const Shape* past);

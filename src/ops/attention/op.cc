@@ -204,7 +204,7 @@ std::span<const Operator> AttentionOps() {
         .reference = GroupQueryReference,
         .macs = GroupQueryMacs,
         .imports = AttentionImports("GroupQueryAttention"),
-        .refused = "quantised caches, scores as an output: rare"}},
+        .refused = "ONNX Runtime's quantised caches, scores as an output: rare"}},
       {{.name = "RotaryEmbedding", .min_inputs = 3, .max_inputs = 4},
        {.infer = InferRotary,
         .reference = RotaryReference,

@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "ops/attention/byte_rows.h"
 #include "ops/attention/contrib.h"
 #include "ops/attention/mask.h"
 #include "ops/element_access.h"
@@ -58,6 +59,7 @@ class Head {
   double At(size_t input, int64_t key, int64_t d) const {
     if (key >= first_new_ + a_.length) return 0;
     const int64_t size = input == 1 ? a_.size : a_.v_size;
+    if (a_.in_bytes) return static_cast<double>(Code(input, key, d)) * Step(input, key);
     if (key >= first_new_) {
       const double x = Get(context_.inputs[input], {batch_, key - first_new_, kv_ * size + d});
       // What is read is what was stored.
@@ -66,6 +68,23 @@ class Head {
                  : x;
     }
     return Get(context_.inputs[input + 2], {cache_, kv_, key, d});
+  }
+
+  /// Byte d of a key or value in bytes: a code, or one of its step.
+  [[gnu::noinline]] int64_t Code(size_t input, int64_t key, int64_t d) const {
+    const int64_t size = input == 1 ? a_.size : a_.v_size;
+    if (key >= first_new_ + a_.length) return 0;
+    if (key < first_new_) {
+      const HostView& past = context_.inputs[input + 2];
+      return past.GetInt(past.Offset(Dims{cache_, kv_, key, d}));
+    }
+    std::vector<float> row(size);
+    for (int64_t i = 0; i < size; ++i)
+      row[i] = static_cast<float>(
+          Get(context_.inputs[input], {batch_, key - first_new_, kv_ * size + i}));
+    std::vector<std::byte> rounded(size + kStepBytes);
+    RoundByteRow(row.data(), size, rounded.data());
+    return static_cast<int8_t>(rounded[d]);
   }
 
   void Run(int64_t query) const {
@@ -97,6 +116,13 @@ class Head {
   }
 
  private:
+  float Step(size_t input, int64_t key) const {
+    const int64_t size = input == 1 ? a_.size : a_.v_size;
+    std::byte bytes[kStepBytes];
+    for (int64_t i = 0; i < kStepBytes; ++i)
+      bytes[i] = static_cast<std::byte>(Code(input, key, size + i));
+    return StepOf(bytes, 0);
+  }
   static double Get(const HostView& view, std::initializer_list<int64_t> c) {
     return view.GetDouble(view.Offset(std::span(c.begin(), c.size())));
   }
@@ -170,7 +196,10 @@ Status GroupQueryReference(const RefContext& context, const Region&) {
         for (int64_t key = 0; key < keys; ++key) {
           for (int64_t d = 0; d < present.shape[3]; ++d) {
             const int64_t c[] = {head.cache(), h / (a.q_heads / a.kv_heads), key, d};
-            present.SetDouble(present.Offset(c), head.At(output, key, d));
+            if (a.in_bytes)
+              present.SetInt(present.Offset(c), head.Code(output, key, d));
+            else
+              present.SetDouble(present.Offset(c), head.At(output, key, d));
           }
         }
       }

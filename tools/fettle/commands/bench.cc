@@ -5,6 +5,7 @@
 
 #include "commands/command.h"
 #include "generation/bench_generate.h"
+#include "generation/decoder_options.h"
 #include "io/gzip.h"
 #include "jobs/accelerator.h"
 #include "jobs/bench_runs.h"
@@ -225,6 +226,7 @@ void AddGenerate(CLI::App& sub, BenchOptions& options) {
                  "with --generate: then also make this many answers at once (default 1: none)")
       ->check(Between(1, 256))
       ->needs("--generate");
+  AddCacheType(sub, options.generate.cache)->needs("--generate");
 }
 
 }  // namespace

@@ -178,8 +178,9 @@ Result<ExitCode> Run(const std::string& path, const GenerateLength& length, int 
   ASSIGN_OR_RETURN(const Lengths lengths, ReadLengths(length.text));
   std::vector<std::string> warnings;
   const InterruptScope interrupt([] {});
-  ASSIGN_OR_RETURN(language::DecoderOptions with,
-                   DecoderOptionsFor(common, lengths.prompt + lengths.answer, warnings));
+  ASSIGN_OR_RETURN(
+      language::DecoderOptions with,
+      DecoderOptionsFor(common, lengths.prompt + lengths.answer, length.cache, warnings));
   with.sequences = length.sequences;
   PrintWarnings(warnings);
   Passes measured;

@@ -12,6 +12,7 @@ namespace fettle::tools {
 struct GenerateLength {
   std::string text;  // "512,128"
   int64_t sequences = 1;
+  std::string cache = "f16";  // as ReadCacheType reads it
 };
 
 /// What is wrong with GenerateLength::text; "": nothing.

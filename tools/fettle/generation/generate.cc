@@ -25,7 +25,7 @@ namespace {
 
 struct GenerateOptions {
   CommonOptions common;
-  std::string model, prompt, system;
+  std::string model, prompt, system, cache = "f16";
   std::vector<std::string> stops;
   int64_t tokens = 128, context = 0;
   language::SamplerOptions sampler;
@@ -158,7 +158,7 @@ Result<ExitCode> RunGenerate(const GenerateOptions& options) {
   std::vector<std::string> warnings;
   const InterruptScope interrupt([] {});
   ASSIGN_OR_RETURN(const language::DecoderOptions with,
-                   DecoderOptionsFor(options.common, options.context, warnings));
+                   DecoderOptionsFor(options.common, options.context, options.cache, warnings));
   Times times;
   const int64_t begin = NowNs();
   auto file = gguf::File::Open(options.model);
@@ -220,6 +220,7 @@ void RegisterGenerate(CLI::App& app, Action& action) {
                   "most tokens of prompt and answer together; 0 (default): what the model was "
                   "trained for, at most 4096")
       ->check(Between(0, 1 << 20));
+  AddCacheType(*sub, options->cache);
   AddSampling(*sub, options->sampler);
   sub->add_option("--stop", options->stops, "end the answer before this text; may be repeated")
       ->take_all()

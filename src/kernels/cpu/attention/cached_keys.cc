@@ -64,7 +64,7 @@ Status CachedKeys::Begin(const LaunchArgs& args) const {
   RETURN_IF_ERROR(ops::CheckCachesNamed(named, f_.a.caches));
   for (size_t operand : {1, 2}) {
     if (!IsWritten(operand) || IsInPlace(args, operand)) continue;
-    const int64_t row = SizeOf(operand) * Width(operand), heads = f_.a.kv_heads;
+    const int64_t row = RowBytes(operand), heads = f_.a.kv_heads;
     const std::byte* from = operands_.input(args, operand + 2);
     std::byte* to = operands_.output(args, operand);
     for (int64_t head = 0; head < f_.a.caches * heads; ++head) {
@@ -85,7 +85,7 @@ const float* CachedKeys::NewRows(const LaunchArgs& args, size_t operand, int64_t
 void CachedKeys::Store(const LaunchArgs& args, size_t operand, int64_t head, int64_t begin,
                        int64_t end) const {
   if (!IsWritten(operand)) return;
-  const int64_t size = SizeOf(operand), bytes = size * Width(operand);
+  const int64_t size = SizeOf(operand), bytes = RowBytes(operand);
   const int64_t first = LengthsOf(args, head / f_.a.kv_heads).first_new;
   const int64_t last = first + f_.a.length;
   const bool in_place = IsInPlace(args, operand);
@@ -96,31 +96,47 @@ void CachedKeys::Store(const LaunchArgs& args, size_t operand, int64_t head, int
                 operands_.input(args, operand + 2) + (at * f_.a.cache + begin) * bytes,
                 (stop - begin) * bytes);
   const float* from = NewRows(args, operand, head);
-  for (int64_t n = std::max(begin, first); n < std::min(end, last); ++n)
-    ConvertRow(DType::kF32,
-               reinterpret_cast<const std::byte*>(from + (n - first) * f_.a.kv_heads * size),
-               cache_[operand - 1], to + n * bytes, size);
+  for (int64_t n = std::max(begin, first); n < std::min(end, last); ++n) {
+    const float* row = from + (n - first) * f_.a.kv_heads * size;
+    if (type(operand) == DType::kI8)
+      ops::RoundByteRow(row, size, to + n * bytes);
+    else
+      ConvertRow(DType::kF32, reinterpret_cast<const std::byte*>(row), type(operand),
+                 to + n * bytes, size);
+  }
   if (const int64_t start = std::max(begin, last); start < end && !in_place)
     std::memset(to + start * bytes, 0, (end - start) * bytes);
 }
 
-const float* CachedKeys::Rows(const LaunchArgs& args, size_t operand, int64_t head, int64_t begin,
-                              int64_t end, float* scratch) const {
-  const int64_t size = SizeOf(operand), bytes = size * Width(operand);
-  const auto widened = [&](const std::byte* from, int64_t rows, float* to) -> const float* {
-    if (!is_half(operand)) return reinterpret_cast<const float*>(from);
+const float* CachedKeys::Widened(size_t operand, const std::byte* from, int64_t rows,
+                                 float* to) const {
+  const int64_t size = SizeOf(operand);
+  if (type(operand) == DType::kF32) return reinterpret_cast<const float*>(from);
+  if (type(operand) == DType::kF16) {
     ConvertRow(DType::kF16, from, DType::kF32, reinterpret_cast<std::byte*>(to), rows * size);
     return to;
-  };
+  }
+  for (int64_t n = 0; n < rows; ++n, from += RowBytes(operand)) {
+    float* const row = to + n * size;
+    ConvertRow(DType::kI8, from, DType::kF32, reinterpret_cast<std::byte*>(row), size);
+    ScaleRow(row, size, ops::StepOf(from, size), row);
+  }
+  return to;
+}
+
+const float* CachedKeys::Rows(const LaunchArgs& args, size_t operand, int64_t head, int64_t begin,
+                              int64_t end, float* scratch) const {
+  const int64_t size = SizeOf(operand), bytes = RowBytes(operand);
   const int64_t at = CacheHead(args, head);
   if (IsWritten(operand))
-    return widened(operands_.output(args, operand) + (at * f_.keys + begin) * bytes, end - begin,
-                   scratch);
+    return Widened(operand, operands_.output(args, operand) + (at * f_.keys + begin) * bytes,
+                   end - begin, scratch);
   const int64_t first = LengthsOf(args, head / f_.a.kv_heads).first_new;
   const int64_t stop = std::clamp(first, begin, end);
   if (begin < stop) {
     const std::byte* past = operands_.input(args, operand + 2);
-    const float* rows = widened(past + (at * f_.a.cache + begin) * bytes, stop - begin, scratch);
+    const float* rows =
+        Widened(operand, past + (at * f_.a.cache + begin) * bytes, stop - begin, scratch);
     if (stop == end) return rows;
     if (rows != scratch) std::copy_n(rows, (stop - begin) * size, scratch);
   }
@@ -134,12 +150,16 @@ StoredRows CachedKeys::Stored(const LaunchArgs& args, size_t operand, int64_t he
                               int64_t end, int64_t stop, float* scratch) const {
   const auto at = [&](size_t which, int64_t of_head, int64_t row) {
     return operands_.output(args, which) +
-           (CacheHead(args, of_head) * f_.keys + row) * SizeOf(which) * Width(which);
+           (CacheHead(args, of_head) * f_.keys + row) * RowBytes(which);
   };
   StoredRows rows;
-  rows.halves = IsWritten(operand) && is_half(operand) && ReadsHalves(SizeOf(operand));
+  const auto kind = type(operand) == DType::kF16  ? StoredRows::kHalves
+                    : type(operand) == DType::kI8 ? StoredRows::kBytes
+                                                  : StoredRows::kFloats;
+  if (IsWritten(operand) && kind != StoredRows::kFloats && ReadsFewBytes(kind, SizeOf(operand)))
+    rows.kind = kind;
   rows.at =
-      rows.halves
+      rows.kind != StoredRows::kFloats
           ? at(operand, head, begin)
           : reinterpret_cast<const std::byte*>(Rows(args, operand, head, begin, end, scratch));
   const size_t other = 3 - operand;
@@ -147,7 +167,7 @@ StoredRows CachedKeys::Stored(const LaunchArgs& args, size_t operand, int64_t he
   const int64_t next_head = head + (turns ? 1 : 0), next = operand == 1 ? begin : turns ? 0 : end;
   if (!IsWritten(other) || next_head >= f_.a.batch * f_.a.kv_heads) return rows;
   rows.next = at(other, next_head, next);
-  rows.next_bytes = SizeOf(other) * Width(other);
+  rows.next_bytes = RowBytes(other);
   return rows;
 }
 

@@ -9,6 +9,7 @@
 #include "kernels/cpu/attention/score_rows.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/kernel.h"
+#include "ops/attention/byte_rows.h"
 #include "ops/attention/mask.h"
 
 namespace fettle::kernels {
@@ -47,7 +48,8 @@ struct KeyLengths {
   int64_t valid = 0, first_new = 0;
 };
 
-/// "Operand" 1 is keys, 2 is values. A cache is [batch, kv_heads, keys, size] of floats or halves;
+/// "Operand" 1 is keys, 2 is values. A cache is [batch, kv_heads, keys, size] of floats or halves,
+/// or of bytes, whose rows end with their step;
 /// where the new one is the memory of the past, it is written in place: rows that stay are not
 /// touched, those behind the new ones neither.
 class CachedKeys {
@@ -61,7 +63,7 @@ class CachedKeys {
   int64_t SizeOf(size_t operand) const { return operand == 1 ? f_.a.size : f_.a.v_size; }
   /// Whether the group gives the new cache.
   bool IsWritten(size_t operand) const { return written_[operand - 1]; }
-  bool is_half(size_t operand) const { return cache_[operand - 1] == DType::kF16; }
+  DType type(size_t operand) const { return cache_[operand - 1]; }
   /// Whether the past is the new cache.
   bool IsInPlace(const LaunchArgs& args, size_t operand) const;
   /// Checks which caches a launch names, and copies those that it does not where the new ones are
@@ -75,16 +77,20 @@ class CachedKeys {
   /// `scratch`, which has room for them. [end - begin, SizeOf].
   const float* Rows(const LaunchArgs& args, size_t operand, int64_t head, int64_t begin,
                     int64_t end, float* scratch) const;
-  /// The same, halves as they lie where those who read few rows take them. What is read next comes
-  /// along, as caches of several sequences come from memory, and a tile is too short to be
-  /// foreseen: values after keys, then the keys behind them or, from `stop` on, those of the next
-  /// head.
+  /// The same, halves and bytes as they lie where those who read few rows take them. What is read
+  /// next comes along, as caches of several sequences come from memory, and a tile is too short to
+  /// be foreseen: values after keys, then the keys behind them or, from `stop` on, those of the
+  /// next head.
   StoredRows Stored(const LaunchArgs& args, size_t operand, int64_t head, int64_t begin,
                     int64_t end, int64_t stop, float* scratch) const;
 
  private:
-  /// Bytes of an element of the cache.
-  int64_t Width(size_t operand) const { return is_half(operand) ? 2 : 4; }
+  /// Of the cache.
+  int64_t RowBytes(size_t operand) const {
+    return ops::StoredSize(type(operand), SizeOf(operand)) * ByteSize(type(operand));
+  }
+  /// Rows of the cache as floats: themselves, or in `to`.
+  const float* Widened(size_t operand, const std::byte* from, int64_t rows, float* to) const;
   std::span<const int32_t> Named(const LaunchArgs& args) const;
   /// The head of the caches that head `head` of the batch has.
   int64_t CacheHead(const LaunchArgs& args, int64_t head) const;

@@ -9,13 +9,14 @@ namespace fettle::kernels {
 
 /// Rows of keys or of values, one behind the other.
 struct StoredRows {
+  enum Kind { kFloats, kHalves, kBytes };  // bytes: as ops/attention/byte_rows.h has them
   const std::byte* at = nullptr;
-  bool halves = false;              // otherwise floats
+  Kind kind = kFloats;
   const std::byte* next = nullptr;  // what is read next, of as many rows, is asked for meanwhile
   int64_t next_bytes = 0;           // of a row of it; 0: nothing is
 };
-/// Whether ScoreRows and AddValues take rows of `size` halves.
-bool ReadsHalves(int64_t size);
+/// Whether ScoreRows and AddValues take rows of `size` halves, or bytes, on this CPU.
+bool ReadsFewBytes(StoredRows::Kind kind, int64_t size);
 
 /// s[r * stride + i] = the inner product of row r of `q` [rows, size] with row i of `k` [keys,
 /// size].
