@@ -54,25 +54,35 @@ int SplitTaste(const ProductFacts& facts, const Device& device) {
 }
 
 /// Few outputs of long sums: items of their own would be few, each with a long way (8 rows of 64
-/// outputs over 256 at fp16 on an H200: 41 us by opencl.matmul.registers).
+/// outputs over 256 at fp16 on an H200: 41 us by opencl.matmul.registers; 8 of 864 over 288 on an
+/// H100: 57, in place of 9, and 11 by matrix instructions).
 int SharedTaste(const ProductFacts& facts, const Device& device) {
   const OpenClFacts& opencl = AsOpenCl(device).facts();
   const GemmShape& shape = facts.shape;
-  constexpr int64_t kThin = 16, kOutputsOfUnit = 16;
-  const int64_t long_sum = std::min(shape.m, shape.n) == 1 ? 1024 : 192;  // vectors have kernels
+  constexpr int64_t kThin = 16, kOutputsOfUnit = 64;
+  const int64_t long_sum = std::min(shape.m, shape.n) == 1 ? 1024 : 64;  // vectors have kernels
   const bool is_thin = std::min(shape.m, shape.n) < kThin;
   const bool is_few = shape.m * shape.n * shape.batch <= kOutputsOfUnit * opencl.compute_units;
   const bool reads_far = shape.m == 1 && shape.constant_b;  // a packed matrix is read once
   return opencl.local_memory_is_dedicated && shape.k >= long_sum && is_thin && is_few && !reads_far
-             ? 14
+             ? 15
              : 2;
 }
 
-/// Pieces are of 16 rows and 16 columns at least.
+/// Items that share a sum have nothing to share where it is short: four matrices of 331,776 numbers
+/// added up by weights took 58 us on an H100 in place of 9.
+int VectorTaste(const ProductFacts& facts, const Device& device) {
+  constexpr int64_t kShortSum = 16;
+  const bool is_short = facts.shape.m == 1 && facts.shape.k <= kShortSum;
+  return is_short && !AsOpenCl(device).facts().is_cpu ? 9 : 13;
+}
+
+/// Pieces are of 16 rows and 16 columns at least; fewer rows leave room in them, and take less time
+/// than by items of their own.
 template <int kUsual>
 int MmaTaste(const ProductFacts& facts, const Device&) {
   const GemmShape& shape = facts.shape;
-  return shape.m >= 16 && shape.n >= 16 && shape.k >= 16 ? kUsual : 2;
+  return shape.m >= 2 && shape.n >= 16 && shape.k >= 16 ? kUsual : 2;
 }
 
 /// kProducts instructions for each product.
@@ -149,7 +159,7 @@ const KernelDesc kOpenClMatMulMmaF32 = {
 
 extern const KernelDesc kOpenClMatMulVector;
 const KernelDesc kOpenClMatMulVector = {.name = "opencl.matmul.vector",
-                                        .match = MatchAs<kProductFamily<kGemmVector, Always<13>>>,
+                                        .match = MatchAs<kProductFamily<kGemmVector, VectorTaste>>,
                                         .parameters = ProductParameters<kGemmVector>};
 
 extern const KernelDesc kOpenClMatMulSplitK;
