@@ -161,6 +161,64 @@ TEST(QuantisedTerms, RandomCasesAreExact) {
   }
 }
 
+/// Whole tiles: the same bytes as their sums become by themselves.
+TEST(QuantisedTerms, TilesMakeTheBytesOfTheirSums) {
+  if (!HasTerms()) GTEST_SKIP() << "no AVX2";
+#if defined(__x86_64__)
+  constexpr int64_t kDepth = 40, kStride = kTermChannels + 5;
+  std::mt19937 random(7);
+  for (int round = 0; round < 200; ++round) {
+    const int vectors = 1 + round % kMostTermVectors;
+    const int64_t rows = vectors * kTermLanes;
+    const QuantLayout base =
+        LayoutOf({rows, kTermChannels, kDepth, false, false, 0, Bytes::kAny, Bytes::kAny, false});
+    std::vector<int8_t> w(kTermChannels * kDepth);
+    for (int8_t& value : w) value = static_cast<int8_t>(Draw(random, Bytes::kAny, -128, 127));
+    const Constant weights = BytesConstant(DType::kI8, w);
+    const QuantConstants constants{.w = &weights};
+    QuantLayout layout = base;
+    layout.term_bytes = TermBytes(layout, constants);
+    std::vector<std::byte> blob(layout.bytes());
+    PackTerms(layout, constants, blob.data());
+    const TermTable table(layout, blob.data());
+    alignas(32) uint8_t x[kDepth * kTermPixels];
+    for (uint8_t& value : x) value = static_cast<uint8_t>(random());
+    std::vector<int32_t> init(kTermChannels);
+    std::vector<float> scale(kTermChannels), add(kTermChannels);
+    for (int n = 0; n < kTermChannels; ++n) {
+      init[n] = static_cast<int32_t>(random() % 2001) - 1000;
+      scale[n] = static_cast<float>(random() % 1000) * 2e-6F;
+      add[n] = static_cast<float>(random() % 200) * 0.25F - 25;
+    }
+    alignas(64) int32_t sums[kTermPixels * kTermChannels];
+    TermTileArgs tile{
+        .x = x, .vectors = vectors, .table = &table, .init = init.data(), .sums = sums};
+    RunTermTile(tile);
+    std::vector<uint8_t> expected(rows * kStride, 9), found = expected;
+    RequantiseArgs args;
+    args.sums = sums;
+    args.sums_stride = kTermChannels;
+    args.rows = rows;
+    args.columns = kTermChannels;
+    const std::vector<int32_t> w_zero(kTermChannels);
+    args.w_zero = w_zero.data();
+    args.scale = scale.data();
+    args.add = add.data();
+    args.is_signed = round % 2 == 0;
+    args.zero = args.is_signed ? -3 : 120;
+    args.low = args.is_signed ? -100 : 10;
+    args.high = args.is_signed ? 90 : 250;
+    args.out_stride = kStride;
+    args.bytes = expected.data();
+    RequantiseBytesAvx2(args);
+    args.bytes = found.data();
+    tile.results = &args;
+    RunTermTile(tile);
+    ASSERT_EQ(found, expected) << vectors << " vectors";
+  }
+#endif
+}
+
 /// No order of the terms of a sum may overflow: the bound holds for each part.
 TEST(QuantisedTerms, NoTermIsHeavierThanItsSumMayBe) {
   for (int a = -255; a <= 255; a += 3) {

@@ -178,13 +178,24 @@ class TermGemm final : public PreparedKernel {
     const QuantLayout& layout = operands_.layout();
     alignas(64) int32_t sums[kTermPixels * kTermChannels];
     const int64_t number = group * layout.panels() + panel;
-    RunTermTile({.x = reinterpret_cast<const uint8_t*>(tile.scratch),
-                 .vectors = tile.vectors(),
-                 .channels = std::min<int64_t>(kTermChannels, layout.oc - panel * kTermChannels),
-                 .table = &tile.table,
-                 .panel = number,
-                 .init = tile.init + number * kTermChannels,
-                 .sums = sums});
+    TermTileArgs work{
+        .x = reinterpret_cast<const uint8_t*>(tile.scratch),
+        .vectors = tile.vectors(),
+        .channels = std::min<int64_t>(kTermChannels, layout.oc - panel * kTermChannels),
+        .table = &tile.table,
+        .panel = number,
+        .init = tile.init + number * kTermChannels,
+        .sums = sums};
+    // Bytes of other tiles would be moved one row at a time.
+    const bool whole = work.channels == kTermChannels && tile.pixels.rows % kTermLanes == 0;
+    if (whole && results_.TilesFinish()) {
+      RequantiseArgs finish = results_.OfPanel(tile.launch, group, panel);
+      finish.bytes += tile.pixels.begin * finish.out_stride;
+      finish.rows = tile.pixels.rows;
+      work.results = &finish;
+      return RunTermTile(work);
+    }
+    RunTermTile(work);
     const QuantTile results{.sums = sums,
                             .stride = kTermChannels,
                             .rows = tile.pixels.rows,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/quantised/requantise.h"
 #include "kernels/cpu/quantised_avx2/terms.h"
 
 namespace fettle::kernels {
@@ -31,6 +32,9 @@ struct TermTileArgs {
   const TermTable* table = nullptr;
   int64_t panel = 0;              // counted over all groups
   const int32_t* init = nullptr;  // of each channel
+  /// Null: sums are stored. Otherwise, of whole vectors and kTermChannels channels, the bytes of
+  /// its rows are, as RequantiseBytesAvx2 makes them; its sums, row sums and init are not read.
+  const RequantiseArgs* results = nullptr;
   int32_t* sums = nullptr;  // [pixel][kTermChannels], 32-byte aligned; whole vectors of pixels
 };
 void RunTermTile(const TermTileArgs& args);

@@ -139,6 +139,71 @@ void TransposeSums(const int32_t* sums, int vectors, int32_t* out) {
   }
 }
 
+/// Sums of a tile to bytes, a channel at a time, which are transposed as bytes: a quarter of the
+/// vectors that sums are.
+class TermBytesOut {
+ public:
+  explicit TermBytesOut(const RequantiseArgs& args) : args_(args) {
+    const int excess = args.is_signed ? 128 : 0;
+    zero_ = _mm256_set1_epi16(static_cast<int16_t>(args.zero + excess));
+    low_ = _mm256_set1_epi8(static_cast<char>(args.low + excess));
+    high_ = _mm256_set1_epi8(static_cast<char>(args.high + excess));
+    flip_ = _mm256_set1_epi8(static_cast<char>(excess));
+  }
+
+  /// `sums` are [channel][kTermPixels], of `vectors` vectors of pixels.
+  void Store(const int32_t* sums, int vectors) const {
+    Vector x[kTermChannels];
+    for (int64_t n = 0; n < kTermChannels; ++n) x[n] = Channel(sums + n * kTermPixels, n, vectors);
+    // Each turn halves how far the bytes of a pixel lie apart.
+    Vector y[kTermChannels];
+    Turn(x, y);
+    Turn(y, x);
+    Turn(x, y);
+    Turn(y, x);
+    StoreAll(x, vectors);
+  }
+
+ private:
+  [[gnu::always_inline]] static void Turn(const Vector* x, Vector* y) {
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) {
+      y[2 * i] = _mm256_unpacklo_epi8(x[i], x[i + 8]);
+      y[2 * i + 1] = _mm256_unpackhi_epi8(x[i], x[i + 8]);
+    }
+  }
+  /// Packs left the pixels 0 to 3 and 4 to 7 of each vector in two halves.
+  [[gnu::always_inline]] void StoreAll(const Vector* x, int vectors) const {
+    uint8_t* out = args_.bytes;
+    const int64_t step = args_.out_stride;
+    for (int v = 0; v < vectors; ++v, out += kTermLanes * step) {
+#pragma GCC unroll 4
+      for (int p = 0; p < 4; ++p) {
+        const Vector row = x[v * 4 + p];
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(out + p * step), _mm256_castsi256_si128(row));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(out + (p + 4) * step),
+                         _mm256_extracti128_si256(row, 1));
+      }
+    }
+  }
+
+  /// Bytes of channel `n`; pixels that there are not are like those of the last vector.
+  [[gnu::always_inline]] Vector Channel(const int32_t* sums, int64_t n, int vectors) const {
+    const __m256 scale = _mm256_set1_ps(args_.scale[n]), add = _mm256_set1_ps(args_.add[n]);
+    const auto steps = [&](int v) __attribute__((always_inline)) {
+      const Vector sum = _mm256_load_si256(At(sums + std::min(v, vectors - 1) * kTermLanes));
+      return _mm256_cvtps_epi32(_mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), scale, add));
+    };
+    const Vector a = _mm256_adds_epi16(_mm256_packs_epi32(steps(0), steps(1)), zero_);
+    const Vector b = _mm256_adds_epi16(_mm256_packs_epi32(steps(2), steps(3)), zero_);
+    const Vector bytes = _mm256_packus_epi16(a, b);
+    return _mm256_xor_si256(_mm256_min_epu8(high_, _mm256_max_epu8(low_, bytes)), flip_);
+  }
+
+  const RequantiseArgs& args_;
+  Vector zero_, low_, high_, flip_;
+};
+
 }  // namespace
 
 void InterleaveRows(const TermRows& rows, int vectors, uint8_t* out) {
@@ -161,6 +226,7 @@ void RunTermTile(const TermTileArgs& args) {
              args.x + blocks.Begin(block) * args.vectors * 32, args.channels,
              block == 0 ? args.init : nullptr, sums);
   }
+  if (args.results != nullptr) return TermBytesOut(*args.results).Store(sums, args.vectors);
   TransposeSums(sums, args.vectors, args.sums);
 }
 
