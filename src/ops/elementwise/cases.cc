@@ -37,6 +37,14 @@ constexpr Case kSpecialCases[] = {
      "input %x: u4[37] = noise(0, 15)\n%y = BitCast(%x) {to=\"i4\"}\noutput %y\n"},
     {"elementwise.bitcast_to_bool",
      "input %x: u8[5x3] = noise(0, 3)\n%y = BitCast(%x) {to=\"bool\"}\noutput %y\n"},
+    {"elementwise.bits_of_halves_abs", "input %x: f16[5x77]\n%y = Abs(%x)\noutput %y\n"},
+    {"elementwise.bits_of_halves_neg", "input %x: bf16[5x77]\n%y = Neg(%x)\noutput %y\n"},
+    {"elementwise.bits_of_halves_relu",
+     "input %i: u16[1531] = noise(0, 65535)\n%x = BitCast(%i) {to=\"f16\"}\n%y = Relu(%x)\n"
+     "output %y\n"},
+    {"elementwise.bits_of_halves_sign",
+     "input %i: u16[1531] = noise(0, 65535)\n%x = BitCast(%i) {to=\"f16\"}\n%y = Sign(%x)\n"
+     "output %y\n"},
     {"elementwise.bitshift_signed_left",
      "input %a: i8[37] = noise(-128, 127)\ninput %b: i8[37] = noise(-3, 9)\n"
      "%y = BitShift(%a, %b) {direction=\"LEFT\"}\noutput %y\n"},
@@ -103,6 +111,9 @@ constexpr Case kSpecialCases[] = {
      "input %x: f64[37]\nconst %lo: f32[] = -0.5\nconst %hi: f32[] = 0.5\n"
      "%y = Clip(%x, %lo, %hi)\noutput %y\n"},
     {"elementwise.clip_unbounded", "input %x: f32[37]\n%y = Clip(%x)\noutput %y\n"},
+    {"elementwise.div_i32",
+     "input %a: i32[7x331] = noise(-99999, 99999)\ninput %b: i32[331] = noise(-3, 3)\n"
+     "%y = Div(%a, %b)\noutput %y\n"},
     {"elementwise.div_i64",
      "input %a: i64[37] = noise(-99, 99)\ninput %b: i64[37] = noise(-3, 3)\n"
      "%y = Div(%a, %b)\noutput %y\n"},

@@ -12,6 +12,7 @@
 
 #include "kernels/cpu/elementwise/fetch-inl.h"
 #include "kernels/cpu/elementwise/functors-inl.h"
+#include "kernels/cpu/elementwise/half_bits-inl.h"
 #include "kernels/cpu/elementwise/quantise-inl.h"
 #include "kernels/cpu/simd/partial-inl.h"
 
@@ -212,7 +213,7 @@ void Step(const Instruction& in, std::span<const Window> operands, std::span<con
   int64_t stride = area.cols;
   const Window* out = in.output < 0 ? nullptr : &outputs[in.output];
   if (out != nullptr) {
-    if (ConvertRows(in, operands, *out, chunk)) return;
+    if (ConvertRows(in, operands, *out, chunk) || MapHalves(in, operands, *out, chunk)) return;
     const bool direct = out->storage == DType::kF32;
     dst = direct ? reinterpret_cast<float*>(OutputAt(*out, chunk.row, chunk.col)) : scratch.result;
     stride = direct ? out->row_stride : area.cols;
@@ -243,6 +244,7 @@ constexpr int64_t kDirectChunk = 16 * kChunk;
 bool IsDirect(const Instruction& in, std::span<const Window> operands,
               std::span<const Window> outputs) {
   if (in.output < 0) return false;
+  if (IsOfHalfBits(in, operands, outputs[in.output])) return true;
   const DType out = outputs[in.output].storage;
   const auto is_plain = [&](const Source& source, bool may_broadcast) {
     if (source.kind == Source::kNone) return true;
