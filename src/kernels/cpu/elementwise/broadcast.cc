@@ -45,4 +45,15 @@ void BroadcastLoop::JoinTile(int64_t most) {
   tasks_ = (elements_ + per_task_ - 1) / per_task_;
 }
 
+int64_t BroadcastLoop::FindRow(int64_t row, int64_t* starts) const {
+  std::fill_n(starts, strides_.size(), 0);
+  size_t k = dims_.size() - 1;
+  if (k == 0) return 1;
+  const int64_t left = dims_[k - 1] - row % dims_[k - 1];
+  for (; k-- > 0; row /= dims_[k]) {
+    for (size_t i = 0; i < strides_.size(); ++i) starts[i] += row % dims_[k] * strides_[i][k];
+  }
+  return left;
+}
+
 }  // namespace fettle::kernels::elementwise

@@ -32,16 +32,19 @@ class BroadcastLoop {
     stream.ParallelFor(tasks_, [&](int64_t task, int) {
       auto&& row = make();
       const int64_t end = elements_ < (task + 1) * per_task_ ? elements_ : (task + 1) * per_task_;
-      for (int64_t at = task * per_task_; at < end;) {
+      int64_t starts[kMaxTypedOperands] = {}, left = 0;
+      for (int64_t at = task * per_task_; at < end; --left) {
         const int64_t column = at % columns_;
         const int64_t n = end - at < columns_ - column ? end - at : columns_ - column;
-        int64_t offsets[kMaxTypedOperands] = {}, rest = at / columns_;
-        for (size_t i = 0; i < strides_.size(); ++i)
-          offsets[i] = column / tile_ * strides_[i].back();
-        for (size_t k = dims_.size() - 1; k-- > 0; rest /= dims_[k]) {
-          for (size_t i = 0; i < strides_.size(); ++i)
-            offsets[i] += rest % dims_[k] * strides_[i][k];
+        const int64_t tiles = column == 0 ? 0 : column / tile_;
+        if (left == 0) {
+          left = FindRow(at / columns_, starts);
+        } else {
+          for (size_t i = 0; i < strides_.size(); ++i) starts[i] += strides_[i][dims_.size() - 2];
         }
+        int64_t offsets[kMaxTypedOperands] = {};
+        for (size_t i = 0; i < strides_.size(); ++i)
+          offsets[i] = starts[i] + tiles * strides_[i].back();
         row(offsets, n, at);
         at += n;
       }
@@ -62,6 +65,10 @@ class BroadcastLoop {
   const std::vector<int64_t>& tile_strides(size_t i) const { return tile_strides_[i]; }
 
  private:
+  /// Where each operand's row `row` starts. Returns how many rows, this one included, lie a stride
+  /// apart from here on.
+  int64_t FindRow(int64_t row, int64_t* starts) const;
+
   std::vector<int64_t> dims_;                  // outermost first; the last one is the row
   std::vector<std::vector<int64_t>> strides_;  // by operand
   std::vector<int64_t> tile_dims_;

@@ -122,6 +122,9 @@ class TaskRows {
   alignas(64) std::byte rows_[elementwise::kMaxTypedOperands][kBytes];
 };
 
+/// Elements of rows that are joined, at least.
+constexpr int64_t kMostOfTile = 512;
+
 class Typed final : public PreparedKernel {
  public:
   Typed(const ir::Graph& group, const Facts& facts, BroadcastLoop loop, PadLanes pads)
@@ -139,8 +142,10 @@ class Typed final : public PreparedKernel {
       if (!value.is_constant()) continue;
       packs_.push_back(PackedAsIs(group, id));
     }
-    constexpr int64_t kMostOfTile = 512;
-    loop_.JoinTile(kMostOfTile);
+    // One element for all of a row is repeated in less time than it is copied.
+    bool has_rows = true;
+    for (size_t i = 0; i < operands_.size(); ++i) has_rows = has_rows && loop_.stride(i) == 1;
+    loop_.JoinTile(has_rows ? std::max(kMostOfTile, TaskRows::kBytes / 4 / widest) : kMostOfTile);
     bool all_dense = true;
     for (size_t i = 0; i < operands_.size(); ++i) {
       Operand& operand = operands_[i];

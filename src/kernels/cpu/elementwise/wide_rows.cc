@@ -102,6 +102,23 @@ void Logic(WideOp op, const Operands& x) {
       x);
 }
 
+/// Truncates; by zero gives 0, and the least value by -1 wraps. Quotients are exact in double.
+void Divide(const Operands& x) {
+  const hn::ScalableTag<double> wide;
+  const hn::Rebind<int32_t, decltype(wide)> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto *a = reinterpret_cast<const int32_t*>(x.in[0]),
+             *b = reinterpret_cast<const int32_t*>(x.in[1]);
+  auto* y = reinterpret_cast<int32_t*>(x.out);
+  for (int64_t i = 0; i < x.n; i += lanes) {
+    const auto of = hn::LoadU(d, a + (i & x.masks[0])), by = hn::LoadU(d, b + (i & x.masks[1]));
+    const auto quotient =
+        hn::DemoteTo(d, hn::Div(hn::PromoteTo(wide, of), hn::PromoteTo(wide, by)));
+    const auto wrapped = hn::IfThenElse(hn::Eq(by, hn::Set(d, -1)), hn::Neg(of), quotient);
+    hn::StoreU(hn::IfThenZeroElse(hn::Eq(by, hn::Zero(d)), wrapped), d, y + i);
+  }
+}
+
 template <typename T>
 void OfType(WideOp op, const Operands& x) {
   if (op == WideOp::kMax || op == WideOp::kMin) return Extreme<T>(op, x);
@@ -117,6 +134,7 @@ void Run(WideOp op, DType dtype, const Operands& x) {
     return Map<int8_t, int8_t>([](auto a, auto) HWY_ATTR { return hn::Abs(a); }, x);
   if (op == WideOp::kNeg)
     return Map<int8_t, int8_t>([](auto a, auto) HWY_ATTR { return hn::Neg(a); }, x);
+  if (op == WideOp::kDiv) return Divide(x);
   switch (dtype) {
     case DType::kBool: return Logic(op, x);
     case DType::kI8: return OfType<int8_t>(op, x);
@@ -230,6 +248,7 @@ TypedRow FindWideRow(DType dtype, std::string_view op) {
     if (dtype == DType::kI32 || dtype == DType::kU32) return Row<WideOp::kMul, DType::kI32, false>;
     if (dtype == DType::kI64 || dtype == DType::kU64) return Row<WideOp::kMul, DType::kI64, false>;
   }
+  if (op == "Div" && dtype == DType::kI32) return Row<WideOp::kDiv, DType::kI32, false>;
   switch (dtype) {
     case DType::kBool: return FindLogic(op);
     case DType::kI8:

@@ -22,11 +22,13 @@ enum class WideOp {
   kLessOrEqual,
   kMax,
   kMin,
-  kMul
+  kMul,
+  kDiv
 };
 
 /// As FindNumericRow: comparisons, Max and Min of i8, u8, i32, i64 and f64 (and of f32 the former),
-/// Equal of u32 and u64, too, logic of bool, Abs and Neg of i8, and Mul of 32 and 64 bits.
+/// Equal of u32 and u64, too, logic of bool, Abs and Neg of i8, Mul of 32 and 64 bits, and Div of
+/// i32.
 TypedRow FindWideRow(DType dtype, std::string_view op);
 
 }  // namespace fettle::kernels::elementwise
