@@ -147,6 +147,12 @@ std::span<const Case> ReduceCases() {
        "output %y\n"},
       {"reduce.f64_sum",
        "input %x: f64[3x1201]\nconst %a: i64[1] = 1\n%y = ReduceSum(%x, %a)\noutput %y\n"},
+      {"reduce.i8_max_rows",
+       "input %x: i8[5x9x333] = noise(-128, 127)\nconst %a: i64[1] = -1\n"
+       "%y = ReduceMax(%x, %a)\noutput %y\n"},
+      {"reduce.u8_min_rows",
+       "input %x: u8[45x333] = noise(0, 255)\nconst %a: i64[1] = 1\n%y = ReduceMin(%x, %a)\n"
+       "output %y\n"},
       {"reduce.i32_max",
        "input %x: i32[7x1000] = noise(-999, 999)\nconst %a: i64[1] = 1\n%y = ReduceMax(%x, %a)\n"
        "output %y\n"},

@@ -31,6 +31,19 @@ struct Extremes {
     return hn::Max(held, hn::Xor(hn::LoadU(d, x), hn::Set(d, turn)));
   }
 
+  /// The greatest lane, by vectors of 16 bytes and then one by one.
+  HWY_INLINE T OfLanes(V v) const {
+    HWY_ALIGN T parts[hn::MaxLanes(hn::ScalableTag<T>())];
+    hn::Store(v, d, parts);
+    const hn::CappedTag<T, 16 / sizeof(T)> part;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d)),
+               few = static_cast<int64_t>(hn::Lanes(part));
+    auto best = hn::Load(part, parts);
+    for (int64_t k = few; k < lanes; k += few) best = hn::Max(best, hn::Load(part, parts + k));
+    hn::Store(best, part, parts);
+    return *std::max_element(parts, parts + few);
+  }
+
   /// One row of neighbours.
   T Row(const T* x, int64_t n) const {
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -49,10 +62,7 @@ struct Extremes {
     }
     for (; i + lanes <= n; i += lanes) a = Larger(a, x + i);
     b = Larger(b, x + n - lanes);  // which some have met before
-    HWY_ALIGN T parts[hn::MaxLanes(hn::ScalableTag<T>())];
-    hn::Store(hn::Max(hn::Max(a, b), hn::Max(c, e)), d, parts);
-    for (int64_t k = 0; k < lanes; ++k) best = best > parts[k] ? best : parts[k];
-    return best;
+    return OfLanes(hn::Max(hn::Max(a, b), hn::Max(c, e)));
   }
 
   /// A vector of columns, or `count` vectors of them, from column `at` on.
@@ -74,7 +84,8 @@ struct Extremes {
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     const int64_t inner = block.inner;
     if (block.inner_stride == 1) {
-      *to = static_cast<T>(Row(x, block.row) ^ turn);
+      for (int64_t r = 0; r < block.rows; ++r, x += block.row)
+        to[r] = static_cast<T>(Row(x, block.row) ^ turn);
     } else if (inner >= lanes) {
       int64_t i = 0;
       for (; i + 2 * lanes <= inner; i += 2 * lanes) Columns<2>(block, x + i, to + i);

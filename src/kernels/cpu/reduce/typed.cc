@@ -55,6 +55,13 @@ struct Facts {
   DType storage = DType::kF32;
   int taste = 5;
 
+  /// Whether each result is an extreme of a row of integers, and the rows follow each other.
+  bool is_rows_of_extremes() const {
+    const bool extreme = fold.fold == FoldKind::kMax || fold.fold == FoldKind::kMin;
+    const bool follow = kept.empty() || (kept.size() == 1 && kept[0].stride == row.extent);
+    return extreme && storage != DType::kF32 && storage != DType::kF64 && turned == 1 &&
+           columns == 1 && row.extent == count && row.stride == 1 && follow;
+  }
   /// Items that a unit of work takes side by side: columns, or rows to turn.
   int64_t items() const { return turned > 1 ? turned : columns; }
   int64_t most_items() const {
@@ -84,6 +91,7 @@ class ReduceTyped final : public PreparedKernel {
     const int64_t per_task = std::max<int64_t>(1, kElementsPerTask / unit);
     const auto run = [&](int64_t task, int) {
       const int64_t begin = task * per_task, end = std::min(units, begin + per_task);
+      if (facts_.is_rows_of_extremes()) return Extremes(x, begin, end, y);
       Steps steps(facts_.kept, begin / blocks);
       for (int64_t u = begin; u < end; ++u) {
         const int64_t first = u % blocks * most;
@@ -98,6 +106,17 @@ class ReduceTyped final : public PreparedKernel {
 
  private:
   bool is_turned() const { return facts_.turned > 1; }
+
+  /// The results from `begin` to `end`, of rows one behind the other.
+  void Extremes(const std::byte* x, int64_t begin, int64_t end, std::byte* y) const {
+    const int64_t row = facts_.row.extent;
+    FoldExtremes({.kind = facts_.fold.fold,
+                  .storage = facts_.storage,
+                  .from = x + begin * row * size_,
+                  .row = row,
+                  .rows = end - begin},
+                 y + begin * size_);
+  }
 
   /// The result of one unit: `items` columns, or rows that are turned.
   void Unit(const std::byte* x, int64_t items, std::byte* y) const {
