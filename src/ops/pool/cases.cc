@@ -19,6 +19,9 @@ std::span<const Case> PoolCases() {
       {"pool.max_wider_than_the_image",
        "input %x: f32[1x16x4x1]\n"
        "%y = MaxPool(%x) {kernel_shape=[3,3], pads=[1,1,1,1]}\noutput %y\n"},
+      {"pool.max_3x3_same_size",
+       "input %x: f32[2x3x21x50]\n"
+       "%y = MaxPool(%x) {kernel_shape=[3,3], pads=[1,2,1,0]}\noutput %y\n"},
       {"pool.max_5x5_same_size",
        "input %x: f32[1x9x7x7]\n"
        "%y = MaxPool(%x) {kernel_shape=[5,5], pads=[2,2,2,2]}\noutput %y\n"},

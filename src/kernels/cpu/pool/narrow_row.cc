@@ -1,6 +1,7 @@
 // compiled: by hand
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/cpu/pool/row.h"
 
@@ -30,8 +31,8 @@ HWY_INLINE float JoinOne(float a, float b) {
 }
 
 /// to = all rows joined, and to as well unless `first`, for `n` neighbours.
-template <bool max, bool first, typename T>
-void JoinAll(const T* const* rows, int64_t count, int64_t n, float* to) {
+template <bool max, typename T>
+void JoinAll(const T* const* rows, int64_t count, int64_t n, bool first, float* to) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto join = [&](int64_t i) HWY_ATTR {
@@ -40,10 +41,16 @@ void JoinAll(const T* const* rows, int64_t count, int64_t n, float* to) {
     hn::StoreU(first ? joined : Join<max>(hn::LoadU(d, to + i), joined), d, to + i);
   };
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) join(i);
-  if constexpr (max || first) {  // may be joined twice
-    if (i < n && n >= lanes) return join(n - lanes);
+  if (std::is_same_v<T, float> && first && count == 3) {
+    const T *a = rows[0], *b = rows[1], *c = rows[2];
+    for (; i + lanes <= n; i += lanes) {
+      const auto two = Join<max>(LoadFloats(d, a + i), LoadFloats(d, b + i));
+      hn::StoreU(Join<max>(two, LoadFloats(d, c + i)), d, to + i);
+    }
   }
+  for (; i + lanes <= n; i += lanes) join(i);
+  // May be joined twice.
+  if ((max || first) && i < n && n >= lanes) return join(n - lanes);
   for (; i < n; ++i) {
     auto joined = static_cast<float>(rows[0][i]);
     for (int64_t r = 1; r < count; ++r)
@@ -63,8 +70,7 @@ void JoinRows(const PoolPlan& plan, const T* image, const PoolTaps& d, const Poo
   bool first = true;
   const auto join = [&]() HWY_ATTR {
     if (count == 0) return;
-    first ? JoinAll<max, true>(rows, count, width, to)
-          : JoinAll<max, false>(rows, count, width, to);
+    JoinAll<max>(rows, count, width, first, to);
     first = false;
     count = 0;
   };
@@ -93,6 +99,15 @@ void JoinNeighbours(const float* from, int64_t n, int64_t taps, int64_t step, fl
     hn::StoreU(max ? joined : hn::Mul(joined, hn::Set(d, scale)), d, to + i);
   };
   int64_t i = 0;
+  if (taps == 3) {
+    const auto factor = hn::Set(d, scale);
+    for (; i + lanes <= n; i += lanes) {
+      const float* x = from + i;
+      const auto two = Join<max>(hn::LoadU(d, x), hn::LoadU(d, x + step));
+      const auto joined = Join<max>(two, hn::LoadU(d, x + 2 * step));
+      hn::StoreU(max ? joined : hn::Mul(joined, factor), d, to + i);
+    }
+  }
   for (; i + lanes <= n; i += lanes) join(i);
   if (i < n && n >= lanes) return join(n - lanes);
   for (; i < n; ++i) {
@@ -143,12 +158,33 @@ void JoinPixel(const PoolPlan& plan, const PoolTaps& w, const float* from, float
 struct InsideWidth {
   int64_t begin, end;
 
-  explicit InsideWidth(const PoolPlan& plan) {
+  InsideWidth(int64_t begin, int64_t end) : begin(begin), end(end) {}
+  HWY_NOINLINE explicit InsideWidth(const PoolPlan& plan) {
     const int64_t stride = plan.stride[2], pad = plan.pad_begin[2];
     const int64_t reach = (plan.kernel[2] - 1) * plan.dilation[2];
     const int64_t last = plan.in[2] - 1 - reach + pad;  // from which none are outside
     begin = std::min((pad + stride - 1) / stride, plan.out[2]);
     end = last < 0 ? begin : std::clamp(last / stride + 1, begin, plan.out[2]);
+  }
+};
+
+/// What rows of a maximum have before and behind them so that all windows, one beside the other,
+/// lie inside: elements that lose against every other. Nothing in the way of other poolings.
+struct WidthPads {
+  int64_t before = 0, behind = 0;
+
+  HWY_NOINLINE explicit WidthPads(const PoolPlan& plan) {
+    const int64_t pad = plan.pad_begin[2], kernel = plan.kernel[2], last = plan.out[2] - 1 - pad;
+    if (!plan.max || plan.stride[2] != 1 || plan.dilation[2] != 1 || pad >= kernel ||
+        last >= plan.in[2])
+      return;
+    before = pad * plan.channels;
+    behind = std::max<int64_t>(0, last + kernel - plan.in[2]) * plan.channels;
+  }
+  bool any() const { return before + behind > 0; }
+  HWY_NOINLINE void Fill(float* row, int64_t width) const {
+    std::fill_n(row, before, -std::numeric_limits<float>::infinity());
+    std::fill_n(row + before + width, behind, -std::numeric_limits<float>::infinity());
   }
 };
 
@@ -206,25 +242,29 @@ template <bool max, typename T>
 void NarrowRows(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t first, int64_t rows,
                 float* scratch) {
   const int64_t width = plan.in[2] * plan.channels, out_width = plan.out[2] * plan.channels;
+  const WidthPads pads(plan);
+  const int64_t pitch = pads.before + width + pads.behind;
   float counted[kNarrowRows];
   for (int64_t k = 0; k < rows; ++k) {
     const PoolRowAt at(plan, first + k);
     const PoolTaps d(plan, 0, at.depth), h(plan, 1, at.height);
     const T* image = reinterpret_cast<const T*>(x) + at.image * plan.in[0] * plan.in[1] * width;
-    JoinRows<max>(plan, image, d, h, scratch + k * width);
+    if (max) pads.Fill(scratch + k * pitch, width);
+    JoinRows<max>(plan, image, d, h, scratch + k * pitch + pads.before);
     counted[k] = static_cast<float>(d.counted * h.counted);
   }
-  const InsideWidth inside(plan);
+  InsideWidth inside(plan);
+  if (pads.any()) inside = {0, plan.out[2]};
   T* to = reinterpret_cast<T*>(y) + first * out_width;
   if constexpr (std::is_same_v<T, float>)
-    JoinBorders<max>(plan, inside, scratch, width, counted, rows, to);
+    JoinBorders<max>(plan, inside, scratch, pitch, counted, rows, to);
   for (int64_t k = 0; k < rows; ++k, to += out_width) {
-    const float* from = scratch + k * width;
+    const float* from = scratch + k * pitch + pads.before;
     if constexpr (std::is_same_v<T, float>) {
       JoinInside<max>(plan, inside, from, counted[k], to);
     } else {
-      float* joined = scratch + rows * width;
-      JoinBorders<max>(plan, inside, from, width, counted + k, 1, joined);
+      float* joined = scratch + rows * pitch;
+      JoinBorders<max>(plan, inside, from, pitch, counted + k, 1, joined);
       JoinInside<max>(plan, inside, from, counted[k], joined);
       StoreRow(plan, joined, out_width, to);
     }
@@ -265,7 +305,9 @@ void PoolNarrowRows(const PoolPlan& plan, const std::byte* x, std::byte* y, int6
 
 int64_t PoolScratch(const PoolPlan& plan, int64_t rows) {
   const int64_t joined = plan.storage == DType::kF32 ? 0 : plan.out[2] * plan.channels;
-  return (rows * plan.in[2] * plan.channels + joined + 15) / 16 * 16;
+  // Twice a window around each row, for WidthPads.
+  const int64_t width = (plan.in[2] + 2 * plan.kernel[2]) * plan.channels;
+  return (rows * width + joined + 15) / 16 * 16;
 }
 
 }  // namespace fettle::kernels
