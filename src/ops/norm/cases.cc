@@ -40,6 +40,9 @@ std::span<const Case> NormCases() {
        "input %x: f32[1x128x112x112]\nconst %s: f32[128]\nconst %b: f32[128]\n"
        "%y = InstanceNormalization(%x, %s, %b)\noutput %y\n",
        true},
+      {"norm.instance_halves",
+       "input %x: f16[2x3x5x7x4]\nconst %s: f16[3]\nconst %b: f16[3]\n"
+       "%y = InstanceNormalization(%x, %s, %b)\noutput %y\n"},
       {"norm.layer",
        "input %x: f32[3x5x37]\nconst %s: f32[37]\nconst %b: f32[37]\n"
        "%y = LayerNormalization(%x, %s, %b)\noutput %y\n"},

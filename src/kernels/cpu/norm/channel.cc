@@ -1,9 +1,11 @@
 // cpu.norm.channel: InstanceNormalization and GroupNormalization in fp32, row-major (channels are
-// rows), channels-last and blocked (channels are columns), in place where the input dies.
+// rows), channels-last and blocked (channels are columns), in place where the input dies. Halves
+// row-major, too: a row of them is made floats while it is computed.
 #include <algorithm>
 #include <cmath>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/elementwise/instruction.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/norm/operands.h"
 #include "kernels/cpu/norm/rows.h"
@@ -28,13 +30,28 @@ struct Facts {
   float epsilon;
 };
 
+/// Longest row of halves: its floats are to stay in a cache.
+constexpr int64_t kMostHalves = 1 << 20;
+
+/// Copies elements of one type to another.
+void ConvertRow(const void* from, DType storage, int64_t n, void* to, DType wanted) {
+  using elementwise::Source;
+  const elementwise::Instruction copy{.output = 0, .a = {Source::kOperand, 0, 0}};
+  const elementwise::Window in{from, 0, 1, storage}, out{to, 0, 1, wanted};
+  elementwise::Execute({&copy, 1}, {&in, 1}, {&out, 1}, 1, n);
+}
+
 /// Pixels whose columns one task sums; the partial sums are joined in order.
 constexpr int64_t kElementsPerPart = 32768;
 
 class ChannelNorm final : public PreparedKernel {
  public:
   ChannelNorm(const Problem& problem, const Extents& extents, bool channels_last, float epsilon)
-      : extents_(extents), channels_last_(channels_last), epsilon_(epsilon) {
+      : extents_(extents),
+        channels_last_(channels_last),
+        storage_(problem.states.outputs[0].storage),
+        lanes_(problem.threads),
+        epsilon_(epsilon) {
     const ir::Node& node = problem.node();
     x_ = static_cast<size_t>(
         std::find(problem.group->inputs.begin(), problem.group->inputs.end(), node.inputs[0]) -
@@ -54,13 +71,14 @@ class ChannelNorm final : public PreparedKernel {
     return {{.output = 0, .input = static_cast<int>(x_)}};
   }
   int64_t workspace_bytes() const override {
+    if (storage_ != DType::kF32) return lanes_ * RowElements() * 4;
     return channels_last_ ? (parts_ + 2) * extents_.all_channels() * 4 : 0;
   }
 
   Status Launch(const LaunchArgs& args) const override {
     if (extents_.elements() == 0) return OkStatus();
     if (!channels_last_) {
-      Rows(args);
+      storage_ == DType::kF32 ? Rows(args) : HalfRows(args);
       return OkStatus();
     }
     for (int64_t n = 0; n < extents_.batch * extents_.blocks; ++n) Columns(args, n);
@@ -70,22 +88,40 @@ class ChannelNorm final : public PreparedKernel {
  private:
   float Factor(float variance) const { return 1.0f / std::sqrt(variance + epsilon_); }
 
+  /// Of a row: a group.
+  int64_t RowElements() const { return extents_.channels * extents_.space; }
+
+  /// Group `i` of all images.
+  void Row(const LaunchArgs& args, int64_t i, const float* x, float* y) const {
+    const RowStatistics s = MeasureRow(x, RowElements(), true);
+    for (int64_t c = 0; c < extents_.channels; ++c) {
+      const int64_t channel = i % extents_.groups * extents_.channels + c;
+      const float a = Factor(s.variance) * scale_.At(args)[channel];
+      const int64_t at = c * extents_.space;
+      ScaleShiftRow(x + at, y + at, extents_.space, s.mean, a, bias_.At(args)[channel]);
+    }
+  }
+
   /// Row-major: a group is one row.
   void Rows(const LaunchArgs& args) const {
-    const float *x = args.inputs[x_].host<float>(), *scale = scale_.At(args),
-                *bias = bias_.At(args);
+    const float* x = args.inputs[x_].host<float>();
     float* y = args.outputs[0].host<float>();
-    const int64_t row = extents_.channels * extents_.space;
-    const int64_t rows = extents_.batch * extents_.groups;
-    static_cast<CpuStream&>(args.stream).ParallelFor(rows, [&](int64_t i, int) {
-      const RowStatistics s = MeasureRow(x + i * row, row, true);
-      for (int64_t c = 0; c < extents_.channels; ++c) {
-        const int64_t channel = i % extents_.groups * extents_.channels + c;
-        const float a = Factor(s.variance) * scale[channel];
-        const int64_t at = i * row + c * extents_.space;
-        ScaleShiftRow(x + at, y + at, extents_.space, s.mean, a, bias[channel]);
-      }
-    });
+    const int64_t row = RowElements();
+    static_cast<CpuStream&>(args.stream)
+        .ParallelFor(extents_.batch * extents_.groups,
+                     [&](int64_t i, int) { Row(args, i, x + i * row, y + i * row); });
+  }
+  void HalfRows(const LaunchArgs& args) const {
+    const std::byte* x = args.inputs[x_].host<std::byte>();
+    std::byte* y = args.outputs[0].host<std::byte>();
+    const int64_t row = RowElements(), bytes = ByteSize(storage_) * row;
+    static_cast<CpuStream&>(args.stream)
+        .ParallelFor(extents_.batch * extents_.groups, [&](int64_t i, int lane) {
+          float* floats = args.workspace.host<float>() + lane * row;
+          ConvertRow(x + i * bytes, storage_, row, floats, DType::kF32);
+          Row(args, i, floats, floats);
+          ConvertRow(floats, DType::kF32, row, y + i * bytes, storage_);
+        });
   }
 
   /// One image, or one block of it, whose channels are columns: sums of columns in parts,
@@ -139,6 +175,8 @@ class ChannelNorm final : public PreparedKernel {
 
   Extents extents_;
   bool channels_last_;
+  DType storage_;  // of the input and the output
+  int64_t lanes_;
   float epsilon_;
   size_t x_ = 0;
   std::vector<PackRequest> packs_;
@@ -196,6 +234,17 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
   if (rank >= 3) states.push_back(NormStates(group, Layout::RowMajor()));
   for (const Layout& layout : BlockedLayouts(facts.x)) {
     if (ExtentsIn(facts, layout).ok()) states.push_back(NormStates(group, layout));
+  }
+  const ir::Node& node = group.nodes()[0];
+  const DType dtype = group.value(node.inputs[0]).dtype;
+  const bool fits = facts.extents.channels * facts.extents.space <= kMostHalves;
+  if (rank >= 3 && fits && ByteSize(dtype) == 2 && group.value(node.outputs[0]).dtype == dtype) {
+    StateAssignment halves = NormStates(group, Layout::RowMajor());
+    for (size_t i = 0; i < group.inputs.size(); ++i) {
+      if (group.inputs[i] == node.inputs[0]) halves.inputs[i].storage = dtype;
+    }
+    halves.outputs[0].storage = dtype;
+    states.push_back(std::move(halves));
   }
   return states;
 }
