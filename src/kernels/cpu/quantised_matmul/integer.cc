@@ -37,6 +37,7 @@ class IntegerMatMul final : public PreparedKernel {
     a_matrices_ = f_.a_matrices();
     reads_rows_ = !kernels_.wide && !f_.a.is_signed && f_.p.k % 4 == 0;
     needs_row_sums_ = f_.b.zeros > 0 || Shift(f_.b) != 0;
+    needs_column_sums_ = f_.a.zeros > 0 || Shift(f_.a) != 0;
   }
 
   std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
@@ -120,16 +121,21 @@ class IntegerMatMul final : public PreparedKernel {
     return SumOfBytes(to, f_.p.k);
   }
 
-  /// A panel of `columns` columns of B from `at` on, and the sums of its columns.
+  /// A panel of `columns` columns of B from `at` on, and the sums of its columns where they count.
   void PackPanel(const uint8_t* at, int64_t columns, std::byte* panel, int32_t* sums) const {
     const ByteMatrix part{at, f_.p.k, columns, f_.p.n, 1};
     std::byte* ones = panel + PanelBytes();
     if (kernels_.wide) {
       PackWideSteps(part, f_.b.is_signed, 0, kernels_.nr, reinterpret_cast<int16_t*>(panel));
-      std::fill_n(reinterpret_cast<int16_t*>(ones), RowBytes() / 2, int16_t{1});
     } else {
       PackByteSteps(part, f_.b.is_signed ? 0 : 0x80, kernels_.nr,
                     reinterpret_cast<uint8_t*>(panel));
+    }
+    std::fill_n(sums, kMaxColumns, 0);
+    if (!needs_column_sums_) return;
+    if (kernels_.wide) {
+      std::fill_n(reinterpret_cast<int16_t*>(ones), RowBytes() / 2, int16_t{1});
+    } else {
       std::fill_n(ones, RowBytes(), std::byte{1});
     }
     const std::byte* row = ones;
@@ -167,6 +173,10 @@ class IntegerMatMul final : public PreparedKernel {
   /// Takes off what zero points add to the sums of rows from `first` on.
   void Finish(const LaunchArgs& args, int64_t first, const ProductSums& sums,
               const int32_t* column_sums, const int32_t* zeros) const {
+    if (!needs_row_sums_ && !needs_column_sums_) {
+      static constexpr uint32_t kNone[kMaxQuantRows] = {};
+      return TakeOffZeros(sums, {kNone, kNone, column_sums, zeros});
+    }
     uint32_t row_zeros[kMaxQuantRows], row_sums[kMaxQuantRows];
     // Zero points of rows are those of one matrix.
     const int64_t period = std::max<int64_t>(1, f_.a.zeros);
@@ -187,8 +197,9 @@ class IntegerMatMul final : public PreparedKernel {
   const QuantKernels& kernels_;
   int64_t lanes_, steps_;
   int64_t a_matrices_ = 0;
-  bool reads_rows_ = false;      // where they are
-  bool needs_row_sums_ = false;  // columns have zero points
+  bool reads_rows_ = false;         // where they are
+  bool needs_row_sums_ = false;     // columns have zero points
+  bool needs_column_sums_ = false;  // rows have
 };
 
 Result<IntegerProduct> Read(const ir::Graph& group, const Device&) {
