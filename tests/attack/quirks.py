@@ -114,6 +114,9 @@ def quirk(model, inside):
         if node.op_type == "Attention" and not node.domain and len(node.input) > 3 and inside.get(node.input[3]) is not None and \
                 inside[node.input[3]].shape[-1:] == (1,):
             return "no text says whether a mask of one column is repeated or continued"
+        if node.op_type == "Attention" and not node.domain and given.get("is_causal") and len(node.input) > 3 and \
+                inside.get(node.input[3]) is not None and inside[node.input[3]].shape[-2:-1] == (1,):
+            return "ONNX's evaluator takes a causal mask of one row for that of one query"
         if node.op_type == "MoE" and first is not None and first.dtype == np.float16:
             return "ONNX Runtime makes zeros of experts of halves"
         beta = [a.f for a in node.attribute if a.name == "beta"]
