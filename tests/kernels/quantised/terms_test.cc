@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -241,6 +242,25 @@ TEST(QuantisedTerms, NoTermIsHeavierThanItsSumMayBe) {
       ASSERT_LE(terms.size(), 4U);
     }
   }
+}
+
+/// Of ONNX's operators NaN becomes the least value.
+TEST(QuantisedTerms, SumsOfZeroByScalesThatOverflowAreTheLeastValue) {
+  const std::vector<int32_t> sums(64), w_zero(64);
+  const std::vector<float> scale(64, std::numeric_limits<float>::infinity()), add(64);
+  std::vector<uint8_t> bytes(17, 9);
+  RequantiseArgs args;
+  args.sums = sums.data();
+  args.sums_stride = 32;
+  args.rows = 1;
+  args.columns = std::ssize(bytes);
+  args.w_zero = w_zero.data();
+  args.scale = scale.data();
+  args.add = add.data();
+  args.zero = 100;
+  args.bytes = bytes.data();
+  RunRequantise(args);
+  EXPECT_EQ(bytes, std::vector<uint8_t>(17, 0));
 }
 
 /// Sums to bytes, with another tensor's or without, as the kernels of every instruction set do it.

@@ -64,8 +64,9 @@ void StoreBytes(const RequantiseArgs& args) {
   const auto zero = hn::Set(I(), args.zero);
   ForEachVector(args, [&](int64_t r, int64_t n, const Columns& columns, hn::Vec<I> sum) HWY_ATTR {
     const auto y = hn::MulAdd(hn::ConvertTo(F(), sum), columns.scale, columns.add);
-    // Whole bounds: clamping before rounding equals clamping after it, and nothing overflows.
-    const auto x = hn::Min(high, hn::Max(low, y));
+    // Whole bounds: clamping before rounding equals clamping after it, and nothing overflows. NaN,
+    // which a scale that overflows makes of a sum of 0, gives the least value.
+    const auto x = hn::Min(high, hn::Max(low, hn::IfThenElse(hn::IsNaN(y), low, y)));
     const auto q = hn::DemoteTo(bytes, hn::Add(hn::NearestInt(x), zero));
     StoreColumns(bytes, q, args, n, reinterpret_cast<T*>(args.bytes) + r * args.out_stride + n);
   });
