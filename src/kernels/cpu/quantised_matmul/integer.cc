@@ -22,6 +22,8 @@ namespace {
 /// Longest sum of products that i32 holds, rounded down.
 constexpr int64_t kMaxDepth = 33000;
 constexpr int kMaxColumns = 32;  // of a panel
+/// Panels that are computed side by side, row by row: what is written lies together.
+constexpr int64_t kMostPanels = 8;
 /// Rows that are copied by a task.
 constexpr int64_t kRows = 16;
 
@@ -38,6 +40,11 @@ class IntegerMatMul final : public PreparedKernel {
     reads_rows_ = !kernels_.wide && !f_.a.is_signed && f_.p.k % 4 == 0;
     needs_row_sums_ = f_.b.zeros > 0 || Shift(f_.b) != 0;
     needs_column_sums_ = f_.a.zeros > 0 || Shift(f_.a) != 0;
+    // In the first-level cache, and some tasks for each thread.
+    constexpr int64_t kPackedBytes = 16 << 10;
+    const int64_t all = std::ssize(f_.p.batches) * Panels();
+    panels_ = std::min({kMostPanels, Panels(), kPackedBytes / PanelBytes(), all / (4 * lanes_)});
+    panels_ = std::max<int64_t>(1, panels_);
   }
 
   std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
@@ -52,18 +59,26 @@ class IntegerMatMul final : public PreparedKernel {
     stream.ParallelFor(copies, [&](int64_t task, int) {
       CopyRows(args, task * kRows, std::min(AllRows(), (task + 1) * kRows));
     });
-    const int64_t panels = CeilDiv(f_.p.n, kernels_.nr);
-    stream.ParallelFor(std::ssize(f_.p.batches) * panels, [&](int64_t task, int lane) {
-      RunPanel(args, task / panels, task % panels * kernels_.nr, lane);
+    const int64_t groups = CeilDiv(Panels(), panels_);
+    stream.ParallelFor(std::ssize(f_.p.batches) * groups, [&](int64_t task, int lane) {
+      RunPanels(args, task / groups, task % groups * panels_, lane);
     });
     return OkStatus();
   }
 
  private:
+  /// What is known of the columns of a panel.
+  struct Columns {
+    int64_t first = 0, count = 0;
+    alignas(64) int32_t sums[kMaxColumns];
+    int32_t zeros[kMaxColumns];
+  };
+
+  int64_t Panels() const { return CeilDiv(f_.p.n, kernels_.nr); }
   int64_t RowBytes() const { return steps_ * 4; }  // of a copy, and of a row of ones
   int64_t PanelBytes() const { return RoundUp(steps_ * kernels_.nr * 4, 64); }
   int64_t AllRows() const { return a_matrices_ * f_.p.m; }
-  int64_t LaneBytes() const { return PanelBytes() + RoundUp(RowBytes(), 64); }
+  int64_t LaneBytes() const { return panels_ * PanelBytes() + RoundUp(RowBytes(), 64); }
   const uint8_t* RowOf(const LaunchArgs& args, int64_t row) const {
     return reinterpret_cast<const uint8_t*>(operands_.input(args, 0)) + row * f_.p.k;
   }
@@ -121,17 +136,17 @@ class IntegerMatMul final : public PreparedKernel {
     return SumOfBytes(to, f_.p.k);
   }
 
-  /// A panel of `columns` columns of B from `at` on, and the sums of its columns where they count.
-  void PackPanel(const uint8_t* at, int64_t columns, std::byte* panel, int32_t* sums) const {
-    const ByteMatrix part{at, f_.p.k, columns, f_.p.n, 1};
-    std::byte* ones = panel + PanelBytes();
+  /// A panel of the columns of B, of the matrix at `b`, and their sums where they count, by a row
+  /// of `ones`.
+  void PackPanel(const uint8_t* b, std::byte* panel, std::byte* ones, Columns& columns) const {
+    const ByteMatrix part{b + columns.first, f_.p.k, columns.count, f_.p.n, 1};
     if (kernels_.wide) {
       PackWideSteps(part, f_.b.is_signed, 0, kernels_.nr, reinterpret_cast<int16_t*>(panel));
     } else {
       PackByteSteps(part, f_.b.is_signed ? 0 : 0x80, kernels_.nr,
                     reinterpret_cast<uint8_t*>(panel));
     }
-    std::fill_n(sums, kMaxColumns, 0);
+    std::fill_n(columns.sums, kMaxColumns, 0);
     if (!needs_column_sums_) return;
     if (kernels_.wide) {
       std::fill_n(reinterpret_cast<int16_t*>(ones), RowBytes() / 2, int16_t{1});
@@ -139,23 +154,35 @@ class IntegerMatMul final : public PreparedKernel {
       std::fill_n(ones, RowBytes(), std::byte{1});
     }
     const std::byte* row = ones;
-    kernels_.tile[1]({.a = &row, .steps = steps_, .b = panel, .c = sums});
+    kernels_.tile[1]({.a = &row, .steps = steps_, .b = panel, .c = columns.sums});
   }
 
-  void RunPanel(const LaunchArgs& args, int64_t batch, int64_t column, int lane) const {
-    const int64_t columns = std::min<int64_t>(kernels_.nr, f_.p.n - column);
-    std::byte* panel = args.workspace.host<std::byte>() +
-                       RoundUp(AllRows() * (RowBytes() + 4), 64) + lane * LaneBytes();
+  /// Packs the panels of a task from `first` on. Returns how many there are.
+  int64_t PackPanels(const LaunchArgs& args, int64_t batch, int64_t first, std::byte* packed,
+                     Columns* columns) const {
     const auto* b = reinterpret_cast<const uint8_t*>(operands_.input(args, 1)) +
-                    f_.p.batches[batch].b * f_.p.k * f_.p.n + column;
-    alignas(64) int32_t column_sums[kMaxColumns], sums[kMaxQuantSums];
-    PackPanel(b, columns, panel, column_sums);
-    int32_t zeros[kMaxColumns];
+                    f_.p.batches[batch].b * f_.p.k * f_.p.n;
+    const int64_t count = std::min(panels_, Panels() - first);
     const bool one_zero = f_.b.zeros <= 1;
-    std::fill_n(zeros, columns, one_zero ? Zero(args, f_.b, 0) : 0);
-    for (int64_t n = 0; n < columns && !one_zero; ++n) zeros[n] = Zero(args, f_.b, column + n);
-    auto* out =
-        reinterpret_cast<int32_t*>(operands_.output(args, 0)) + batch * f_.p.m * f_.p.n + column;
+    for (int64_t p = 0; p < count; ++p) {
+      Columns& of = columns[p];
+      of.first = (first + p) * kernels_.nr;
+      of.count = std::min<int64_t>(kernels_.nr, f_.p.n - of.first);
+      PackPanel(b, packed + p * PanelBytes(), packed + panels_ * PanelBytes(), of);
+      std::fill_n(of.zeros, kMaxColumns, one_zero ? Zero(args, f_.b, 0) : 0);
+      for (int64_t n = 0; n < of.count && !one_zero; ++n)
+        of.zeros[n] = Zero(args, f_.b, of.first + n);
+    }
+    return count;
+  }
+
+  void RunPanels(const LaunchArgs& args, int64_t batch, int64_t first_panel, int lane) const {
+    std::byte* packed = args.workspace.host<std::byte>() +
+                        RoundUp(AllRows() * (RowBytes() + 4), 64) + lane * LaneBytes();
+    Columns columns[kMostPanels];
+    const int64_t count = PackPanels(args, batch, first_panel, packed, columns);
+    alignas(64) int32_t sums[kMaxQuantSums];
+    auto* out = reinterpret_cast<int32_t*>(operands_.output(args, 0)) + batch * f_.p.m * f_.p.n;
     const int64_t tiles = CeilDiv(f_.p.m, kernels_.mr), height = CeilDiv(f_.p.m, tiles);
     const std::byte* rows_at =
         reads_rows_ ? reinterpret_cast<const std::byte*>(RowOf(args, 0)) : Copies(args);
@@ -164,9 +191,13 @@ class IntegerMatMul final : public PreparedKernel {
       const int64_t rows = std::min(height, f_.p.m - m), first = f_.p.batches[batch].a * f_.p.m + m;
       const std::byte* pointers[kMaxQuantRows];
       for (int64_t r = 0; r < rows; ++r) pointers[r] = rows_at + (first + r) * row_bytes;
-      kernels_.tile[rows]({.a = pointers, .steps = steps_, .b = panel, .c = sums});
-      Finish(args, first, {sums, out + m * f_.p.n, rows, columns, kernels_.nr, f_.p.n}, column_sums,
-             zeros);
+      for (int64_t p = 0; p < count; ++p) {
+        const Columns& of = columns[p];
+        kernels_.tile[rows](
+            {.a = pointers, .steps = steps_, .b = packed + p * PanelBytes(), .c = sums});
+        int32_t* to = out + m * f_.p.n + of.first;
+        Finish(args, first, {sums, to, rows, of.count, kernels_.nr, f_.p.n}, of.sums, of.zeros);
+      }
     }
   }
 
@@ -197,6 +228,7 @@ class IntegerMatMul final : public PreparedKernel {
   const QuantKernels& kernels_;
   int64_t lanes_, steps_;
   int64_t a_matrices_ = 0;
+  int64_t panels_ = 1;              // of a task
   bool reads_rows_ = false;         // where they are
   bool needs_row_sums_ = false;     // columns have zero points
   bool needs_column_sums_ = false;  // rows have
