@@ -276,7 +276,7 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Attent
 
 /// Few queries, or few keys, gain nothing before it is measured.
 int Taste(const Attention& attention, const Device&) {
-  const bool is_large = attention.queries >= 32 && attention.queries * attention.keys >= 1 << 14;
+  const bool is_large = attention.queries >= 32 && attention.queries * attention.keys >= 1 << 12;
   return is_large ? 10 : kOnlyMeasured;
 }
 
