@@ -31,8 +31,8 @@ StepProfile Program::DescribeChain(const StepChain& chain, std::span<const Step>
 std::vector<Location> Program::OperandsOf(const StepChain& chain, const RunArgs& args) const {
   std::vector<Location> operands;
   for (int i = chain.begin; i < chain.end; ++i) {
-    for (const int tensor : plan_.steps[i].inputs) operands.push_back(Locate(tensor, args));
-    for (const int tensor : plan_.steps[i].outputs) operands.push_back(Locate(tensor, args));
+    for (const int tensor : plan_->steps[i].inputs) operands.push_back(Locate(tensor, args));
+    for (const int tensor : plan_->steps[i].outputs) operands.push_back(Locate(tensor, args));
     operands.push_back(args.memory.bytes(steps_[i].device, memory_.workspaces[i]));
   }
   return operands;
@@ -46,10 +46,10 @@ Status Program::LaunchSteps(int begin, int end, const RunArgs& args) const {
 }
 
 Result<size_t> Program::RunChain(size_t index, const RunArgs& args) const {
-  const auto known = std::ranges::find(plan_.chains, static_cast<int>(index), &StepChain::begin);
-  if (known == plan_.chains.end()) return index;
+  const auto known = std::ranges::find(plan_->chains, static_cast<int>(index), &StepChain::begin);
+  if (known == plan_->chains.end()) return index;
   const StepChain& chain = *known;
-  const size_t place = known - plan_.chains.begin();
+  const size_t place = known - plan_->chains.begin();
   const std::shared_ptr<const StepProfile>& profile = chain_profiles_[place];
   Stream& stream = StreamOf(steps_[index], args);
   const int64_t begin = NowNs();
@@ -69,7 +69,7 @@ Result<size_t> Program::RunChain(size_t index, const RunArgs& args) const {
 }
 
 Result<bool> Program::ChainsMet(const RunArgs& args) const {
-  if (args.chains == nullptr || plan_.chains.empty()) return true;
+  if (args.chains == nullptr || plan_->chains.empty()) return true;
   for (const auto& stream : args.accelerators) {
     ASSIGN_OR_RETURN(const bool met, stream->ChainsMet());
     if (!met) return false;

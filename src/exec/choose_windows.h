@@ -23,10 +23,13 @@ struct TensorWindow {
 std::vector<TensorWindow> ChooseWindows(
     const Plan& plan, std::span<std::shared_ptr<kernels::PreparedKernel>* const> kernels);
 
-/// PlanMemory with windows in the place of the tensors that they are.
+/// PlanMemory with windows in the place of the tensors that they are, and tensors of `bytes`.
 MemoryPlan PlanMemory(const Plan& plan, std::span<const DeviceKind> devices,
                       std::span<const std::vector<kernels::Alias>> aliases,
                       std::span<const int64_t> workspace_bytes,
-                      std::span<const TensorWindow> windows);
+                      std::span<const TensorWindow> windows, std::span<const int64_t> bytes);
+
+/// Bytes of each tensor of `plan` in its state.
+std::vector<int64_t> TensorBytes(const Plan& plan);
 
 }  // namespace fettle::exec

@@ -15,7 +15,7 @@ constexpr StepChains::Policy kFromTheSecondRun{.from_run = 2, .level = LogLevel:
 Program::Graph Program::GraphOf(int begin, int end) const {
   Graph graph{.steps = {.begin = begin, .end = end}, .tensors = {}, .profile = nullptr};
   for (int i = begin; i < end; ++i) {
-    for (const auto* tensors : {&plan_.steps[i].inputs, &plan_.steps[i].outputs})
+    for (const auto* tensors : {&plan_->steps[i].inputs, &plan_->steps[i].outputs})
       for (const int tensor : *tensors)
         if (memory_.tensors[tensor].kind != Placement::Kind::kBytes)
           graph.tensors.push_back(tensor);
@@ -30,7 +30,7 @@ Program::Graph Program::GraphOf(int begin, int end) const {
 /// The longest rows of steps that stay on a device. Chains are OpenCL's, and its queue and that of
 /// graphs take turns slowly: a plan has chains or graphs.
 void Program::FindGraphs() {
-  if (!plan_.chains.empty()) return;
+  if (!plan_->chains.empty()) return;
   const auto works = [&](int i) { return !steps_[i].nothing_to_do; };
   const auto stays = [&](int i) { return steps_[i].device > 0 && !steps_[i].crosses_devices; };
   const auto count = static_cast<int>(steps_.size());

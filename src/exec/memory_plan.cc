@@ -20,7 +20,8 @@ struct Binding {
   std::vector<int> input, output;
 };
 
-Binding Bind(const Plan& plan, const Sharing& sharing, std::vector<int>& copied_outputs) {
+Binding Bind(const Plan& plan, const Sharing& sharing, std::span<const int64_t> bytes,
+             std::vector<int>& copied_outputs) {
   Binding binding{std::vector<int>(plan.tensors.size(), -1),
                   std::vector<int>(plan.tensors.size(), -1)};
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
@@ -29,10 +30,8 @@ Binding Bind(const Plan& plan, const Sharing& sharing, std::vector<int>& copied_
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
     if (plan.outputs[i] < 0) continue;
     const size_t root = sharing.root(plan.outputs[i]);
-    const PlannedTensor& tensor = plan.tensors[plan.outputs[i]];
-    const bool whole =
-        sharing.offset(plan.outputs[i]) == 0 &&
-        sharing.life(static_cast<int>(root)).bytes == StateBytes(tensor.shape, tensor.state);
+    const bool whole = sharing.offset(plan.outputs[i]) == 0 &&
+                       sharing.life(static_cast<int>(root)).bytes == bytes[plan.outputs[i]];
     if (whole && binding.output[root] < 0 && binding.input[root] < 0) {
       binding.output[root] = static_cast<int>(i);
     } else {
@@ -274,19 +273,27 @@ ArenaPlan PlanArena(std::span<const Interval> intervals) {
 MemoryPlan PlanMemory(const Plan& plan, std::span<const DeviceKind> devices,
                       std::span<const std::vector<kernels::Alias>> aliases,
                       std::span<const int64_t> workspace_bytes) {
-  return PlanMemory(plan, devices, aliases, workspace_bytes, {});
+  return PlanMemory(plan, devices, aliases, workspace_bytes, {}, TensorBytes(plan));
 }
 
 MemoryPlan PlanMemory(const Plan& plan, std::span<const DeviceKind> devices,
                       std::span<const std::vector<kernels::Alias>> aliases,
                       std::span<const int64_t> workspace_bytes,
-                      std::span<const TensorWindow> windows) {
-  const Sharing sharing(plan, aliases, windows);
+                      std::span<const TensorWindow> windows, std::span<const int64_t> bytes) {
+  const Sharing sharing(plan, aliases, windows, bytes);
   std::vector<int> copied_outputs;
-  const Binding binding = Bind(plan, sharing, copied_outputs);
+  const Binding binding = Bind(plan, sharing, bytes, copied_outputs);
   MemoryPlan memory = Placer(plan, sharing, binding).Run(devices, workspace_bytes);
   memory.copied_outputs = std::move(copied_outputs);
   return memory;
+}
+
+std::vector<int64_t> TensorBytes(const Plan& plan) {
+  std::vector<int64_t> bytes;
+  bytes.reserve(plan.tensors.size());
+  for (const PlannedTensor& tensor : plan.tensors)
+    bytes.push_back(StateBytes(tensor.shape, tensor.state));
+  return bytes;
 }
 
 }  // namespace fettle::exec

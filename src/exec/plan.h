@@ -20,6 +20,8 @@ struct PlannedTensor {
   /// The tensor whose bytes these are under another layout name (an NHWC tensor of one pixel is
   /// row-major too); -1: none.
   int same_bytes_as = -1;
+  /// In the graph that was planned; kAbsent where nobody said.
+  ir::ValueId value = ir::kAbsent;
 };
 
 /// One launch, on at most problem.threads threads (a conversion: on all that the run has). `kernel`
@@ -36,6 +38,9 @@ struct PlannedStep {
   std::shared_ptr<KeptKernel> kept;
   std::vector<int> inputs;  // tensors, in the order of the group's inputs
   std::vector<int> outputs;
+  /// What the values of the problem's group are in the graph that was planned; empty where nobody
+  /// said.
+  std::vector<ir::ValueId> values = {};
 };
 
 /// The steps from `begin` on that come before `end` in one launch (Stream::MakeChain) of `groups`

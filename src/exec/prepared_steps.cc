@@ -30,7 +30,7 @@ Result<std::unique_ptr<kernels::PreparedKernel>> PrepareStep(const Plan& plan,
 
 Status Program::PrepareKernel(size_t index, const DeviceSet& devices,
                               const std::atomic<bool>* cancelled, StepProfile& profile) {
-  const PlannedStep& planned = plan_.steps[index];
+  const PlannedStep& planned = plan_->steps[index];
   Step& step = steps_[index];
   if (step.nothing_to_do || step.is_shared) return OkStatus();
   if (IsSet(cancelled)) return Cancelled();
@@ -38,7 +38,7 @@ Status Program::PrepareKernel(size_t index, const DeviceSet& devices,
     profile.work = kernels::WorkOf(
         *planned.kernel, planned.problem, planned.match.get(),
         {planned.states_index, planned.problem.threads, planned.params, planned.has_all_params});
-  ASSIGN_OR_RETURN(step.kernel, PrepareStep(plan_, planned, DeviceAt(devices, step.device)));
+  ASSIGN_OR_RETURN(step.kernel, PrepareStep(*plan_, planned, DeviceAt(devices, step.device)));
   return OkStatus();
 }
 
@@ -76,22 +76,22 @@ bool Program::TakeKept(const PlannedStep& planned, Step& step) {
 
 void Program::MarkOwn(std::span<const TensorWindow> windows) {
   for (size_t i = 0; i < steps_.size(); ++i) {
-    const bool writes = std::ranges::any_of(windows, [&](const TensorWindow& window) {
-      return std::ranges::find(plan_.steps[i].outputs, window.tensor) !=
-             plan_.steps[i].outputs.end();
+    steps_[i].writes_window = std::ranges::any_of(windows, [&](const TensorWindow& window) {
+      return std::ranges::find(plan_->steps[i].outputs, window.tensor) !=
+             plan_->steps[i].outputs.end();
     });
-    steps_[i].is_own =
-        writes || dynamic_cast<const kernels::JoinsWindows*>(steps_[i].kernel.get()) != nullptr;
+    steps_[i].is_own = steps_[i].writes_window || dynamic_cast<const kernels::JoinsWindows*>(
+                                                      steps_[i].kernel.get()) != nullptr;
   }
 }
 
 void Program::KeepSteps() const {
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
-    if (plan_.steps[i].kept == nullptr || step.is_shared || step.is_own || step.kernel == nullptr ||
-        step.device != 0)
+    if (plan_->steps[i].kept == nullptr || step.is_shared || step.is_own ||
+        step.kernel == nullptr || step.device != 0)
       continue;
-    plan_.steps[i].kept->Keep({step.kernel, step.blobs, step.packed, step.profile});
+    plan_->steps[i].kept->Keep({step.kernel, step.blobs, step.packed, step.profile});
   }
 }
 
@@ -104,7 +104,7 @@ void Program::PrepareOthersAhead(const DeviceSet& devices,
   PrepareAhead(std::ssize(others), [&](int64_t i) {
     const size_t step = others[i];
     if (!IsSet(cancelled))
-      (void)PrepareStep(plan_, plan_.steps[step], DeviceAt(devices, steps_[step].device));
+      (void)PrepareStep(*plan_, plan_->steps[step], DeviceAt(devices, steps_[step].device));
   });
 }
 

@@ -24,21 +24,6 @@ bool WritesNothing(const Plan& plan, const PlannedStep& step) {
                      [&](int tensor) { return plan.tensors[tensor].shape.elements() == 0; });
 }
 
-/// What lies already where a join would copy it to is neither read nor written by the join.
-void LeaveOutWindows(const Plan& plan, std::span<const TensorWindow> windows,
-                     std::vector<StepProfile>& profiles) {
-  for (const TensorWindow& window : windows) {
-    const PlannedTensor& tensor = plan.tensors[window.tensor];
-    const int64_t copied = 2 * StateBytes(tensor.shape, tensor.state);
-    for (size_t i = 0; i < plan.steps.size(); ++i) {
-      const std::vector<int>& outputs = plan.steps[i].outputs;
-      if (std::find(outputs.begin(), outputs.end(), window.of) == outputs.end()) continue;
-      profiles[i].bytes -= copied;
-      profiles[i].work.bytes -= static_cast<double>(copied);
-    }
-  }
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Program>> Program::Build(Plan plan, const DeviceSet& devices,
@@ -46,7 +31,7 @@ Result<std::unique_ptr<Program>> Program::Build(Plan plan, const DeviceSet& devi
                                                 const std::atomic<bool>* cancelled,
                                                 MemoryBeside memory) {
   std::unique_ptr<Program> program(new Program());
-  program->plan_ = std::move(plan);
+  program->plan_ = std::make_shared<const Plan>(std::move(plan));
   RETURN_IF_ERROR(program->Prepare(devices, packed, cancelled, memory));
   return program;
 }
@@ -55,13 +40,13 @@ Status Program::Prepare(const DeviceSet& devices, PackedStore& packed,
                         const std::atomic<bool>* cancelled, MemoryBeside memory) {
   const int64_t begin = NowNs();
   std::vector<StepProfile> profiles;
-  profiles.reserve(plan_.steps.size());
-  steps_.reserve(plan_.steps.size());
-  for (const PlannedStep& planned : plan_.steps) {
+  profiles.reserve(plan_->steps.size());
+  steps_.reserve(plan_->steps.size());
+  for (const PlannedStep& planned : plan_->steps) {
     Step& step = steps_.emplace_back();
-    step.device = devices.IndexOf(DeviceOf(plan_, planned));
-    step.crosses_devices = planned.kernel == nullptr && CrossesDevices(plan_, planned);
-    step.nothing_to_do = WritesNothing(plan_, planned);
+    step.device = devices.IndexOf(DeviceOf(*plan_, planned));
+    step.crosses_devices = planned.kernel == nullptr && CrossesDevices(*plan_, planned);
+    step.nothing_to_do = WritesNothing(*plan_, planned);
     profiles.push_back(TakeKept(planned, step) ? StepProfile() : Describe(planned));
     if (step.device < 0)
       return Error(StatusCode::kDeviceUnavailable, "{}: planned for a device that is not available",
@@ -69,7 +54,8 @@ Status Program::Prepare(const DeviceSet& devices, PackedStore& packed,
   }
   RETURN_IF_ERROR(PrepareKernels(devices, cancelled, profiles));
   const int64_t prepared = NowNs();
-  PlanSteps(devices, profiles);
+  bytes_ = TensorBytes(*plan_);
+  LeaveOutWindows(*plan_, PlanSteps(devices), bytes_, profiles);
   const Requests requests = PackRequests();
   RETURN_IF_ERROR(CheckMemory(packed, memory, requests));
   RETURN_IF_ERROR(PackAll(devices, packed, cancelled, requests, profiles));
@@ -101,7 +87,7 @@ Status Program::PackAll(const DeviceSet& devices, PackedStore& packed,
     if (IsSet(cancelled)) {
       statuses[i] = Cancelled();
     } else {
-      statuses[i] = Pack(requests[i], plan_.steps[i], DeviceAt(devices, steps_[i].device), packed,
+      statuses[i] = Pack(requests[i], plan_->steps[i], DeviceAt(devices, steps_[i].device), packed,
                          steps_[i], profiles[i]);
     }
   });
@@ -109,13 +95,12 @@ Status Program::PackAll(const DeviceSet& devices, PackedStore& packed,
   return OkStatus();
 }
 
-void Program::PlanSteps(const DeviceSet& devices, std::vector<StepProfile>& profiles) {
+std::vector<TensorWindow> Program::PlanSteps(const DeviceSet& devices) {
   // What is shared neither joins nor writes windows.
   std::shared_ptr<kernels::PreparedKernel> none;
   std::vector<std::shared_ptr<kernels::PreparedKernel>*> made;
   for (Step& step : steps_) made.push_back(step.is_shared ? &none : &step.kernel);
-  const std::vector<TensorWindow> windows = ChooseWindows(plan_, made);
-  LeaveOutWindows(plan_, windows, profiles);
+  std::vector<TensorWindow> windows = ChooseWindows(*plan_, made);
   MarkOwn(windows);
   std::vector<std::vector<kernels::Alias>> aliases(steps_.size());
   std::vector<int64_t> workspaces(steps_.size(), 0);
@@ -124,7 +109,7 @@ void Program::PlanSteps(const DeviceSet& devices, std::vector<StepProfile>& prof
     if (step.kernel != nullptr) {
       aliases[i] = step.kernel->aliases();
       workspaces[i] = step.kernel->workspace_bytes();
-      const size_t outputs = plan_.steps[i].outputs.size();
+      const size_t outputs = plan_->steps[i].outputs.size();
       const auto views = std::count_if(aliases[i].begin(), aliases[i].end(),
                                        [](const kernels::Alias& alias) { return alias.is_view; });
       step.nothing_to_do = outputs > 0 && static_cast<size_t>(views) == outputs;
@@ -134,7 +119,21 @@ void Program::PlanSteps(const DeviceSet& devices, std::vector<StepProfile>& prof
   }
   std::vector<DeviceKind> kinds;
   for (const Device* device : devices.all()) kinds.push_back(device->kind());
-  memory_ = PlanMemory(plan_, kinds, aliases, workspaces, windows);
+  memory_ = PlanMemory(*plan_, kinds, aliases, workspaces, windows, bytes_);
+  return windows;
+}
+
+void Program::LeaveOutWindows(const Plan& plan, std::span<const TensorWindow> windows,
+                              std::span<const int64_t> bytes, std::vector<StepProfile>& profiles) {
+  for (const TensorWindow& window : windows) {
+    const int64_t copied = 2 * bytes[window.tensor];
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+      const std::vector<int>& outputs = plan.steps[i].outputs;
+      if (std::find(outputs.begin(), outputs.end(), window.of) == outputs.end()) continue;
+      profiles[i].bytes -= copied;
+      profiles[i].work.bytes -= static_cast<double>(copied);
+    }
+  }
 }
 
 void Program::KeepProfiles(std::vector<StepProfile>& profiles) {
@@ -146,7 +145,7 @@ void Program::KeepProfiles(std::vector<StepProfile>& profiles) {
     }
     steps_[i].profile = std::make_shared<const StepProfile>(std::move(profiles[i]));
   }
-  for (const StepChain& chain : plan_.chains)
+  for (const StepChain& chain : plan_->chains)
     chain_profiles_.push_back(std::make_shared<const StepProfile>(DescribeChain(chain, steps_)));
 }
 
@@ -170,7 +169,7 @@ Status Program::Pack(std::span<const kernels::PackRequest> requests, const Plann
 
 StepProfile Program::Describe(const PlannedStep& step) const {
   StepProfile profile;
-  profile.device = DeviceKindName(DeviceOf(plan_, step));
+  profile.device = DeviceKindName(DeviceOf(*plan_, step));
   profile.op = "Convert";
   profile.kernel = profile.device + ".convert";
   if (step.kernel != nullptr) {
@@ -184,11 +183,11 @@ StepProfile Program::Describe(const PlannedStep& step) const {
     profile.macs = ops::MacsOf(*step.problem.group);
   }
   const auto bytes = [&](int t) {
-    const PlannedTensor& tensor = plan_.tensors[t];
+    const PlannedTensor& tensor = plan_->tensors[t];
     return StateBytes(tensor.shape, tensor.state);
   };
   const auto layout = [&](int t) {
-    const PlannedTensor& tensor = plan_.tensors[t];
+    const PlannedTensor& tensor = plan_->tensors[t];
     return LayoutName(tensor.state.layout, tensor.shape.rank());
   };
   for (int tensor : step.inputs) profile.bytes += bytes(tensor);
@@ -196,7 +195,7 @@ StepProfile Program::Describe(const PlannedStep& step) const {
   if (step.kernel == nullptr) profile.work.bytes = static_cast<double>(profile.bytes);
   if (!step.inputs.empty()) profile.layout_in = layout(step.inputs[0]);
   if (!step.outputs.empty()) {
-    const PlannedTensor& tensor = plan_.tensors[step.outputs[0]];
+    const PlannedTensor& tensor = plan_->tensors[step.outputs[0]];
     profile.layout_out = layout(step.outputs[0]);
     profile.dtype = DTypeName(tensor.state.storage);
     if (step.kernel == nullptr) profile.node = tensor.name;
@@ -212,7 +211,7 @@ Location Program::Locate(int tensor, const RunArgs& args) const {
       return {const_cast<std::byte*>(args.inputs[index]), placement.offset};
     case Placement::Kind::kOutput: return {args.outputs[index], placement.offset};
     case Placement::Kind::kImage:
-      return args.memory.image(placement.device, plan_.tensors[tensor].state.storage,
+      return args.memory.image(placement.device, plan_->tensors[tensor].state.storage,
                                placement.index);
     case Placement::Kind::kBytes: break;
   }
@@ -221,7 +220,7 @@ Location Program::Locate(int tensor, const RunArgs& args) const {
 
 Status Program::RunStep(size_t index, const RunArgs& args) const {
   const Step& step = steps_[index];
-  const PlannedStep& planned = plan_.steps[index];
+  const PlannedStep& planned = plan_->steps[index];
   Location operands[64];
   std::vector<Location> many;
   const size_t count = planned.inputs.size() + planned.outputs.size();
@@ -268,7 +267,7 @@ Status Program::RunSteps(const RunArgs& args) const {
     if (IsSet(&args.cancelled) || IsSet(args.cancelled_by_caller)) return Cancelled();
     marks.Begin(i);
     RETURN_IF_ERROR(device_marks.Begin(i));
-    if (args.chains != nullptr && (!graphs_.empty() || !plan_.chains.empty())) {
+    if (args.chains != nullptr && (!graphs_.empty() || !plan_->chains.empty())) {
       ASSIGN_OR_RETURN(size_t end, RunChain(i, args));
       if (end == i) {
         ASSIGN_OR_RETURN(end, RunGraph(i, args));
@@ -309,10 +308,8 @@ Status Program::Run(const RunArgs& args) const {
 
 Status Program::CopyOutputs(const RunArgs& args) const {
   for (int output : memory_.copied_outputs) {
-    const int tensor = plan_.outputs[output];
-    const PlannedTensor& planned = plan_.tensors[tensor];
-    std::memcpy(args.outputs[output], Locate(tensor, args).host<std::byte>(),
-                StateBytes(planned.shape, planned.state));
+    const int tensor = plan_->outputs[output];
+    std::memcpy(args.outputs[output], Locate(tensor, args).host<std::byte>(), bytes_[tensor]);
   }
   return OkStatus();
 }

@@ -59,14 +59,17 @@ class Program {
                                                 MemoryBeside memory = {});
 
   const MemoryPlan& memory_plan() const { return memory_; }
-  const Plan& plan() const { return plan_; }
+  /// At the extents that it was made for first, where it was made again for others (NearPrograms).
+  const Plan& plan() const { return *plan_; }
   /// What Build took.
   const PreparationTimes& build_times() const { return build_times_; }
   Status Run(const RunArgs& args) const;
 
  private:
+  friend class NearPrograms;  // makes some without Build
   struct Step {
     std::shared_ptr<kernels::PreparedKernel> kernel;
+    std::shared_ptr<const kernels::Match> match;  // which outlives it; null: the plan's
     std::vector<std::shared_ptr<const PackedBlob>> blobs;
     std::vector<std::shared_ptr<DeviceMemory>> copies;  // of the blobs, on a device beside the CPU
     std::vector<Location> packed;
@@ -75,7 +78,8 @@ class Program {
     bool nothing_to_do = false;    // its outputs are views, or empty
     bool crosses_devices = false;  // a conversion that waits
     bool is_shared = false;        // with programs of other plans (PlannedStep::kept)
-    bool is_own = false;           // writes or joins windows, which other plans may lack
+    bool writes_window = false;
+    bool is_own = false;  // writes or joins windows, which other plans may lack
   };
   /// By step: what it wants packed.
   using Requests = std::vector<std::vector<kernels::PackRequest>>;
@@ -113,8 +117,11 @@ class Program {
                  const Requests& requests, std::vector<StepProfile>& profiles);
   /// Those that make or join `windows`, and those that might.
   void MarkOwn(std::span<const TensorWindow> windows);
-  /// What the steps need of memory.
-  void PlanSteps(const DeviceSet& devices, std::vector<StepProfile>& profiles);
+  /// What the steps need of memory, and which of them write windows.
+  std::vector<TensorWindow> PlanSteps(const DeviceSet& devices);
+  /// What lies already where a join would copy it to is neither read nor written by the join.
+  static void LeaveOutWindows(const Plan& plan, std::span<const TensorWindow> windows,
+                              std::span<const int64_t> bytes, std::vector<StepProfile>& profiles);
   Status CheckMemory(PackedStore& packed, MemoryBeside memory, const Requests& requests) const;
   void KeepProfiles(std::vector<StepProfile>& profiles);
   static Status Pack(std::span<const kernels::PackRequest> requests, const PlannedStep& planned,
@@ -158,7 +165,8 @@ class Program {
   /// RunChain's like for graphs.
   Result<size_t> RunGraph(size_t index, const RunArgs& args) const;
 
-  Plan plan_;
+  std::shared_ptr<const Plan> plan_;
+  std::vector<int64_t> bytes_;  // of each tensor
   MemoryPlan memory_;
   PreparationTimes build_times_;
   std::vector<Step> steps_;

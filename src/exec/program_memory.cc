@@ -21,7 +21,7 @@ Status Program::CheckMemory(PackedStore& packed, MemoryBeside memory,
   std::vector<PackedStore::Wanted> wanted;
   for (size_t i = 0; i < requests.size(); ++i)
     for (const kernels::PackRequest& request : requests[i])
-      wanted.emplace_back(request, plan_.steps[i].problem.group.get());
+      wanted.emplace_back(request, plan_->steps[i].problem.group.get());
   return budget.Check(packed.BytesToPack(wanted) + beside);
 }
 

@@ -5,7 +5,7 @@
 namespace fettle::exec {
 
 Sharing::Sharing(const Plan& plan, std::span<const std::vector<kernels::Alias>> aliases,
-                 std::span<const TensorWindow> windows)
+                 std::span<const TensorWindow> windows, std::span<const int64_t> bytes)
     : plan_(plan),
       root_(plan.tensors.size()),
       offset_(plan.tensors.size()),
@@ -13,7 +13,7 @@ Sharing::Sharing(const Plan& plan, std::span<const std::vector<kernels::Alias>> 
   std::iota(root_.begin(), root_.end(), 0);
   for (const TensorWindow& window : windows) Attach(window.tensor, window.of, window.byte_offset);
   MergeViews(aliases);
-  MeasureLives();
+  MeasureLives(bytes);
   MergeInPlace(aliases);
 }
 
@@ -41,12 +41,11 @@ void Sharing::MergeSameBytes(int tensor) {
   if (other >= 0) Attach(tensor, other, 0);
 }
 
-void Sharing::MeasureLives() {
+void Sharing::MeasureLives(std::span<const int64_t> bytes) {
   for (Interval& life : life_) life = {0, static_cast<int>(plan_.steps.size()), -1};
   for (size_t t = 0; t < plan_.tensors.size(); ++t) {
     Interval& life = life_[root_[t]];
-    const PlannedTensor& tensor = plan_.tensors[t];
-    life.bytes = std::max(life.bytes, offset_[t] + StateBytes(tensor.shape, tensor.state));
+    life.bytes = std::max(life.bytes, offset_[t] + bytes[t]);
   }
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
     const auto touch = [&](int tensor) {

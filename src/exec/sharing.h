@@ -13,8 +13,9 @@ namespace fettle::exec {
 /// Groups tensors that share bytes; a root owns the bytes, the others are windows of it.
 class Sharing {
  public:
+  /// `bytes`: of each tensor (TensorBytes).
   Sharing(const Plan& plan, std::span<const std::vector<kernels::Alias>> aliases,
-          std::span<const TensorWindow> windows);
+          std::span<const TensorWindow> windows, std::span<const int64_t> bytes);
 
   int root(int tensor) const { return root_[tensor]; }
   int64_t offset(int tensor) const { return offset_[tensor]; }
@@ -32,7 +33,7 @@ class Sharing {
   void Attach(int tensor, int parent, int64_t byte_offset);
   void MergeViews(std::span<const std::vector<kernels::Alias>> aliases);
   void MergeSameBytes(int tensor);
-  void MeasureLives();
+  void MeasureLives(std::span<const int64_t> bytes);
   void MergeInPlace(std::span<const std::vector<kernels::Alias>> aliases);
   bool CanReuse(int step_index, const PlannedStep& step, const kernels::Alias& alias, int input,
                 int output) const;

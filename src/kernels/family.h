@@ -2,10 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "kernels/kernel.h"
+#include "kernels/near_match.h"
 
 namespace fettle::kernels {
 
@@ -35,6 +37,10 @@ struct Family {
   /// Whether row-major inputs of their values' own types may be the caller's memory: no byte behind
   /// an element is read, and elements are aligned as their type is, no more.
   bool reads_callers_memory = false;
+  /// Whether a state that the kernel has for a group is one of its states for each group that
+  /// differs from it in extents above 1 alone, and what `prepare` makes refers neither to the group
+  /// nor to the facts.
+  bool takes_near_extents = false;
 };
 
 /// Adds what `states` lists with row-major inputs bound by the caller, in all combinations where
@@ -66,18 +72,39 @@ Result<std::unique_ptr<PreparedKernel>> Make(const Problem& problem, const Facts
   return std::unique_ptr<PreparedKernel>(std::make_unique<Kernel>(problem, facts));
 }
 
+/// What matches of all families have, whatever their facts.
+class MatchedGroup : public Match {
+ public:
+  std::span<const StateAssignment> states() const final { return states_; }
+
+ protected:
+  MatchedGroup(std::shared_ptr<const ir::Graph> group, std::vector<StateAssignment> states,
+               const Device& device, bool has_params)
+      : group_(std::move(group)),
+        states_(std::move(states)),
+        device_(device),
+        has_params_(has_params) {}
+  Problem ProblemOf(int states, int threads) const;
+  /// The usual parameters with those of the setting in their place.
+  Params ParamsOf(const Setting& setting) const;
+
+  std::shared_ptr<const ir::Graph> group_;
+  std::vector<StateAssignment> states_;
+  const Device& device_;
+
+ private:
+  bool has_params_;
+};
+
 template <typename Facts>
-class FamilyMatch final : public Match {
+class FamilyMatch : public MatchedGroup {
  public:
   FamilyMatch(const Family<Facts>& family, std::shared_ptr<const ir::Graph> group, Facts facts,
               std::vector<StateAssignment> states, const Device& device)
-      : family_(family),
-        group_(std::move(group)),
-        facts_(std::move(facts)),
-        states_(std::move(states)),
-        device_(device) {}
+      : MatchedGroup(std::move(group), std::move(states), device, family.params != nullptr),
+        family_(family),
+        facts_(std::move(facts)) {}
 
-  std::span<const StateAssignment> states() const override { return states_; }
   int taste() const override {
     return family_.taste == nullptr ? Match::taste() : family_.taste(facts_, device_);
   }
@@ -98,22 +125,26 @@ class FamilyMatch final : public Match {
                            device_);
   }
 
- private:
-  Problem ProblemOf(int states, int threads) const { return {group_, states_[states], threads}; }
-  /// The usual parameters with those of the setting in their place.
-  Params ParamsOf(const Setting& setting) const {
-    if (family_.params == nullptr) return {};
-    if (setting.is_complete) return setting.params;
-    Params params = this->params(setting.states, setting.threads).usual;
-    for (const auto& [name, value] : setting.params) params[name] = value;
-    return params;
-  }
-
+ protected:
   const Family<Facts>& family_;
-  std::shared_ptr<const ir::Graph> group_;
+
+ private:
   Facts facts_;
-  std::vector<StateAssignment> states_;
-  const Device& device_;
+};
+
+/// That of a family whose kernels take other extents (Family::takes_near_extents).
+template <typename Facts>
+class NearFamilyMatch final : public FamilyMatch<Facts>, public MatchesNear {
+ public:
+  using FamilyMatch<Facts>::FamilyMatch;
+
+  Result<std::unique_ptr<const Match>> MatchNear(const std::shared_ptr<const ir::Graph>& group,
+                                                 int states) const override {
+    ASSIGN_OR_RETURN(Facts facts, this->family_.read(*group, this->device_));
+    return std::unique_ptr<const Match>(std::make_unique<FamilyMatch<Facts>>(
+        this->family_, group, std::move(facts), std::vector<StateAssignment>{this->states_[states]},
+        this->device_));
+  }
 };
 
 /// KernelDesc::match of a family with static storage.
@@ -125,7 +156,9 @@ Result<std::unique_ptr<const Match>> MatchAs(std::shared_ptr<const ir::Graph> gr
   using Facts = decltype(facts);
   ASSIGN_OR_RETURN(std::vector<StateAssignment> states, kFamily.states(*group, facts, device));
   if (kFamily.reads_callers_memory) AddCallersMemory(*group, states);
-  return std::unique_ptr<const Match>(std::make_unique<FamilyMatch<Facts>>(
+  using Made =
+      std::conditional_t<kFamily.takes_near_extents, NearFamilyMatch<Facts>, FamilyMatch<Facts>>;
+  return std::unique_ptr<const Match>(std::make_unique<Made>(
       kFamily, std::move(group), std::move(facts), std::move(states), device));
 }
 

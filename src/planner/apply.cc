@@ -66,7 +66,7 @@ class Assembler {
     RETURN_IF_ERROR(CutGroups());
     RETURN_IF_ERROR(MatchGroups());
     for (size_t i = 0; i < groups_.size(); ++i)
-      RETURN_IF_ERROR(AddStep(std::move(groups_[i]), decision_.groups[i].states));
+      RETURN_IF_ERROR(AddStep(std::move(groups_[i]), decision_.groups[i]));
     if (!std::all_of(covered_.begin(), covered_.end(), [](bool covered) { return covered; }))
       return Error(StatusCode::kCorrupt, "the plan leaves nodes out");
     for (ir::ValueId id : graph_.outputs) {
@@ -86,7 +86,8 @@ class Assembler {
  private:
   int AddTensor(ir::ValueId id, const State& state, int same_bytes_as = -1) {
     const auto tensor = static_cast<int>(plan_.tensors.size());
-    plan_.tensors.push_back({graph_.value(id).name, *graph_.value(id).shape, state, same_bytes_as});
+    plan_.tensors.push_back(
+        {graph_.value(id).name, *graph_.value(id).shape, state, same_bytes_as, id});
     tensors_of_[id].push_back(tensor);
     return tensor;
   }
@@ -150,7 +151,9 @@ class Assembler {
     return OkStatus();
   }
 
-  Status AddStep(CutGroup cut, const kernels::StateAssignment& states) {
+  Status AddStep(CutGroup cut, const GroupDecision& group) {
+    const kernels::StateAssignment& states = group.states;
+    cut.step.values = ValuesInParent(*cut.fragment.graph, graph_, group.nodes);
     for (size_t i = 0; i < cut.fragment.inputs.size(); ++i) {
       ASSIGN_OR_RETURN(const int tensor, Obtain(cut.fragment.inputs[i], states.inputs[i], 0));
       cut.step.inputs.push_back(tensor);

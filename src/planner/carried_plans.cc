@@ -45,8 +45,7 @@ class Carried final : public PlanSource {
  public:
   Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                              const Limits& limits) override {
-    if (limits.reference_only || !devices.beside_cpu().empty())
-      return MakePlan(segment, devices, limits);
+    if (!CarriesOver(devices, limits)) return MakePlan(segment, devices, limits);
     passes::Outline outline(segment);
     if (!FitsMemory(segment)) return MakePlan(segment, devices, limits);
     for (const std::shared_ptr<const Known>& known : Nearest(outline, devices, limits)) {
@@ -69,6 +68,10 @@ class Carried final : public PlanSource {
                                              std::move(decision), std::move(tastes),
                                              InputShapes(segment), StepsOfGroups(plan)}));
     return plan;
+  }
+
+  bool CarriesOver(const DeviceSet& devices, const Limits& limits) const override {
+    return !limits.reference_only && devices.beside_cpu().empty();
   }
 
  private:

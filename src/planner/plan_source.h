@@ -19,6 +19,11 @@ class PlanSource {
   /// A plan for `segment`, all of whose values have concrete shapes.
   virtual Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                                      const Limits& limits) = 0;
+  /// Whether kernels that it chose for a segment may compute one that is near it, without asking
+  /// for a plan again.
+  virtual bool CarriesOver(const DeviceSet& /*devices*/, const Limits& /*limits*/) const {
+    return false;
+  }
 };
 
 /// What the kernels' preferences say (PreferredDecision).

@@ -66,4 +66,20 @@ std::optional<passes::Fragment> FragmentLike(const std::shared_ptr<const ir::Gra
                           pairing.ParentsOf(known->outputs)};
 }
 
+std::vector<ir::ValueId> ValuesInParent(const ir::Graph& group, const ir::Graph& graph,
+                                        const std::vector<ir::NodeId>& nodes) {
+  std::vector<ir::ValueId> parents(group.values().size(), ir::kAbsent);
+  const auto pair = [&](const std::vector<ir::ValueId>& ids,
+                        const std::vector<ir::ValueId>& in_parent) {
+    for (size_t i = 0; i < ids.size(); ++i)
+      if (ids[i] != ir::kAbsent) parents[ids[i]] = in_parent[i];
+  };
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const auto at = static_cast<ir::NodeId>(i);
+    pair(group.node(at).inputs, graph.node(nodes[i]).inputs);
+    pair(group.node(at).outputs, graph.node(nodes[i]).outputs);
+  }
+  return parents;
+}
+
 }  // namespace fettle::planner

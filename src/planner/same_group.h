@@ -15,4 +15,8 @@ std::optional<passes::Fragment> FragmentLike(const std::shared_ptr<const ir::Gra
                                              const ir::Graph& graph,
                                              const std::vector<ir::NodeId>& nodes);
 
+/// What the values of `group`, which was cut out of `graph` as `nodes`, are there.
+std::vector<ir::ValueId> ValuesInParent(const ir::Graph& group, const ir::Graph& graph,
+                                        const std::vector<ir::NodeId>& nodes);
+
 }  // namespace fettle::planner

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/hash.h"
+#include "runtime/near_stages.h"
 #include "runtime/stage.h"
 
 namespace fettle::runtime {
@@ -21,7 +22,10 @@ bool SameTypes(std::span<const Tensor> tensors, const TensorTypes& types) {
 }
 
 StageCache::StageCache(std::shared_ptr<const ir::Graph> graph, std::vector<bool> pinned)
-    : graph_(std::move(graph)), pinned_(std::move(pinned)) {}
+    : graph_(std::move(graph)), pinned_(std::move(pinned)) {
+  if (std::ranges::find(pinned_, true) == pinned_.end())
+    near_ = std::make_unique<NearStages>(graph_);
+}
 
 StageCache::~StageCache() = default;
 
@@ -47,18 +51,7 @@ Result<Stage*> StageCache::Find(std::span<const Tensor> inputs, Context& context
   entry.last_use = ++uses_;
   if (entry.stage != nullptr) return entry.stage.get();
 
-  ir::Graph graph = *graph_;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    ir::Value& value = graph.value(graph.inputs[i]);
-    value.dtype = inputs[i].dtype();
-    value.shape = inputs[i].shape();
-    if (i < pinned_.size() && pinned_[i]) {
-      // The stage outlives the run, so it needs bytes of its own.
-      ASSIGN_OR_RETURN(Tensor copy, Constant::FromTensor(inputs[i]).ToTensor());
-      value.constant = std::make_shared<const Constant>(Constant::FromTensor(copy));
-    }
-  }
-  Result<std::unique_ptr<Stage>> stage = Stage::Prepare(std::move(graph), context, passes_);
+  Result<std::unique_ptr<Stage>> stage = Make(inputs, context);
   if (!stage.ok()) {
     entries_.erase(key);
     return stage.status();
@@ -72,6 +65,25 @@ Result<Stage*> StageCache::Find(std::span<const Tensor> inputs, Context& context
     entries_.erase(oldest);
   }
   return entry.stage.get();
+}
+
+Result<std::unique_ptr<Stage>> StageCache::Make(std::span<const Tensor> inputs, Context& context) {
+  if (near_ != nullptr) {
+    std::unique_ptr<Stage> stage = near_->Find(inputs, context, passes_);
+    if (stage != nullptr) return stage;
+  }
+  ir::Graph graph = *graph_;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    ir::Value& value = graph.value(graph.inputs[i]);
+    value.dtype = inputs[i].dtype();
+    value.shape = inputs[i].shape();
+    if (i < pinned_.size() && pinned_[i]) {
+      // The stage outlives the run, so it needs bytes of its own.
+      ASSIGN_OR_RETURN(Tensor copy, Constant::FromTensor(inputs[i]).ToTensor());
+      value.constant = std::make_shared<const Constant>(Constant::FromTensor(copy));
+    }
+  }
+  return Stage::Prepare(std::move(graph), context, passes_);
 }
 
 GraphRunner::GraphRunner(std::shared_ptr<const ir::Graph> graph, Context& context)

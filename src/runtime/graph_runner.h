@@ -16,6 +16,7 @@
 
 namespace fettle::runtime {
 
+class NearStages;
 class Stage;
 
 /// Types and shapes of tensors: what a stage is prepared for.
@@ -38,6 +39,7 @@ class StageCache {
 
  private:
   Result<Stage*> Find(std::span<const Tensor> inputs, Context& context);
+  Result<std::unique_ptr<Stage>> Make(std::span<const Tensor> inputs, Context& context);
 
   struct Entry {
     std::unique_ptr<Stage> stage;
@@ -47,6 +49,7 @@ class StageCache {
   std::vector<bool> pinned_;
   std::map<std::string, Entry> entries_;
   passes::PassHistory passes_;
+  std::unique_ptr<NearStages> near_;  // null: where inputs are pinned
   int64_t uses_ = 0;
   Stage* last_ = nullptr;  // what Get answered, where no input is pinned
   TensorTypes last_types_;

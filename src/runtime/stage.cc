@@ -18,15 +18,17 @@ Status Stage::PlanOn(const DeviceSet& devices, Context& context) {
   ASSIGN_OR_RETURN(exec::Plan plan, context.plans.PlanFor(*segment_, devices, limits));
   context.preparation.plan_ns += NowNs() - begin;
   context.has_default_plans |= plan.is_default;
-  ASSIGN_OR_RETURN(
-      program_,
-      exec::Program::Build(std::move(plan), devices, context.packed, context.cancelled_by_caller,
-                           {.outputs = context.outputs_are_bound ? 0 : OutputBytes(),
-                            .work_held = context.memory.arena_bytes()}));
+  ASSIGN_OR_RETURN(program_, exec::Program::Build(std::move(plan), devices, context.packed,
+                                                  context.cancelled_by_caller, Beside(context)));
   context.preparation.Add(program_->build_times());
   bound_programs_.clear();
   bound_ = nullptr;
   return context.memory.Reserve(program_->memory_plan(), devices);
+}
+
+exec::MemoryBeside Stage::Beside(const Context& context) const {
+  return {.outputs = context.outputs_are_bound ? 0 : OutputBytes(),
+          .work_held = context.memory.arena_bytes()};
 }
 
 int64_t Stage::OutputBytes() const {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "exec/bind_plan.h"
-#include "exec/program.h"
+#include "exec/near_programs.h"
 #include "runtime/bindings.h"
 #include "runtime/blocks.h"
 #include "runtime/control_flow.h"
@@ -22,6 +22,20 @@ class Stage {
   /// `graph`: with types and concrete shapes on its inputs. `passes`: of the same graph for others.
   static Result<std::unique_ptr<Stage>> Prepare(ir::Graph graph, Context& context,
                                                 passes::PassHistory& passes);
+
+  /// The same of a graph that is specialised.
+  static Result<std::unique_ptr<Stage>> PrepareSwept(ir::Graph graph, Context& context);
+  /// A stage as `like`, of the program that `programs` makes for `near`, in whose graph the values
+  /// of the segment are `values`. Plans nothing.
+  static Result<std::unique_ptr<Stage>> Like(const Stage& like, exec::NearPrograms& programs,
+                                             const exec::NearGraph& near,
+                                             const std::vector<ir::ValueId>& values,
+                                             Context& context);
+  /// The graph of its program, where the stage is nothing else and ends with it; else null.
+  const ir::Graph* OnlySegment() const;
+  const std::shared_ptr<const exec::Program>& program() const { return program_; }
+  /// What Like needs of it, without tensors.
+  std::shared_ptr<const Stage> Example() const;
 
   /// One tensor per input of the graph (pinned ones left out), one per output of the whole graph:
   /// none where all of these are bound. `bindings`: what Bind was last called with and took.
@@ -94,6 +108,7 @@ class Stage {
 
   /// Makes program_ of segment_ for `devices`.
   Status PlanOn(const DeviceSet& devices, Context& context);
+  exec::MemoryBeside Beside(const Context& context) const;
   /// Of the program's outputs that nobody has allocated yet.
   int64_t OutputBytes() const;
   /// Whether `status` is a failure of another device that the CPU can make good.
@@ -103,7 +118,7 @@ class Stage {
 
   std::shared_ptr<const ir::Graph> segment_;  // what program_ computes
   DeviceSet devices_;                         // that program_ uses
-  std::unique_ptr<exec::Program> program_;
+  std::shared_ptr<const exec::Program> program_;
   std::map<std::string, BoundProgram> bound_programs_;  // by the states that are bound
   const BoundProgram* bound_ = nullptr;                 // Bind's last; null: program_
   /// Two of each output, recycled once nobody else holds them: callers that let go of a result when

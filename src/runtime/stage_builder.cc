@@ -192,6 +192,10 @@ class Stage::Builder {
 Result<std::unique_ptr<Stage>> Stage::Prepare(ir::Graph graph, Context& context,
                                               passes::PassHistory& passes) {
   RETURN_IF_ERROR(passes::Specialise(graph, nullptr, {}, &passes));
+  return PrepareSwept(std::move(graph), context);
+}
+
+Result<std::unique_ptr<Stage>> Stage::PrepareSwept(ir::Graph graph, Context& context) {
   return Builder(std::move(graph), context).Build();
 }
 

@@ -7,11 +7,18 @@
 #include "ops/transpose/op.h"
 #include "passes/clean/fold_product.h"
 #include "passes/clean/fold_slice.h"
+#include "passes/edit/constants.h"
 #include "tensor/compact_floats.h"
 #include "tensor/transposed_constant.h"
 
 namespace fettle::passes {
 namespace {
+
+void SetConstant(ir::Value& value, Constant constant) {
+  value.dtype = constant.dtype();
+  value.shape = constant.shape();
+  value.constant = std::make_shared<const Constant>(std::move(constant));
+}
 
 using Inputs = std::vector<std::shared_ptr<const Constant>>;
 
@@ -179,6 +186,39 @@ std::optional<std::vector<Constant>> FoldNode(const ir::Node& node, const Inputs
     outputs.push_back(tensor.empty() ? Constant() : Constant::FromTensor(tensor));
   }
   return outputs;
+}
+
+bool FoldShape(ir::Graph& graph, const ir::Node& node) {
+  if (node.op != "Shape"_op && node.op != "Size"_op) return false;
+  const ir::ValueId output = node.output(0);
+  if (output == ir::kAbsent || !graph.value(node.inputs[0]).has_concrete_shape()) return false;
+  const Shape& shape = *graph.value(node.inputs[0]).shape;
+  if (node.op == "Size"_op) {
+    SetConstant(graph.value(output), IntsConstant({shape.elements()}).Reshaped(Shape{}));
+    return true;
+  }
+  const auto clamp = [&](int64_t axis) {
+    return std::clamp<int64_t>(axis < 0 ? axis + shape.rank() : axis, 0, shape.rank());
+  };
+  const int64_t begin = clamp(node.attributes.Int("start", 0));
+  const int64_t end = clamp(node.attributes.Int("end", shape.rank()));
+  std::vector<int64_t> extents;
+  for (int64_t axis = begin; axis < end; ++axis) extents.push_back(shape[static_cast<int>(axis)]);
+  SetConstant(graph.value(output), IntsConstant(extents));
+  return true;
+}
+
+bool FoldData(ir::Graph& graph, const ir::Node& node, const ops::Inferred& inferred) {
+  std::vector<std::shared_ptr<const Constant>> inputs;
+  for (ir::ValueId id : node.inputs)
+    inputs.push_back(id == ir::kAbsent ? nullptr : graph.value(id).constant);
+  std::optional<std::vector<Constant>> folded = FoldNode(node, inputs, inferred);
+  if (!folded) return false;
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] == ir::kAbsent) continue;
+    SetConstant(graph.value(node.outputs[i]), std::move((*folded)[i]));
+  }
+  return true;
 }
 
 }  // namespace fettle::passes

@@ -20,4 +20,10 @@ std::optional<std::vector<Constant>> FoldNode(
     const ir::Node& node, const std::vector<std::shared_ptr<const Constant>>& inputs,
     const ops::Inferred& inferred);
 
+/// Where `node` is Shape or Size of a concrete shape, makes its output a constant: these read no
+/// data.
+bool FoldShape(ir::Graph& graph, const ir::Node& node);
+/// FoldNode of a node of `graph` whose inputs are constants; makes its outputs constants.
+bool FoldData(ir::Graph& graph, const ir::Node& node, const ops::Inferred& inferred);
+
 }  // namespace fettle::passes

@@ -83,7 +83,9 @@ class BoundCopies : public testing::TestWithParam<bool> {
     TensorMap results;
     const Status status = session_->RunOn(inputs_, outputs_, &results);
     ASSERT_TRUE(status.ok()) << status.message();
-    if (device_ != nullptr) EXPECT_EQ(Crossings() != before, through);
+    if (device_ != nullptr) {
+      EXPECT_EQ(Crossings() != before, through);
+    }
     for (const auto& [name, buffer] : outputs_) {
       ASSERT_FALSE(results.contains(name)) << name;
       results.emplace(name, buffer->ReadToHost().value());

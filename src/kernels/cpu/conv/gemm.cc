@@ -309,8 +309,12 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Co
       new ConvGemm(problem, conv.operands, conv.g, pixels, std::move(epilogue), blocking, cpu));
 }
 
-constexpr Family<Conv> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Always<10>};
+constexpr Family<Conv> kFamily{.read = Read,
+                               .states = States,
+                               .prepare = Prepare,
+                               .params = Space,
+                               .taste = Always<10>,
+                               .takes_near_extents = true};
 constexpr Family<Conv> kBlockedFamily{.read = ReadImages,
                                       .states = BlockedStates,
                                       .prepare = Prepare,

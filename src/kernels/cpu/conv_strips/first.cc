@@ -34,7 +34,8 @@ constexpr Family<StripProblem> kFamily{.read = Read,
                                        .states = States,
                                        .prepare = PrepareStrips,
                                        .params = StripParams,
-                                       .taste = Always<14>};
+                                       .taste = Always<14>,
+                                       .takes_near_extents = true};
 
 }  // namespace
 

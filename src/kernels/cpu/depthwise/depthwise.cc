@@ -182,8 +182,12 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Co
                     static_cast<const CpuDevice&>(device).pool().threads()));
 }
 
-constexpr Family<Conv> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Always<20>};
+constexpr Family<Conv> kFamily{.read = Read,
+                               .states = States,
+                               .prepare = Prepare,
+                               .params = Space,
+                               .taste = Always<20>,
+                               .takes_near_extents = true};
 constexpr Family<Conv> kBlockedFamily{.read = ReadConstant,
                                       .states = BlockedStates,
                                       .prepare = Prepare,

@@ -176,7 +176,8 @@ constexpr Family<Expr> kFamily{.read = Read,
                                .prepare = Prepare,
                                .taste = Always<10>,
                                .is_view = IsView,
-                               .reads_callers_memory = true};
+                               .reads_callers_memory = true,
+                               .takes_near_extents = true};
 
 }  // namespace
 

@@ -243,7 +243,8 @@ constexpr Family<Plans> kFamily{.read = Read,
                                 .prepare = Prepare,
                                 .taste = Always<10>,
                                 .is_view = IsView,
-                                .takes_no_first_output = true};
+                                .takes_no_first_output = true,
+                                .takes_near_extents = true};
 
 }  // namespace
 

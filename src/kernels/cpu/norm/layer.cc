@@ -54,7 +54,8 @@ constexpr Family<LayerFacts> kFamily{.read = Read,
                                      .states = States,
                                      .prepare = Make<LayerNorm>,
                                      .taste = Always<10>,
-                                     .reads_callers_memory = true};
+                                     .reads_callers_memory = true,
+                                     .takes_near_extents = true};
 
 }  // namespace
 

@@ -192,19 +192,22 @@ constexpr Family<Conv> kSafe43{.read = ReadSafe,
                                .prepare = Prepare<4>,
                                .params = Space<4>,
                                .taste = Always<12>,
-                               .work = CountWork<4>};
+                               .work = CountWork<4>,
+                               .takes_near_extents = true};
 constexpr Family<Conv> kAny43{.read = ReadAny<4>,
                               .states = AnyStates<4>,
                               .prepare = Prepare<4>,
                               .params = Space<4>,
                               .taste = Always<7>,
-                              .work = CountWork<4>};
+                              .work = CountWork<4>,
+                              .takes_near_extents = true};
 constexpr Family<Conv> kAny23{.read = ReadAny<2>,
                               .states = AnyStates<2>,
                               .prepare = Prepare<2>,
                               .params = Space<2>,
                               .taste = Taste23,
-                              .work = CountWork<2>};
+                              .work = CountWork<2>,
+                              .takes_near_extents = true};
 
 }  // namespace
 

@@ -1,0 +1,108 @@
+#include "passes/repeated_sweep.h"
+
+#include <algorithm>
+
+#include "ops/op.h"
+#include "passes/clean/fold_node.h"
+
+namespace fettle::passes {
+namespace {
+
+template <typename Ids, typename Is>
+bool All(const Ids& ids, const Is& is) {
+  return std::ranges::all_of(ids, [&](ir::ValueId id) { return id == ir::kAbsent || is(id); });
+}
+
+Status AnotherGraph(const ir::Node& node) {
+  return Unsupported("{}: other nodes are left at these extents", ir::Describe(node));
+}
+
+}  // namespace
+
+RepeatedSweep::RepeatedSweep(const ir::Graph& graph)
+    : graph_(graph), folded_(graph.nodes().size()), follows_(graph.values().size()) {}
+
+Status RepeatedSweep::Run(const std::vector<std::pair<DType, Shape>>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    ir::Value& value = graph_.value(graph_.inputs[i]);
+    if (has_run_ && value.dtype != inputs[i].first) return Unsupported("an input of another type");
+    value.dtype = inputs[i].first;
+    value.shape = inputs[i].second;
+  }
+  for (ir::NodeId id : graph_.nodes().ids()) RETURN_IF_ERROR(Visit(id));
+  if (!has_run_) FindLive();
+  has_run_ = true;
+  return OkStatus();
+}
+
+Status RepeatedSweep::Visit(ir::NodeId id) {
+  const ir::Node& node = graph_.node(id);
+  if (node.op->Has(ir::Trait::kControl)) return Unsupported("control flow");
+  if (has_run_ && folded_[id]) {
+    // What folds of constants that are always the same is there already.
+    if (All(node.outputs, [&](ir::ValueId value) { return !follows_[value]; })) return OkStatus();
+    ASSIGN_OR_RETURN(const bool folds, Fold(id));
+    return folds ? OkStatus() : AnotherGraph(node);
+  }
+  if (!has_run_) {
+    ASSIGN_OR_RETURN(const bool folds, Fold(id));
+    folded_[id] = folds;
+    if (folds) return OkStatus();
+  }
+  return InferNode(node);
+}
+
+Result<bool> RepeatedSweep::Fold(ir::NodeId id) {
+  const ir::Node& node = graph_.node(id);
+  const auto follow = [&] {
+    for (ir::ValueId value : node.outputs)
+      if (value != ir::kAbsent) follows_[value] = true;
+    return true;
+  };
+  if (FoldShape(graph_, node)) return follow();
+  if (!All(node.inputs, [&](ir::ValueId value) { return graph_.value(value).is_constant(); }))
+    return false;
+  ASSIGN_OR_RETURN(const ops::Inferred inferred, ops::Infer(graph_, node));
+  if (inferred.needed_input >= 0 || !FoldData(graph_, node, inferred)) return false;
+  return All(node.inputs, [&](ir::ValueId value) { return !follows_[value]; }) ? true : follow();
+}
+
+Status RepeatedSweep::InferNode(const ir::Node& node) {
+  ASSIGN_OR_RETURN(ops::Inferred inferred, ops::Infer(graph_, node));
+  if (inferred.needed_input >= 0) return Unsupported("{}: waits for data", ir::Describe(node));
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] == ir::kAbsent) continue;
+    ir::Value& value = graph_.value(node.outputs[i]);
+    ops::InferContext::Output& output = inferred.outputs[i];
+    if (!output.shape.IsConcrete()) return AnotherGraph(node);
+    if (has_run_ && (value.dtype != output.dtype || value.shape->rank() != output.shape.rank()))
+      return AnotherGraph(node);
+    value.dtype = output.dtype;
+    value.shape = std::move(output.shape);
+  }
+  return OkStatus();
+}
+
+void RepeatedSweep::FindLive() {
+  std::vector<bool> needed(graph_.values().size());
+  for (ir::ValueId id : graph_.outputs) needed[id] = true;
+  for (auto id = static_cast<ir::NodeId>(graph_.nodes().size()); id-- > 0;) {
+    const ir::Node& node = graph_.node(id);
+    if (folded_[id] || All(node.outputs, [&](ir::ValueId value) { return !needed[value]; }))
+      continue;
+    live_.push_back(id);
+    for (ir::ValueId value : node.inputs)
+      if (value != ir::kAbsent) needed[value] = true;
+  }
+  std::ranges::reverse(live_);
+}
+
+Result<ir::Graph> RepeatedSweep::Live() const {
+  ir::Graph graph = graph_;
+  for (ir::NodeId id : graph.nodes().ids()) graph.node(id).dead = true;
+  for (ir::NodeId id : live_) graph.node(id).dead = false;
+  RETURN_IF_ERROR(graph.Normalise());
+  return graph;
+}
+
+}  // namespace fettle::passes

@@ -1,0 +1,49 @@
+// One graph swept in place for one set of input shapes after the other.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "ir/graph.h"
+
+namespace fettle::passes {
+
+/// Does the forward sweep's work (clean/forward_sweep.h) without changing which nodes there are:
+/// what folded for the first shapes folds for all that follow, what did not stays a node. So graphs
+/// of several shapes are the same but for extents and for constants that follow from these. Belongs
+/// to one thread.
+class RepeatedSweep {
+ public:
+  /// A copy of `graph`, which is in order.
+  explicit RepeatedSweep(const ir::Graph& graph);
+
+  /// For inputs of these types and shapes. kUnsupported where a node waits for data, runs
+  /// sub-graphs, or, after the first time, where this graph is another one than that; other
+  /// failures are those of inference. graph() is good after a success only.
+  Status Run(const std::vector<std::pair<DType, Shape>>& inputs);
+
+  /// All values have types and concrete shapes; ids are those of the graph that was copied. Nodes
+  /// that were folded are still there.
+  const ir::Graph& graph() const { return graph_; }
+  /// The nodes that are left: not folded, and needed for the outputs.
+  const std::vector<ir::NodeId>& live() const { return live_; }
+  /// By value: whether it is a constant that follows from extents.
+  const std::vector<bool>& follows() const { return follows_; }
+  /// graph() without what is not live; ids change, the order of nodes does not.
+  Result<ir::Graph> Live() const;
+
+ private:
+  /// Makes the outputs of node `id` constants, where they may be; says whether they are.
+  Result<bool> Fold(ir::NodeId id);
+  Status Visit(ir::NodeId id);
+  Status InferNode(const ir::Node& node);
+  void FindLive();
+
+  ir::Graph graph_;
+  bool has_run_ = false;
+  std::vector<bool> folded_, follows_;  // by node, by value
+  std::vector<ir::NodeId> live_;
+};
+
+}  // namespace fettle::passes

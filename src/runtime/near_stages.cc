@@ -1,0 +1,148 @@
+#include "runtime/near_stages.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "ops/macs.h"
+#include "ops/op.h"
+#include "passes/edit/equal_nodes.h"
+#include "passes/outline.h"
+#include "passes/specialise.h"
+#include "runtime/graph_runner.h"
+
+namespace fettle::runtime {
+namespace {
+
+constexpr size_t kMostExamples = 16, kMostTried = 2;
+/// With several threads, kernels keep the number of them that paid at the example's extents, which
+/// are then at most this many times as large or small.
+constexpr double kNearOfThreads = 2;
+/// What passes may save of arithmetic, and of what is written, before it is worth having.
+constexpr double kWorth = 1.02;
+
+struct Costs {
+  double macs = 0, bytes = 0;
+};
+
+/// Without convolutions of one channel each, whose kernels leave out taps that read padding as the
+/// pass does that cuts them off.
+Costs CostsOf(const ir::Graph& graph) {
+  Costs costs;
+  for (const ir::Node& node : graph.nodes()) {
+    if (node.op != "Conv"_op || node.attributes.Int("group", 1) == 1)
+      costs.macs += static_cast<double>(ops::MacsOf(graph, node));
+    for (ir::ValueId id : node.outputs)
+      if (id != ir::kAbsent && graph.value(id).has_concrete_shape())
+        costs.bytes += static_cast<double>(
+            StorageBytes(graph.value(id).dtype, graph.value(id).shape->elements()));
+  }
+  return costs;
+}
+
+/// What the values of `graph` are in that of `sweep`, whose live nodes are those of `graph`.
+std::vector<ir::ValueId> ValuesOf(const ir::Graph& graph, const passes::RepeatedSweep& sweep) {
+  std::vector<ir::ValueId> values(graph.values().size(), ir::kAbsent);
+  const auto pair = [&](const std::vector<ir::ValueId>& ids,
+                        const std::vector<ir::ValueId>& in_sweep) {
+    for (size_t i = 0; i < ids.size(); ++i)
+      if (ids[i] != ir::kAbsent) values[ids[i]] = in_sweep[i];
+  };
+  pair(graph.inputs, sweep.graph().inputs);
+  for (size_t i = 0; i < sweep.live().size(); ++i) {
+    const ir::Node& node = sweep.graph().node(sweep.live()[i]);
+    pair(graph.node(static_cast<ir::NodeId>(i)).inputs, node.inputs);
+    pair(graph.node(static_cast<ir::NodeId>(i)).outputs, node.outputs);
+  }
+  return values;
+}
+
+}  // namespace
+
+std::unique_ptr<Stage> NearStages::Find(std::span<const Tensor> inputs, Context& context,
+                                        passes::PassHistory& passes) {
+  if (is_off_ || !context.plans.CarriesOver(context.devices, context.limits)) return nullptr;
+  if (++uses_ == 1) return nullptr;  // most graphs are run at one shape
+  const Status swept = Sweep(inputs);
+  if (!swept.ok()) {
+    is_off_ = examples_.empty() && swept.code() == StatusCode::kUnsupported;
+    if (examples_.empty()) sweep_.reset();
+    return nullptr;
+  }
+  const std::vector<int64_t> extents = Extents();
+  const double farthest = context.limits.threads == 1 ? passes::kNearRatio : kNearOfThreads;
+  std::vector<std::pair<double, Example*>> near;
+  for (Example& example : examples_) {
+    const double distance = passes::Distance(example.extents, extents);
+    if (distance > 0 && distance <= farthest && example.limits == context.limits)
+      near.emplace_back(distance, &example);
+  }
+  std::ranges::sort(near);
+  for (size_t i = 0; i < std::min(near.size(), kMostTried); ++i) {
+    Result<std::unique_ptr<Stage>> stage = MakeLike(*near[i].second, context);
+    near[i].second->last_use = uses_;
+    if (stage.ok()) return std::move(*stage);
+    Log(LogLevel::kInfo, "planned anew: {}", stage.status().message());
+  }
+  Result<std::unique_ptr<Stage>> stage = MakeExample(context, passes);
+  if (stage.ok()) return std::move(*stage);
+  Log(LogLevel::kInfo, "shapes are planned each for itself: {}", stage.status().message());
+  is_off_ = examples_.empty() && stage.status().code() == StatusCode::kUnsupported;
+  return nullptr;
+}
+
+Status NearStages::Sweep(std::span<const Tensor> inputs) {
+  if (!sweep_) sweep_.emplace(*graph_);
+  return sweep_->Run(TypesOf(inputs));
+}
+
+std::vector<int64_t> NearStages::Extents() const {
+  std::vector<int64_t> extents;
+  for (const ir::Value& value : sweep_->graph().values())
+    if (value.shape)
+      extents.insert(extents.end(), value.shape->dims().begin(), value.shape->dims().end());
+  return extents;
+}
+
+exec::NearGraph NearStages::NearTo(const Example& example) const {
+  const ir::Graph& graph = sweep_->graph();
+  exec::NearGraph near{&graph, std::vector<bool>(graph.values().size())};
+  for (ir::ValueId id : graph.values().ids())
+    near.other_constant[id] =
+        sweep_->follows()[id] &&
+        !passes::SameConstant(*example.constants[id], *graph.value(id).constant);
+  return near;
+}
+
+Result<std::unique_ptr<Stage>> NearStages::MakeLike(Example& example, Context& context) const {
+  return Stage::Like(*example.stage, *example.programs, NearTo(example), example.values, context);
+}
+
+Result<bool> NearStages::IsWellSpelt(const ir::Graph& live, passes::PassHistory& passes) const {
+  ir::Graph best = live;
+  RETURN_IF_ERROR(passes::Specialise(best, nullptr, {}, &passes));
+  const Costs as_it_is = CostsOf(live), least = CostsOf(best);
+  return as_it_is.macs <= kWorth * least.macs && as_it_is.bytes <= kWorth * least.bytes;
+}
+
+Result<std::unique_ptr<Stage>> NearStages::MakeExample(Context& context,
+                                                       passes::PassHistory& passes) {
+  ASSIGN_OR_RETURN(ir::Graph live, sweep_->Live());
+  ASSIGN_OR_RETURN(const bool well_spelt, IsWellSpelt(live, passes));
+  if (!well_spelt) return Unsupported("passes that see extents are worth their time");
+  ASSIGN_OR_RETURN(std::unique_ptr<Stage> made, Stage::PrepareSwept(std::move(live), context));
+  const ir::Graph* const segment = made->OnlySegment();
+  if (segment == nullptr || segment->nodes().size() != sweep_->live().size())
+    return Unsupported("more than one program");
+  Example example{.extents = Extents(), .limits = context.limits, .last_use = uses_};
+  for (const ir::Value& value : sweep_->graph().values())
+    example.constants.push_back(value.constant);
+  example.values = ValuesOf(*segment, *sweep_);
+  example.stage = made->Example();
+  example.programs = std::make_unique<exec::NearPrograms>(made->program(), example.values);
+  if (examples_.size() == kMostExamples)
+    examples_.erase(std::ranges::min_element(examples_, {}, &Example::last_use));
+  examples_.push_back(std::move(example));
+  return made;
+}
+
+}  // namespace fettle::runtime

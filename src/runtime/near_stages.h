@@ -1,0 +1,59 @@
+// Stages for input shapes near others, of which they take all that does not depend on extents.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "exec/near_programs.h"
+#include "passes/repeated_sweep.h"
+#include "runtime/context.h"
+#include "runtime/stage.h"
+
+namespace fettle::runtime {
+
+/// The extents of one graph's inputs change; its operators, and the kernels that compute them, do
+/// not. A few stages are kept as examples; one that is near an example is made of it: shapes are
+/// inferred, kernels whose operands have other extents are prepared, memory is laid out. No pass
+/// runs and nothing is matched. Graphs with control flow, or whose nodes wait for data, have no
+/// such stages. Belongs to one thread.
+class NearStages {
+ public:
+  explicit NearStages(std::shared_ptr<const ir::Graph> graph) : graph_(std::move(graph)) {}
+
+  /// A stage for inputs of these types and shapes; null where Stage::Prepare has to make it, which
+  /// is so for the first shape, too.
+  std::unique_ptr<Stage> Find(std::span<const Tensor> inputs, Context& context,
+                              passes::PassHistory& passes);
+
+ private:
+  struct Example {
+    std::vector<int64_t> extents;                            // of all values
+    std::vector<std::shared_ptr<const Constant>> constants;  // those that follow, by value
+    std::shared_ptr<const Stage> stage;
+    std::vector<ir::ValueId> values;  // of the sweep's graph, by value of the stage's
+    std::unique_ptr<exec::NearPrograms> programs;
+    planner::Limits limits;
+    int64_t last_use = 0;
+  };
+
+  /// Sweeps the graph for these inputs.
+  Status Sweep(std::span<const Tensor> inputs);
+  Result<std::unique_ptr<Stage>> MakeLike(Example& example, Context& context) const;
+  /// Plans the graph as it was swept and keeps it as an example.
+  Result<std::unique_ptr<Stage>> MakeExample(Context& context, passes::PassHistory& passes);
+  /// Whether passes that see extents find nothing in it that is worth having.
+  Result<bool> IsWellSpelt(const ir::Graph& live, passes::PassHistory& passes) const;
+  std::vector<int64_t> Extents() const;
+  exec::NearGraph NearTo(const Example& example) const;
+
+  std::shared_ptr<const ir::Graph> graph_;
+  std::optional<passes::RepeatedSweep> sweep_;
+  std::vector<Example> examples_;
+  int64_t uses_ = 0;
+  bool is_off_ = false;
+};
+
+}  // namespace fettle::runtime

@@ -1,0 +1,196 @@
+// Shapes near one that was planned take its kernels: they are not planned again, and compute what a
+// fresh session computes.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "ir/noise.h"
+#include "ops/op.h"
+#include "planner/carried_plans.h"
+#include "runtime/session.h"
+
+namespace fettle::runtime {
+namespace {
+
+std::shared_ptr<const Model> LoadNet(std::string_view text) {
+  Result<ir::Graph> graph = ops::Parse(text);
+  EXPECT_TRUE(graph.ok()) << graph.status().message();
+  return Model::FromGraph(std::move(graph).value(), "model").value();
+}
+
+/// Those of a session, counted.
+class CountedPlans final : public planner::PlanSource {
+ public:
+  Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
+                             const planner::Limits& limits) override {
+    ++plans;
+    return carried_->PlanFor(segment, devices, limits);
+  }
+  bool CarriesOver(const DeviceSet& devices, const planner::Limits& limits) const override {
+    return carries && carried_->CarriesOver(devices, limits);
+  }
+
+  int plans = 0;
+  bool carries = true;
+
+ private:
+  std::shared_ptr<planner::PlanSource> carried_ = planner::CarriedPlans();
+};
+
+/// A layout of channels last, windows of a Concat, and a resized picture.
+constexpr std::string_view kPictureNet =
+    "input %x: f32[1x3x?x?]\n"
+    "const %w: f32[16x3x3x3] = noise(-1, 1)\n"
+    "const %d: f32[16x1x5x5] = noise(-1, 1)\n"
+    "const %p: f32[8x16x1x1] = noise(-1, 1)\n"
+    "const %q: f32[8x16x3x3] = noise(-1, 1)\n"
+    "const %t: f32[16x8x2x2] = noise(-1, 1)\n"
+    "const %s: f32[4] = 1 1 2 2\n"
+    "%a = Conv(%x, %w) {pads=[1,1,1,1], strides=[2,2]}\n"
+    "%b = HardSwish(%a)\n"
+    "%c = Conv(%b, %d) {group=16, pads=[2,2,2,2]}\n"
+    "%e = Relu(%c)\n"
+    "%m = GlobalAveragePool(%e)\n"
+    "%n = Mul(%e, %m)\n"
+    "%f = Conv(%n, %p)\n"
+    "%g = Conv(%n, %q) {pads=[1,1,1,1]}\n"
+    "%h = Concat(%f, %g) {axis=1}\n"
+    "%i = ConvTranspose(%h, %t) {kernel_shape=[2, 2], strides=[2, 2]}\n"
+    "%j = MaxPool(%i) {kernel_shape=[2, 2], strides=[1, 1]}\n"
+    "%y = Resize(%j, _, %s) {mode=\"linear\"}\n"
+    "output %y\noutput %m\n";
+
+/// Positions cut out of a table by the length of a text, and rows reshaped by numbers that follow
+/// from it.
+constexpr std::string_view kTextNet =
+    "input %x: f32[1x?x16]\n"
+    "const %table: f32[64x16] = noise(-1, 1)\n"
+    "const %w: f32[16x16] = noise(-1, 1)\n"
+    "const %g: f32[16] = noise(0.5, 1)\n"
+    "const %z: i64[1] = 0\nconst %k: i64[2] = 4 4\nconst %o: i64[1] = 1\n"
+    "const %r: i64[1] = 16\n"
+    "%l = Shape(%x) {start=1, end=2}\n"
+    "%v = Slice(%table, %z, %l, %z)\n"
+    "%a = Add(%x, %v)\n"
+    "%b = LayerNormalization(%a, %g)\n"
+    "%c = MatMul(%b, %w)\n"
+    "%n = Concat(%o, %l, %k) {axis=0}\n"
+    "%d = Reshape(%c, %n)\n"
+    "%e = Transpose(%d) {perm=[0,2,1,3]}\n"
+    "%f = Transpose(%d) {perm=[0,2,3,1]}\n"
+    "%h = MatMul(%e, %f)\n"
+    "%s = Softmax(%h) {axis=-1}\n"
+    "%i = MatMul(%s, %e)\n"
+    "%j = Transpose(%i) {perm=[0,2,1,3]}\n"
+    "%t = Concat(%o, %l, %r) {axis=0}\n"
+    "%y = Reshape(%j, %t)\n"
+    "output %y\n";
+
+/// Halves, bytes and a recurrent cell.
+constexpr std::string_view kTypeNet =
+    "input %x: f32[?x1x8]\n"
+    "const %w: f16[8x8] = noise(-1, 1)\n"
+    "const %v: f32[1x20x8] = noise(-1, 1)\n"
+    "const %r: f32[1x20x5] = noise(-1, 1)\n"
+    "const %s: f32[] = 0.02\nconst %z: u8[] = 128\n"
+    "%a = Cast(%x) {to=\"f16\"}\n"
+    "%b = MatMul(%a, %w)\n"
+    "%c = Cast(%b) {to=\"f32\"}\n"
+    "%d = QuantizeLinear(%c, %s, %z)\n"
+    "%e = DequantizeLinear(%d, %s, %z)\n"
+    "%y, %h = LSTM(%e, %v, %r) {hidden_size=5}\n"
+    "output %d\noutput %y\noutput %h\n";
+
+TensorMap OpenInputs(const Model& model, int64_t most, std::mt19937_64& random) {
+  const ir::Value& input = model.graph().value(model.graph().inputs[0]);
+  Shape shape = *input.shape;
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    if (shape[axis] < 0)
+      shape[axis] = 4 + static_cast<int64_t>(random() % static_cast<uint64_t>(most - 3));
+  return {{input.name, ir::NoiseTensor(DType::kF32, shape, random(), {-1, 1}).value()}};
+}
+
+TensorMap RunAt(Session& session, const TensorMap& inputs) {
+  TensorMap outputs;
+  const Status status = session.Run(inputs, &outputs);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return outputs;
+}
+
+void ExpectSameOutputs(const TensorMap& got, const TensorMap& want) {
+  for (const auto& [name, tensor] : want) {
+    ASSERT_EQ(got.at(name).shape(), tensor.shape());
+    for (int64_t e = 0; e < tensor.elements(); ++e) {
+      if (tensor.dtype() == DType::kU8) {
+        ASSERT_NEAR(got.at(name).as<uint8_t>()[e], tensor.as<uint8_t>()[e], 1) << name;
+      } else {
+        const float value = tensor.as<float>()[e];
+        ASSERT_NEAR(got.at(name).as<float>()[e], value, 2e-3 * (1 + std::abs(value))) << name;
+      }
+    }
+  }
+}
+
+class NearStagesTest : public testing::TestWithParam<std::tuple<std::string_view, int>> {
+ protected:
+  std::shared_ptr<const Model> model_ = LoadNet(std::get<0>(GetParam()));
+  int threads_ = std::get<1>(GetParam());
+};
+
+TEST_P(NearStagesTest, GiveWhatAFreshSessionGivesInAnyOrder) {
+  std::mt19937_64 random(7);
+  const auto session = Session::Create(model_, {.threads = threads_}).value();
+  std::vector<TensorMap> seen;
+  for (int i = 0; i < 60; ++i) {
+    if (i % 3 != 2) seen.push_back(OpenInputs(*model_, 60, random));
+    const TensorMap& inputs = i % 3 != 2 ? seen.back() : seen[random() % seen.size()];
+    const auto fresh = Session::Create(model_, {.threads = 1}).value();
+    ExpectSameOutputs(RunAt(*session, inputs), RunAt(*fresh, inputs));
+  }
+}
+
+TEST_P(NearStagesTest, AreNotPlanned) {
+  std::mt19937_64 random(3);
+  const auto plans = std::make_shared<CountedPlans>();
+  const auto session = Session::Create(model_, {.threads = threads_, .plans = plans}).value();
+  const auto run = [&](int64_t extent) {
+    Shape shape = *model_->graph().value(model_->graph().inputs[0]).shape;
+    for (int axis = 0; axis < shape.rank(); ++axis)
+      if (shape[axis] < 0) shape[axis] = extent;
+    RunAt(*session, {{"x", ir::NoiseTensor(DType::kF32, shape, 1, {-1, 1}).value()}});
+    return plans->plans;
+  };
+  run(32);
+  const int planned = run(33);
+  for (int64_t extent : {34, 36, 40, 45, 50, 37, 31}) EXPECT_EQ(run(extent), planned) << extent;
+  // What is far from all is planned, and then near itself.
+  const int again = run(6);
+  EXPECT_GT(again, planned);
+  EXPECT_EQ(run(7), again);
+  plans->carries = false;
+  EXPECT_GT(run(35), again);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, NearStagesTest,
+                         testing::Combine(testing::Values(kPictureNet, kTextNet, kTypeNet),
+                                          testing::Values(1, 2)));
+
+/// Where there are other nodes at other extents, each shape is planned.
+TEST(NearStagesTest, ShapesOfOtherGraphsAreTheirOwn) {
+  const std::shared_ptr<const Model> model = LoadNet(
+      "input %x: f32[?x4]\nconst %o: i64[1] = 12\n"
+      "%l = Shape(%x) {start=0, end=1}\n"
+      "%c = Less(%l, %o)\n"
+      "%b = Cast(%c) {to=\"f32\"}\n"
+      "%y = Mul(%x, %b)\n"
+      "output %y\n");
+  const auto session = Session::Create(model, {.threads = 1}).value();
+  for (int64_t rows : {10, 11, 12, 13, 11, 14, 9}) {
+    const TensorMap outputs =
+        RunAt(*session, {{"x", ir::NoiseTensor(DType::kF32, Shape{rows, 4}, 1, {1, 2}).value()}});
+    EXPECT_EQ(outputs.at("y").as<float>()[0] == 0, rows >= 12) << rows;
+  }
+}
+
+}  // namespace
+}  // namespace fettle::runtime
