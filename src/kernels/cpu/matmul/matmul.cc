@@ -298,7 +298,7 @@ Blocking UsualBlocking(const Product& p, int threads, const Device& device) {
   const int64_t column_tasks = CeilDiv(all_panels, std::clamp<int64_t>(cached, 1, shared));
   // No lane has one task of columns more than another.
   blocking.panels = CeilDiv(all_panels, column_tasks > 1 ? RoundUp(column_tasks, threads) : 1);
-  if (threads > 1 && p.m > 0 && p.batches.size() <= 1)
+  if (threads > 1 && p.m > 0 && p.n > 0 && p.batches.size() <= 1)
     BalanceRows(blocking, kernels.nr, p.m, p.n, p.k, threads);
   return blocking;
 }
