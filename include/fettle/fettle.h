@@ -556,7 +556,7 @@ typedef struct fettle_generate_options {
   int64_t threads;    /* of the CPU, the caller included; 0: all cores */
   int64_t sequences;  /* forks for fettle_generate_step, with memory for all caches; 0: 1 */
   const char* device; /* as for sessions: where weights and caches are; NULL: auto */
-  const char* cache;  /* "bytes": on the CPU, half of the memory; NULL: "f16" */
+  const char* cache;  /* "bytes": half of the memory; NULL: "f16" */
 } fettle_generate_options;
 #define FETTLE_GENERATE_OPTIONS_INIT \
   { sizeof(fettle_generate_options), 0, 0, 0, NULL, NULL }

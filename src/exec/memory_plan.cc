@@ -243,6 +243,35 @@ class Timeline {
   std::vector<std::vector<size_t>> covers_, begins_;
 };
 
+/// As many intervals are looked at one by one; the rest is found by when it lives.
+constexpr size_t kFewIntervals = 512;
+
+/// PlanArena of few intervals, in `order`.
+void PlaceFew(std::span<const Interval> intervals, std::span<const size_t> order, ArenaPlan& plan) {
+  struct Placed {
+    int64_t begin, end;
+    int first, last;
+  };
+  std::vector<Placed> placed;  // by where they begin
+  placed.reserve(order.size());
+  for (size_t i : order) {
+    const Interval& interval = intervals[i];
+    if (interval.bytes == 0) continue;
+    const int64_t size = AlignUp(interval.bytes + BlockGap());
+    const int first = std::max(interval.first, 0), last = std::max(interval.last, interval.first);
+    int64_t at = 0;
+    for (const Placed& other : placed) {
+      if (other.last < first || last < other.first) continue;
+      if (at + size <= other.begin) break;
+      at = std::max(at, other.end);
+    }
+    plan.offsets[i] = at;
+    plan.bytes = std::max(plan.bytes, at + size);
+    placed.insert(std::ranges::upper_bound(placed, at, {}, &Placed::begin),
+                  {at, at + size, first, last});
+  }
+}
+
 }  // namespace
 
 ArenaPlan PlanArena(std::span<const Interval> intervals) {
@@ -252,6 +281,10 @@ ArenaPlan PlanArena(std::span<const Interval> intervals) {
                    [&](size_t a, size_t b) { return intervals[a].bytes > intervals[b].bytes; });
   ArenaPlan plan;
   plan.offsets.assign(intervals.size(), 0);
+  if (intervals.size() <= kFewIntervals) {
+    PlaceFew(intervals, order, plan);
+    return plan;
+  }
   Timeline placed(intervals);
   for (size_t i : order) {
     if (intervals[i].bytes == 0) continue;

@@ -4,84 +4,116 @@
 
 #include "base/clock.h"
 #include "base/memory_budget.h"
+#include "exec/near_numbers.h"
 #include "kernels/backend.h"
 #include "kernels/join_windows.h"
 #include "kernels/launch_tunables.h"
 #include "kernels/wanted_states.h"
-#include "kernels/work.h"
-#include "ops/macs.h"
 
 namespace fettle::exec {
 
-/// What a program does not keep of a step.
-struct NearPrograms::Made {
-  kernels::Work work;
-  int64_t macs = 0;
-  StepProfile profile;
-};
-
 NearPrograms::NearPrograms(std::shared_ptr<const Program> like,
-                           const std::vector<ir::ValueId>& values)
-    : like_(std::move(like)) {
-  const Plan& plan = like_->plan();
-  for (const PlannedTensor& tensor : plan.tensors) tensors_.push_back(values[tensor.value]);
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const PlannedStep& planned = plan.steps[i];
-    Step& step = steps_.emplace_back();
-    if (planned.kernel == nullptr) continue;
-    for (ir::ValueId id : planned.values)
-      step.values.push_back(id == ir::kAbsent ? ir::kAbsent : values[id]);
-    step.near = dynamic_cast<const kernels::MatchesNear*>(planned.match.get());
-    step.taste = planned.match->taste();
-    step.setting = {planned.states_index, planned.problem.threads, {}, false};
-    if (!planned.has_all_params) step.setting.params = planned.params;
-    const kernels::PreparedKernel* const kernel = like_->steps_[i].kernel.get();
-    if (kernel == nullptr) continue;
-    for (const kernels::PackRequest& request : kernel->packs())
-      step.recipes.push_back(request.recipe);
+                           const std::vector<ir::ValueId>& values, const NearGraph& graph)
+    : like_(std::move(like)), extents_(graph.extents) {
+  size_t begin = 0;
+  for (const ir::Value& value : graph.graph->values()) {
+    const int rank = value.shape ? value.shape->rank() : 0;
+    places_.push_back({begin, rank});
+    begin += static_cast<size_t>(rank);
   }
+  for (const PlannedTensor& tensor : like_->plan().tensors)
+    tensors_.push_back(values[tensor.value]);
+  for (size_t i = 0; i < like_->plan().steps.size(); ++i) {
+    steps_.push_back(StepOf(i, values));
+    steps_.back().may_share = MayShare(like_->steps_[i]);
+  }
+}
+
+NearPrograms::Step NearPrograms::StepOf(size_t i, const std::vector<ir::ValueId>& values) const {
+  const PlannedStep& planned = like_->plan().steps[i];
+  Step step;
+  if (planned.kernel == nullptr) return step;
+  for (ir::ValueId id : planned.values)
+    step.values.push_back(id == ir::kAbsent ? ir::kAbsent : values[id]);
+  for (ir::ValueId id : planned.problem.group->values().ids()) {
+    if (step.values[id] == ir::kAbsent) continue;
+    const bool is_constant = planned.problem.group->value(id).is_constant();
+    (is_constant ? step.constants : step.sized).push_back(id);
+  }
+  step.problem = {nullptr, planned.problem.states, planned.problem.threads};
+  step.near = dynamic_cast<const kernels::MatchesNear*>(planned.match.get());
+  step.taste = planned.match->taste();
+  step.setting = {planned.states_index, planned.problem.threads, {}, false};
+  if (!planned.has_all_params) step.setting.params = planned.params;
+  const kernels::PreparedKernel* const kernel = like_->steps_[i].kernel.get();
+  if (kernel == nullptr) return step;
+  if (step.near != nullptr && step.setting.params.empty())
+    step.takes = dynamic_cast<const kernels::TakesExtents*>(kernel);
+  for (const kernels::PackRequest& request : kernel->packs())
+    step.recipes.push_back(request.recipe);
+  return step;
+}
+
+Shape NearPrograms::ShapeOf(ir::ValueId value, const Extents& extents) const {
+  const auto begin = extents.begin() + static_cast<ptrdiff_t>(places_[value].begin);
+  return Shape(Dims(begin, begin + places_[value].rank));
+}
+
+std::shared_ptr<const ir::Graph> NearPrograms::GroupAt(size_t i, const Extents& extents) const {
+  auto group = std::make_shared<ir::Graph>(*like_->plan().steps[i].problem.group);
+  for (ir::ValueId id : steps_[i].sized)
+    group->value(id).shape = ShapeOf(steps_[i].values[id], extents);
+  return group;
 }
 
 bool NearPrograms::MayShare(const Program::Step& like) {
   if (like.kernel == nullptr || like.writes_window) return false;
+  if (!like.is_own) return true;
   const auto* joins = dynamic_cast<const kernels::JoinsWindows*>(like.kernel.get());
   return joins == nullptr || joins->windows().empty();
 }
 
+bool NearPrograms::HasExtents(ir::ValueId value, const NearGraph& near) const {
+  const auto [begin, rank] = places_[value];
+  return std::equal(extents_->data() + begin, extents_->data() + begin + rank,
+                    near.extents->data() + begin);
+}
+
 bool NearPrograms::IsSame(size_t i, const NearGraph& near) const {
   const PlannedStep& planned = like_->plan().steps[i];
-  if (planned.kernel == nullptr) {
-    const PlannedTensor& tensor = like_->plan().tensors[planned.inputs[0]];
-    return *near.graph->value(tensors_[planned.inputs[0]]).shape == tensor.shape;
-  }
-  const ir::Graph& group = *planned.problem.group;
-  for (ir::ValueId id : group.values().ids()) {
-    const ir::ValueId value = steps_[i].values[id];
-    if (value != ir::kAbsent && near.graph->value(value).shape != group.value(id).shape)
-      return false;
-  }
-  return !HasOtherConstant(i, near);
+  if (planned.kernel == nullptr) return HasExtents(tensors_[planned.inputs[0]], near);
+  return std::ranges::all_of(
+             steps_[i].sized,
+             [&](ir::ValueId id) { return HasExtents(steps_[i].values[id], near); }) &&
+         !HasOtherConstant(i, near);
 }
 
 bool NearPrograms::HasOtherConstant(size_t i, const NearGraph& near) const {
-  return std::ranges::any_of(steps_[i].values, [&](ir::ValueId value) {
-    return value != ir::kAbsent && near.other_constant[value];
+  return std::ranges::any_of(steps_[i].constants, [&](ir::ValueId id) {
+    return near.other_constant[steps_[i].values[id]];
   });
 }
 
-/// A kernel that was matched anew, or reads its group, keeps the last one.
-const std::shared_ptr<ir::Graph>& NearPrograms::GroupOf(size_t i, const NearGraph& near) {
+/// A kernel that was matched anew, or reads its group, keeps the last one. Constants that hold the
+/// same elements stay those that it was planned with.
+void NearPrograms::SetGroup(size_t i, const NearGraph& near) {
   Step& step = steps_[i];
-  if (step.group == nullptr || step.group.use_count() > 1)
-    step.group = std::make_shared<ir::Graph>(*like_->plan().steps[i].problem.group);
-  for (ir::ValueId id : step.group->values().ids()) {
-    if (step.values[id] == ir::kAbsent) continue;
-    const ir::Value& from = near.graph->value(step.values[id]);
-    ir::Value& to = step.group->value(id);
-    to.shape = from.shape;
-    if (to.constant != from.constant) to.constant = from.constant;
+  if (step.group == nullptr || step.problem.group.use_count() > 1) {
+    auto group = std::make_shared<ir::Graph>(*like_->plan().steps[i].problem.group);
+    step.group = group.get();
+    step.problem.group = std::move(group);
   }
-  return step.group;
+  for (ir::ValueId id : step.sized)
+    step.group->value(id).shape = near.graph->value(step.values[id]).shape;
+  for (ir::ValueId id : step.constants) {
+    const bool is_other = near.other_constant[step.values[id]];
+    const ir::Value& from = is_other ? near.graph->value(step.values[id])
+                                     : like_->plan().steps[i].problem.group->value(id);
+    ir::Value& to = step.group->value(id);
+    if (to.constant == from.constant) continue;
+    to.shape = from.shape;
+    to.constant = from.constant;
+  }
 }
 
 Status NearPrograms::MakeConversion(const PlannedStep& planned, const NearGraph& near,
@@ -94,120 +126,153 @@ Status NearPrograms::MakeConversion(const PlannedStep& planned, const NearGraph&
   return OkStatus();
 }
 
+bool NearPrograms::TakeKernel(size_t i, bool has_others, const Device& cpu,
+                              Program::Step& step) const {
+  const Step& known = steps_[i];
+  if (known.takes == nullptr) return false;
+  if (has_others && (!known.takes->takes_constants() || !known.recipes.empty())) return false;
+  const bool has_spare =
+      std::exchange(step.may_move, false) && !has_others && step.kernel.use_count() == 1;
+  if (has_spare) {
+    step.may_move = dynamic_cast<kernels::TakesExtents&>(*step.kernel).MoveTo(known.problem, cpu);
+  }
+  if (step.may_move) return true;
+  step.kernel = known.takes->At(known.problem, cpu);
+  if (step.kernel == nullptr || (has_others && !step.kernel->packs().empty())) return false;
+  TakeWhatIsShared(i, step);
+  step.may_move = !has_others;
+  return true;
+}
+
 Status NearPrograms::MakeGroup(size_t i, const NearGraph& near, const Device& cpu,
-                               Program::Step& step, Made& made) {
+                               Program::Step& step) {
   const PlannedStep& planned = like_->plan().steps[i];
   const Step& known = steps_[i];
-  const std::shared_ptr<ir::Graph>& group = GroupOf(i, near);
+  SetGroup(i, near);
+  const bool has_others = HasOtherConstant(i, near);
+  if (TakeKernel(i, has_others, cpu, step)) return OkStatus();
+  step = {};
   std::shared_ptr<const kernels::Match> match;
   kernels::Setting setting = known.setting;
-  if (known.near != nullptr && !HasOtherConstant(i, near)) {
-    ASSIGN_OR_RETURN(match, known.near->MatchNear(group, setting.states));
+  if (known.near != nullptr && !has_others) {
+    ASSIGN_OR_RETURN(match, known.near->MatchNear(known.problem.group, setting.states));
     setting.states = 0;
     ASSIGN_OR_RETURN(step.kernel, match->Prepare(setting));
   } else {
     const kernels::WantedStates wanted(planned.problem.states);
-    ASSIGN_OR_RETURN(match, kernels::MatchGroup(*planned.kernel, group, cpu));
+    ASSIGN_OR_RETURN(match, kernels::MatchGroup(*planned.kernel, known.problem.group, cpu));
     ASSIGN_OR_RETURN(setting.states,
                      kernels::FindStates(*planned.kernel, *match, planned.problem.states));
     ASSIGN_OR_RETURN(step.kernel, kernels::PrepareWithLaunches(*match, setting, cpu));
     step.match = match;
   }
   if (match->taste() != known.taste) return Unsupported("{}: another taste", planned.kernel->name);
-  made.macs = ops::MacsOf(*group);
-  made.work = kernels::WorkOf(*planned.kernel, {group, planned.problem.states, setting.threads},
-                              match.get(), setting);
   return OkStatus();
 }
 
-Status NearPrograms::MakeStep(size_t i, const NearGraph& near, const Device& cpu, Program& program,
-                              Made& made) {
+void NearPrograms::TakeWhatIsShared(size_t i, Program::Step& step) const {
+  const Program::Step& like = like_->steps_[i];
+  step.blobs = like.blobs;
+  step.packed = like.packed;
+  step.profile = like.profile;
+}
+
+Status NearPrograms::MakeStep(size_t i, const NearGraph& near, const Device& cpu,
+                              Program& program) {
   const PlannedStep& planned = like_->plan().steps[i];
   const Program::Step& like = like_->steps_[i];
   Program::Step& step = program.steps_[i];
-  step.nothing_to_do = std::ranges::all_of(planned.outputs, [&](int tensor) {
+  const bool is_empty = std::ranges::all_of(planned.outputs, [&](int tensor) {
     return near.graph->value(tensors_[tensor]).shape->elements() == 0;
   });
-  if (step.nothing_to_do) return OkStatus();
-  if (MayShare(like) && IsSame(i, near)) {
+  const bool is_shared = !is_empty && steps_[i].may_share && IsSame(i, near);
+  if (!step.may_move || is_empty || is_shared) step = {};
+  step.nothing_to_do = is_empty;
+  step.is_own = step.writes_window = false;
+  if (is_empty) return OkStatus();
+  if (is_shared) {
     step.kernel = like.kernel;
     step.match = like.match;
-    step.blobs = like.blobs;
-    step.packed = like.packed;
-    step.profile = like.profile;
     step.is_shared = true;
+    TakeWhatIsShared(i, step);
     return OkStatus();
   }
   if (planned.kernel == nullptr) return MakeConversion(planned, near, cpu, step);
-  return MakeGroup(i, near, cpu, step, made);
+  return MakeGroup(i, near, cpu, step);
 }
 
 Status NearPrograms::PackStep(size_t i, const NearGraph& near, PackedStore& packed,
                               Program::Step& step) {
-  if (step.kernel == nullptr || step.is_shared || like_->plan().steps[i].kernel == nullptr)
+  if (step.kernel == nullptr || step.profile != nullptr || like_->plan().steps[i].kernel == nullptr)
     return OkStatus();
   const std::vector<kernels::PackRequest> requests = step.kernel->packs();
-  const Program::Step& like = like_->steps_[i];
-  if (like.blobs.size() == requests.size() && !HasOtherConstant(i, near) &&
+  if (like_->steps_[i].blobs.size() == requests.size() && !HasOtherConstant(i, near) &&
       std::ranges::equal(requests, steps_[i].recipes, {}, &kernels::PackRequest::recipe)) {
-    step.blobs = like.blobs;
-    step.packed = like.packed;
+    TakeWhatIsShared(i, step);
     return OkStatus();
   }
   for (const kernels::PackRequest& request : requests) {
-    ASSIGN_OR_RETURN(std::shared_ptr<const PackedBlob> blob, packed.Get(request, *steps_[i].group));
+    ASSIGN_OR_RETURN(std::shared_ptr<const PackedBlob> blob,
+                     packed.Get(request, *steps_[i].problem.group));
     step.packed.push_back({blob->data.get(), 0});
     step.blobs.push_back(std::move(blob));
   }
   return OkStatus();
 }
 
-/// As the profile of the program that it is like, with other numbers.
-void NearPrograms::Describe(size_t i, const Program& program, Made& made) const {
-  const PlannedStep& planned = like_->plan().steps[i];
-  made.profile = *like_->steps_[i].profile;
-  made.profile.macs = made.macs;
-  made.profile.bytes = 0;
-  for (int tensor : planned.inputs) made.profile.bytes += program.bytes_[tensor];
-  for (int tensor : planned.outputs) made.profile.bytes += program.bytes_[tensor];
-  made.profile.work = made.work;
-  if (planned.kernel == nullptr) made.profile.work.bytes = static_cast<double>(made.profile.bytes);
-  for (const auto& blob : program.steps_[i].blobs) made.profile.bytes += blob->bytes;
+void NearPrograms::Describe(const NearGraph& near, std::vector<TensorWindow> windows,
+                            Program& program) const {
+  const auto numbers =
+      std::make_shared<const NearNumbers>(shared_from_this(), near.extents, std::move(windows));
+  program.numbers_ = numbers;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    Program::Step& step = program.steps_[i];
+    const Program::Step& like = like_->steps_[i];
+    if (step.is_shared) continue;
+    step.profile = like.profile;
+    if (step.nothing_to_do && like.nothing_to_do) continue;
+    const bool follow = step.match == nullptr && step.blobs == like.blobs;
+    step.has_later_numbers = follow && !step.nothing_to_do;
+    if (step.has_later_numbers) continue;
+    StepProfile profile = *like.profile;
+    numbers->Set(i, step.match.get(), profile);
+    for (const auto& blob : like.blobs) profile.bytes -= blob->bytes;
+    for (const auto& blob : step.blobs) profile.bytes += blob->bytes;
+    if (step.nothing_to_do) profile.bytes = 0, profile.work = {};
+    step.profile = std::make_shared<const StepProfile>(std::move(profile));
+  }
 }
 
 Result<std::unique_ptr<Program>> NearPrograms::Build(const NearGraph& near,
                                                      const DeviceSet& devices, PackedStore& packed,
                                                      const std::atomic<bool>* cancelled,
-                                                     MemoryBeside memory) {
+                                                     MemoryBeside memory,
+                                                     std::shared_ptr<const Program> spare) {
   const int64_t begin = NowNs();
   if (Program::IsSet(cancelled)) return Program::Cancelled();
   std::unique_ptr<Program> program(new Program());
   program->plan_ = like_->plan_;
+  program->maker_ = this;
+  if (spare != nullptr && spare->maker_ == this && spare.use_count() == 1)
+    program->steps_ = std::move(std::const_pointer_cast<Program>(spare)->steps_);
   program->steps_.resize(steps_.size());
+  program->bytes_.reserve(tensors_.size());
   for (size_t t = 0; t < tensors_.size(); ++t)
     program->bytes_.push_back(
         StateBytes(*near.graph->value(tensors_[t]).shape, like_->plan().tensors[t].state));
-  std::vector<Made> made(steps_.size());
   std::vector<Status> statuses(steps_.size());
   ThreadPool& pool = static_cast<const CpuDevice&>(devices.cpu()).pool();
   const std::shared_ptr<MemoryBudget> budget = MemoryBudget::Current();
   pool.ParallelFor(std::ssize(steps_), pool.threads(), [&](int64_t task, int) {
     const MemoryScope scope(budget);
     const auto i = static_cast<size_t>(task);
-    statuses[i] = MakeStep(i, near, devices.cpu(), *program, made[i]);
+    statuses[i] = MakeStep(i, near, devices.cpu(), *program);
     if (statuses[i].ok()) statuses[i] = PackStep(i, near, packed, program->steps_[i]);
   });
   for (const Status& status : statuses) RETURN_IF_ERROR(status);
-  const std::vector<TensorWindow> windows = program->PlanSteps(devices);
+  std::vector<TensorWindow> windows = program->PlanSteps(devices);
   RETURN_IF_ERROR(program->CheckMemory(packed, memory, Program::Requests(steps_.size())));
-  std::vector<StepProfile> profiles(steps_.size());
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    if (program->steps_[i].is_shared) continue;
-    Describe(i, *program, made[i]);
-    profiles[i] = std::move(made[i].profile);
-  }
-  Program::LeaveOutWindows(*like_->plan_, windows, program->bytes_, profiles);
-  program->KeepProfiles(profiles);
+  Describe(near, std::move(windows), *program);
   program->build_times_ = {.kernels_ns = NowNs() - begin};
   return program;
 }

@@ -3,64 +3,96 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "exec/program.h"
 #include "kernels/near_match.h"
+#include "kernels/takes_extents.h"
 
 namespace fettle::exec {
+
+/// Those of all values of a graph, one after the other.
+using Extents = std::vector<int64_t>;
 
 /// A graph of the structure that was planned, at other extents.
 struct NearGraph {
   const ir::Graph* graph = nullptr;
+  std::shared_ptr<const Extents> extents;
   /// By value: a constant that may hold other elements than the one that was planned with.
   std::vector<bool> other_constant;
 };
 
 /// Kernels are chosen once; what depends on extents is computed anew: kernels where an operand has
 /// others, and where things lie in memory. Packed constants are shared. Belongs to one thread.
-class NearPrograms {
+class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
  public:
   /// `like`: on the CPU alone, of a plan that says what its values are in its graph, which are
-  /// `values` of those that Build takes.
-  NearPrograms(std::shared_ptr<const Program> like, const std::vector<ir::ValueId>& values);
+  /// `values` of `graph`, that as it was planned.
+  NearPrograms(std::shared_ptr<const Program> like, const std::vector<ir::ValueId>& values,
+               const NearGraph& graph);
 
   /// Fails where a kernel refuses its group at these extents, or likes it more or less than it did:
   /// then the graph is to be planned anew. Otherwise as Program::Build. No extent is at most 1 in
-  /// one of the two graphs only.
+  /// one of the two graphs only. `spare`: a program that is taken apart for what it is made of
+  /// where it was made here and nobody else has it; or null.
   Result<std::unique_ptr<Program>> Build(const NearGraph& near, const DeviceSet& devices,
                                          PackedStore& packed, const std::atomic<bool>* cancelled,
-                                         MemoryBeside memory);
+                                         MemoryBeside memory,
+                                         std::shared_ptr<const Program> spare = nullptr);
 
  private:
+  friend class NearNumbers;
+
+  /// Of a value: its extents among those of all.
+  struct Place {
+    size_t begin = 0;
+    int rank = 0;
+  };
   /// What is the same at all extents, and the last group.
   struct Step {
     std::vector<ir::ValueId> values;  // of the graphs, by value of the group
-    std::shared_ptr<ir::Graph> group;
+    std::vector<ir::ValueId> sized;   // of the group: those that may have other extents
+    std::vector<ir::ValueId> constants;
+    kernels::Problem problem;
+    ir::Graph* group = nullptr;                  // that of the problem; null: none yet
     const kernels::MatchesNear* near = nullptr;  // null: matched anew
+    const kernels::TakesExtents* takes = nullptr;
     kernels::Setting setting;
     int taste = 0;
+    bool may_share = false;
     std::vector<std::string> recipes;
   };
-  struct Made;
 
+  Step StepOf(size_t i, const std::vector<ir::ValueId>& values) const;
+  Shape ShapeOf(ir::ValueId value, const Extents& extents) const;
+  /// That of step `i`, with the constants that it was planned with.
+  std::shared_ptr<const ir::Graph> GroupAt(size_t i, const Extents& extents) const;
   /// Whether the kernel of step `i` is that of all programs at whose extents its operands are the
   /// same: it takes no part in windows.
   static bool MayShare(const Program::Step& like);
+  bool HasExtents(ir::ValueId value, const NearGraph& near) const;
   /// Whether step `i` has the operands that it was planned for.
   bool IsSame(size_t i, const NearGraph& near) const;
   bool HasOtherConstant(size_t i, const NearGraph& near) const;
-  const std::shared_ptr<ir::Graph>& GroupOf(size_t i, const NearGraph& near);
-  Status MakeStep(size_t i, const NearGraph& near, const Device& cpu, Program& program, Made& made);
-  Status MakeGroup(size_t i, const NearGraph& near, const Device& cpu, Program::Step& step,
-                   Made& made);
+  /// Makes the problem of step `i` that of these extents.
+  void SetGroup(size_t i, const NearGraph& near);
+  Status MakeStep(size_t i, const NearGraph& near, const Device& cpu, Program& program);
+  Status MakeGroup(size_t i, const NearGraph& near, const Device& cpu, Program::Step& step);
   Status MakeConversion(const PlannedStep& planned, const NearGraph& near, const Device& cpu,
                         Program::Step& step) const;
   Status PackStep(size_t i, const NearGraph& near, PackedStore& packed, Program::Step& step);
-  void Describe(size_t i, const Program& program, Made& made) const;
+  void TakeWhatIsShared(size_t i, Program::Step& step) const;
+  /// Makes the kernel of step `i` by arithmetic, of `step` where it is another program's; says
+  /// whether it could.
+  bool TakeKernel(size_t i, bool has_others, const Device& cpu, Program::Step& step) const;
+  /// Profiles: numbers at once where they follow from a match or weights that the step has alone.
+  void Describe(const NearGraph& near, std::vector<TensorWindow> windows, Program& program) const;
 
   std::shared_ptr<const Program> like_;
-  std::vector<ir::ValueId> tensors_;  // of the graphs, by tensor of the plan
+  std::shared_ptr<const Extents> extents_;  // that it was planned for
+  std::vector<Place> places_;               // by value of the graphs
+  std::vector<ir::ValueId> tensors_;        // of the graphs, by tensor of the plan
   std::vector<Step> steps_;
 };
 

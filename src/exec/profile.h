@@ -28,12 +28,21 @@ struct StepProfile {
   std::shared_ptr<const LaunchForm> form;
 };
 
+/// Numbers that profiles of the steps of a program lack until somebody asks for them.
+class StepNumbers {
+ public:
+  virtual ~StepNumbers() = default;
+  virtual void Set(size_t step, StepProfile& profile) const = 0;
+};
+
 /// One step of a run: what it is (`ms` unset) and how long it took. Cheap to record.
 struct StepTime {
   std::shared_ptr<const StepProfile> step;
   int64_t ns = 0;
-  std::shared_ptr<const LaunchForm> form;  // as StepProfile's
-  int64_t runs = 1;                        // `ns` is of all of them
+  std::shared_ptr<const LaunchForm> form;                // as StepProfile's
+  int64_t runs = 1;                                      // `ns` is of all of them
+  std::shared_ptr<const StepNumbers> numbers = nullptr;  // that `step` lacks; null: none
+  size_t index = 0;                                      // of the step among those of `numbers`
 };
 
 /// Where the time of making programs went, in nanoseconds.

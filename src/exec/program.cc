@@ -286,6 +286,9 @@ Status Program::RunSteps(const RunArgs& args) const {
     const Result<int64_t> ns = StepNs(i, begin, args);
     if (!ns.ok()) return ns.status().WithContext(steps_[i].profile->node);
     args.times->push_back({steps_[i].profile, *ns, FormOf(i, args)});
+    if (!steps_[i].has_later_numbers) continue;
+    args.times->back().numbers = numbers_;
+    args.times->back().index = i;
   }
   for (const auto& stream : args.accelerators)
     if (args.waits_for_devices) RETURN_IF_ERROR(stream->Synchronise());

@@ -21,6 +21,8 @@
 
 namespace fettle::exec {
 
+class NearPrograms;
+
 /// What a run works on. Inputs are row-major and may have any alignment; outputs come from
 /// AllocateHost or a device's AllocateForTransfers.
 struct RunArgs {
@@ -67,6 +69,7 @@ class Program {
 
  private:
   friend class NearPrograms;  // makes some without Build
+  friend class NearNumbers;
   struct Step {
     std::shared_ptr<kernels::PreparedKernel> kernel;
     std::shared_ptr<const kernels::Match> match;  // which outlives it; null: the plan's
@@ -79,7 +82,9 @@ class Program {
     bool crosses_devices = false;  // a conversion that waits
     bool is_shared = false;        // with programs of other plans (PlannedStep::kept)
     bool writes_window = false;
-    bool is_own = false;  // writes or joins windows, which other plans may lack
+    bool is_own = false;             // writes or joins windows, which other plans may lack
+    bool has_later_numbers = false;  // those of the profile are numbers_'s
+    bool may_move = false;           // made by TakesExtents, with the example's blobs
   };
   /// By step: what it wants packed.
   using Requests = std::vector<std::vector<kernels::PackRequest>>;
@@ -170,6 +175,8 @@ class Program {
   MemoryPlan memory_;
   PreparationTimes build_times_;
   std::vector<Step> steps_;
+  std::shared_ptr<const StepNumbers> numbers_;  // null: profiles have them all
+  const NearPrograms* maker_ = nullptr;         // which numbers_ keep; null: Build
   /// As plan_.chains.
   std::vector<std::shared_ptr<const StepProfile>> chain_profiles_;
   std::vector<Graph> graphs_;     // in order

@@ -9,12 +9,8 @@ namespace fettle::exec {
 
 Status WorkMemory::Reserve(const MemoryPlan& plan, const DeviceSet& devices) {
   const int64_t wanted = plan.devices[0].bytes;
-  if (wanted > arena_bytes_) {
-    arena_.reset();
-    arena_bytes_ = 0;
-    ASSIGN_OR_RETURN(arena_, AllocateHost(wanted));
-    arena_bytes_ = wanted;
-  }
+  if (wanted > capacity_) RETURN_IF_ERROR(Grow(wanted));
+  arena_bytes_ = std::max(arena_bytes_, wanted);
   const auto beside = devices.beside_cpu();
   on_devices_.resize(std::max(on_devices_.size(), beside.size()));
   int64_t live = 0;
@@ -23,6 +19,20 @@ Status WorkMemory::Reserve(const MemoryPlan& plan, const DeviceSet& devices) {
     live += plan.devices[i + 1].live_bytes;
   }
   live_bytes_ = std::max(live_bytes_, live);
+  return OkStatus();
+}
+
+/// Shapes that grow step by step, as caches do, would each take fresh pages: what grows by little
+/// has room for more, where the limit of memory leaves as much again.
+Status WorkMemory::Grow(int64_t bytes) {
+  const int64_t with_room = capacity_ + capacity_ / 8;
+  arena_.reset();
+  arena_bytes_ = capacity_ = 0;
+  const MemoryBudget& budget = *MemoryBudget::Current();
+  const bool has_room = budget.limit() / 2 - budget.used() > with_room;
+  const int64_t taken = has_room ? std::max(bytes, with_room) : bytes;
+  ASSIGN_OR_RETURN(arena_, AllocateHost(taken));
+  capacity_ = taken;
   return OkStatus();
 }
 

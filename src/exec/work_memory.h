@@ -20,6 +20,8 @@ class WorkMemory {
   Status Reserve(const MemoryPlan& plan, const DeviceSet& devices);
 
   int64_t arena_bytes() const { return arena_bytes_; }
+  /// What is held on the host: what plans need, and room for larger ones.
+  int64_t held_bytes() const { return capacity_; }
   /// Of the devices beside the CPU: buffers and images in bytes.
   int64_t device_bytes() const;
   /// The most that a plan among them needs alive at once there (DeviceNeeds::live_bytes).
@@ -47,9 +49,12 @@ class WorkMemory {
   static size_t Of(DType storage) { return storage == DType::kF16 ? 1 : 0; }
   const OnDevice& Of(int device) const { return on_devices_[device - 1]; }
   static Status Reserve(const DeviceNeeds& needs, const Device& device, OnDevice& memory);
+  /// The arena anew, of at least so many bytes.
+  Status Grow(int64_t bytes);
 
   std::shared_ptr<std::byte> arena_;
-  int64_t arena_bytes_ = 0;
+  int64_t capacity_ = 0;     // of the arena
+  int64_t arena_bytes_ = 0;  // that plans need
   int64_t live_bytes_ = 0;
   std::vector<OnDevice> on_devices_;  // as DeviceSet::beside_cpu()
 };

@@ -21,6 +21,8 @@ struct BoundTensor {
   /// To the device, unless it has the same few bytes already, and from it.
   Status Send();
   Status Fetch();
+  /// The same for whoever looks at a tensor of its type and shape, which may become another.
+  Status FetchInto(Tensor& to) { return buffer->ReadOrTakeInto(to); }
 
  private:
   std::vector<std::byte> sent_;

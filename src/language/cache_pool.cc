@@ -88,6 +88,17 @@ Status CachePool::Run::Send() {
   return OkStatus();
 }
 
+Status CachePool::Run::FetchLogits(std::span<Tensor* const> to) {
+  if (to.size() == 1) return logits.FetchInto(*to[0]);
+  RETURN_IF_ERROR(logits.Fetch());
+  const float* from = logits.host.as<float>().data();
+  for (Tensor* each : to) {
+    std::copy_n(from, each->elements(), each->as<float>().data());
+    from += each->elements();
+  }
+  return OkStatus();
+}
+
 Result<CachePool::Run*> CachePool::RunOf(int64_t batch, int64_t length) {
   for (const auto& run : runs_) {
     if (run->batch == batch && run->length == length) return run.get();

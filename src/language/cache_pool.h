@@ -45,6 +45,9 @@ class CachePool {
 
     /// What is read goes to the device.
     Status Send();
+    /// What was written comes to tensors of `batch` sequences, [1, 1, vocabulary], which may become
+    /// others.
+    Status FetchLogits(std::span<Tensor* const> to);
   };
   /// Made once, good as long as the pool.
   Result<Run*> RunOf(int64_t batch, int64_t length);

@@ -85,7 +85,8 @@ struct SequenceDecoder::Impl {
   std::shared_ptr<CachePool> pool;
   int64_t cache = 0, position = 0;
   std::atomic<bool> reads = false, cancelled = false;
-  std::vector<float> logits;
+  // Callers have spans of the first, which the second becomes where all tokens were read.
+  Tensor logits, next_logits;
 
   Status TakeCache();
   Status Check(std::span<const int32_t> tokens) const;
@@ -108,7 +109,9 @@ Result<std::shared_ptr<CachePool>> SequenceDecoder::Common::TakeCache(int64_t* c
 
 Status SequenceDecoder::Impl::TakeCache() {
   ASSIGN_OR_RETURN(pool, common->TakeCache(&cache));
-  logits.resize(common->decoder.vocabulary);
+  const Shape shape = {1, 1, common->decoder.vocabulary};
+  ASSIGN_OR_RETURN(logits, Tensor::Create(DType::kF32, shape));
+  ASSIGN_OR_RETURN(next_logits, Tensor::Create(DType::kF32, shape));
   return OkStatus();
 }
 
@@ -136,14 +139,10 @@ Status SequenceDecoder::Common::RunHeld(std::span<const Part> parts, CachePool::
   const Status status = session->RunOn(run.inputs, run.outputs, &none);
   Mark({});
   RETURN_IF_ERROR(status);
-  RETURN_IF_ERROR(run.logits.Fetch());
-  for (int64_t b = 0; b < batch; ++b) {
-    std::vector<float>& logits = parts[b].sequence->logits;
-    std::ranges::copy(
-        run.logits.host.as<float>().subspan(b * decoder.vocabulary, decoder.vocabulary),
-        logits.begin());
-    parts[b].sequence->position += std::ssize(parts[b].tokens);
-  }
+  std::vector<Tensor*> logits;
+  for (const Part& part : parts) logits.push_back(&part.sequence->next_logits);
+  RETURN_IF_ERROR(run.FetchLogits(logits));
+  for (const Part& part : parts) part.sequence->position += std::ssize(part.tokens);
   return OkStatus();
 }
 
@@ -191,9 +190,6 @@ SequenceDecoder::~SequenceDecoder() = default;
 
 Result<std::unique_ptr<SequenceDecoder>> SequenceDecoder::Create(
     std::shared_ptr<const gguf::File> file, const DecoderOptions& options) {
-  if (options.device != nullptr && options.cache != DType::kF16)
-    return Unsupported("a cache in bytes is computed on the CPU only, not on device {}",
-                       options.device->name());
   auto common = std::make_shared<Common>();
   common->file = std::move(file);
   const std::string& name = common->file->name();
@@ -236,11 +232,12 @@ Status SequenceDecoder::Read(std::span<const int32_t> tokens, std::span<const fl
   of.reads = false;
   if (!status.ok()) of.position = before;
   RETURN_IF_ERROR(status);
-  *logits = of.logits;
+  std::swap(of.logits, of.next_logits);
+  *logits = of.logits.as<float>();
   return OkStatus();
 }
 
-std::span<const float> SequenceDecoder::logits() const { return impl_->logits; }
+std::span<const float> SequenceDecoder::logits() const { return impl_->logits.as<float>(); }
 
 void SequenceDecoder::Cancel() {
   if (!impl_->reads) return;
@@ -299,7 +296,10 @@ Status SequenceDecoder::Step(std::span<SequenceDecoder* const> sequences,
   for (size_t i = 0; i < sequences.size(); ++i) {
     Impl& impl = *sequences[i]->impl_;
     impl.reads = false;
-    if (!status.ok()) impl.position = before[i];
+    if (status.ok())
+      std::swap(impl.logits, impl.next_logits);
+    else
+      impl.position = before[i];
   }
   return status;
 }

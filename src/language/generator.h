@@ -48,16 +48,16 @@ class SequenceDecoder {
   SequenceDecoder& operator=(const SequenceDecoder&) = delete;
 
   /// Reads tokens behind those read so far. `logits` then are those of the last one, `vocabulary`
-  /// floats that the next call overwrites. kInvalidArgument where a token lies outside the
-  /// vocabulary, there are none, or they pass the context, kCancelled after Cancel; nothing is read
-  /// then.
+  /// floats that are good until the next call that succeeds. kInvalidArgument where a token lies
+  /// outside the vocabulary, there are none, or they pass the context, kCancelled after Cancel;
+  /// nothing is read then, and logits stay those of the token before.
   Status Read(std::span<const int32_t> tokens, std::span<const float>* logits);
   /// Reads one token behind each of several sequences of one model, as Read does, in one pass over
   /// the weights for those whose caches lie together; rows do not depend on their neighbours.
   /// kInvalidArgument where there are not as many tokens as sequences, one of these comes twice or
   /// is of another model, or as Read; nothing is read then.
   static Status Step(std::span<SequenceDecoder* const> sequences, std::span<const int32_t> tokens);
-  /// Of the last token that was read; the next call that reads overwrites them.
+  /// Of the last token that was read; good until the next call that reads.
   std::span<const float> logits() const;
   /// Forgets all but the first `count` tokens. kInvalidArgument where fewer were read.
   Status Rewind(int64_t count);

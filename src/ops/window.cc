@@ -25,7 +25,9 @@ Status ReadExplicitPads(const ir::Attributes& attributes, Window& window) {
 
 Status ReadPads(const ir::Attributes& attributes, const Shape& input, Window& window) {
   const auto rank = window.kernel.size();
-  const std::string mode = attributes.Text("auto_pad", "NOTSET");
+  const ir::Attribute* const found = attributes.Find("auto_pad");
+  const auto* const text = found == nullptr ? nullptr : std::get_if<std::string>(found);
+  const std::string_view mode = text == nullptr ? "NOTSET" : std::string_view(*text);
   window.pad_begin.assign(rank, 0);
   window.pad_end.assign(rank, 0);
   if (mode == "VALID") return OkStatus();

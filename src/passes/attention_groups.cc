@@ -45,6 +45,8 @@ class AttentionLister {
     return node.outputs.size() == 1 && (node.op->Has(ir::Trait::kKeepsBytes) ||
                                         node.op == "Transpose"_op || node.op == "Slice"_op);
   }
+  /// Heads of keys and values that several heads of queries read, written out for each of these.
+  bool Repeats(ir::NodeId id) const { return graph_.node(id).op == "Expand"_op; }
   bool IsNumber(ir::ValueId id) const {
     const ir::Value& value = graph_.value(id);
     return value.is_constant() && value.has_concrete_shape() && value.shape->elements() == 1;
@@ -53,6 +55,12 @@ class AttentionLister {
     const ir::Node& node = graph_.node(id);
     if (node.op == "Div"_op) return IsNumber(node.inputs[1]);
     return node.op == "Mul"_op && (IsNumber(node.inputs[0]) || IsNumber(node.inputs[1]));
+  }
+
+  /// Where of a number and something else.
+  bool Fills(ir::NodeId id) const {
+    const ir::Node& node = graph_.node(id);
+    return node.op == "Where"_op && (IsNumber(node.inputs[1]) || IsNumber(node.inputs[2]));
   }
 
   /// Adds what lies between `softmax` and the product that reads its result, and that; returns it,
@@ -92,7 +100,8 @@ class AttentionLister {
   }
   bool IsOfScores(ir::NodeId id) const {
     const ir::OpRef op = graph_.node(id).op;
-    return op == "MatMul"_op || op == "Add"_op || Scales(id) || op->Has(ir::Trait::kKeepsBytes);
+    return op == "MatMul"_op || op == "Add"_op || Scales(id) || Fills(id) ||
+           op->Has(ir::Trait::kKeepsBytes);
   }
 
   /// Adds what makes operands of members for members alone.
@@ -100,8 +109,8 @@ class AttentionLister {
     for (size_t i = 0; i < nodes_.size() && nodes_.size() < kMostMembers; ++i) {
       for (ir::ValueId input : graph_.node(nodes_[i]).inputs) {
         const ir::NodeId producer = index_.Maker(input);
-        if (producer < 0 || IsMember(producer) || !(Moves(producer) || Scales(producer)) ||
-            index_.IsOutput(input) ||
+        if (producer < 0 || IsMember(producer) ||
+            !(Moves(producer) || Scales(producer) || Repeats(producer)) || index_.IsOutput(input) ||
             !std::ranges::all_of(index_.Readers(input),
                                  [&](ir::NodeId id) { return IsMember(id); }))
           continue;

@@ -8,6 +8,7 @@
 #include "passes/graph_index.h"
 #include "passes/move_groups.h"
 #include "passes/normed_groups.h"
+#include "passes/rotary_groups.h"
 #include "passes/sibling_groups.h"
 #include "passes/view_groups.h"
 
@@ -249,8 +250,8 @@ using GroupLister = void (*)(const GraphIndex& index, std::vector<Group>& groups
 
 /// In order: bits and normed grow what stands in the list before them.
 constexpr GroupLister kListers[] = {ListPlainGroups,   ListBitGroups,       ListNormedGroups,
-                                    ListSiblingGroups, ListAttentionGroups, ListMoveGroups,
-                                    ListViewGroups};
+                                    ListSiblingGroups, ListAttentionGroups, ListRotaryGroups,
+                                    ListMoveGroups,    ListViewGroups};
 
 }  // namespace
 

@@ -17,8 +17,8 @@ struct Group {
   /// The values that are read from outside, where there are several nodes.
   std::vector<ir::ValueId> outputs;
   /// The row of the pattern table that listed it: "node", "epilogue", "chain", "quantised",
-  /// "residual", "joined", "gathered", "separable", "bits", "normed", "siblings", "attention",
-  /// "moves", "views".
+  /// "residual", "joined", "gathered", "separable", "bits", "normed", "siblings", "gated",
+  /// "attention", "turned", "moves", "views".
   std::string_view pattern = "node";
 };
 
@@ -47,8 +47,11 @@ inline constexpr size_t kMaxGroupOperands = 16;
 ///   siblings   products in blocks of one value, with the RMSNormalization before them, or of one
 ///              row by constants
 ///              (sibling_groups.h)
+///   gated      two siblings, one through an element-wise operator times the other
 ///   attention  Softmax between two products, alone and with what moves the elements of their
 ///              operands and result (attention_groups.h); these may have more than kMaxGroupNodes
+///   turned     GroupQueryAttention with the RotaryEmbedding of its queries and of its keys
+///              (rotary_groups.h)
 ///   moves      operators that only move elements, from one value to one (move_groups.h)
 ///   views      element-wise operators among operators that move elements, to one value
 ///              (view_groups.h)

@@ -40,6 +40,7 @@
 #include "passes/rewrite/spell_rotary.h"
 #include "passes/rewrite/spell_typed.h"
 #include "passes/rewrite/sums.h"
+#include "passes/rewrite/transposed_lines.h"
 #include "passes/rewrite/transposes.h"
 #include "passes/rewrite/unfolds.h"
 #include "passes/rewrite/windows.h"
@@ -65,6 +66,7 @@ constexpr Pass kPasses[] = {
     {"typed", SpellTyped},
     {"constant_left", SwapConstantLeft},
     {"unrolled_rnn", FindUnrolledRnn},
+    {"transposed_lines", SpellTransposedLines},
     {"index_boxes", IndexBoxes},
     {"unfolds", UnfoldsToTransposes},
     {"transposes", MergeTransposes},

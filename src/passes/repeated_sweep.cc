@@ -1,9 +1,11 @@
 #include "passes/repeated_sweep.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ops/op.h"
 #include "passes/clean/fold_node.h"
+#include "passes/edit/equal_nodes.h"
 
 namespace fettle::passes {
 namespace {
@@ -20,36 +22,82 @@ Status AnotherGraph(const ir::Node& node) {
 }  // namespace
 
 RepeatedSweep::RepeatedSweep(const ir::Graph& graph)
-    : graph_(graph), folded_(graph.nodes().size()), follows_(graph.values().size()) {}
+    : graph_(graph),
+      folded_(graph.nodes().size()),
+      follows_(graph.values().size()),
+      changed_(graph.values().size()),
+      rules_(graph.nodes().size()) {}
 
 Status RepeatedSweep::Run(const std::vector<std::pair<DType, Shape>>& inputs) {
+  // After a failure nobody knows what the graph holds.
+  visits_all_ = !std::exchange(is_good_, false);
+  changed_.assign(changed_.size(), visits_all_);
   for (size_t i = 0; i < inputs.size(); ++i) {
     ir::Value& value = graph_.value(graph_.inputs[i]);
     if (has_run_ && value.dtype != inputs[i].first) return Unsupported("an input of another type");
+    if (has_run_ && value.shape->rank() != inputs[i].second.rank())
+      return Unsupported("an input of another rank");
     value.dtype = inputs[i].first;
+    if (value.shape == inputs[i].second) continue;
     value.shape = inputs[i].second;
+    changed_[graph_.inputs[i]] = true;
   }
   for (ir::NodeId id : graph_.nodes().ids()) RETURN_IF_ERROR(Visit(id));
   if (!has_run_) FindLive();
-  has_run_ = true;
+  has_run_ = is_good_ = true;
   return OkStatus();
 }
 
 Status RepeatedSweep::Visit(ir::NodeId id) {
   const ir::Node& node = graph_.node(id);
   if (node.op->Has(ir::Trait::kControl)) return Unsupported("control flow");
-  if (has_run_ && folded_[id]) {
-    // What folds of constants that are always the same is there already.
-    if (All(node.outputs, [&](ir::ValueId value) { return !follows_[value]; })) return OkStatus();
-    ASSIGN_OR_RETURN(const bool folds, Fold(id));
-    return folds ? OkStatus() : AnotherGraph(node);
-  }
+  if (!visits_all_ && All(node.inputs, [&](ir::ValueId value) { return !changed_[value]; }))
+    return OkStatus();
+  if (has_run_ && folded_[id]) return FoldAgain(id);
   if (!has_run_) {
     ASSIGN_OR_RETURN(const bool folds, Fold(id));
     folded_[id] = folds;
     if (folds) return OkStatus();
   }
-  return InferNode(node);
+  if (TakeExtents(id)) return OkStatus();
+  return InferNode(id);
+}
+
+bool RepeatedSweep::TakeExtents(ir::NodeId id) {
+  const Rule& rule = rules_[id];
+  if (rule.rule == nullptr) return false;
+  const ir::Node& node = graph_.node(id);
+  inputs_.clear();
+  for (ir::ValueId value : node.inputs)
+    inputs_.push_back(value == ir::kAbsent ? nullptr : &*graph_.value(value).shape);
+  if (!rule.rule->At(inputs_, output_) || !output_.CheckedElements()) return false;
+  Shape& shape = *graph_.value(node.outputs[0]).shape;
+  if (shape == output_) return true;
+  std::swap(shape, output_);
+  changed_[node.outputs[0]] = true;
+  return true;
+}
+
+Status RepeatedSweep::FoldAgain(ir::NodeId id) {
+  const ir::Node& node = graph_.node(id);
+  // What folds of constants that are always the same is there already.
+  if (All(node.outputs, [&](ir::ValueId value) { return !follows_[value]; })) return OkStatus();
+  std::vector<std::shared_ptr<const Constant>> before;
+  for (ir::ValueId value : node.outputs)
+    before.push_back(value == ir::kAbsent ? nullptr : graph_.value(value).constant);
+  ASSIGN_OR_RETURN(const bool folds, Fold(id));
+  if (!folds) return AnotherGraph(node);
+  for (size_t i = 0; i < before.size(); ++i) {
+    if (before[i] == nullptr) continue;
+    std::shared_ptr<const Constant>& now = graph_.value(node.outputs[i]).constant;
+    if (before[i]->shape().rank() != now->shape().rank()) return AnotherGraph(node);
+    if (SameConstant(*before[i], *now)) {
+      now = before[i];
+    } else {
+      changed_[node.outputs[i]] = true;
+    }
+  }
+  return OkStatus();
 }
 
 Result<bool> RepeatedSweep::Fold(ir::NodeId id) {
@@ -67,7 +115,8 @@ Result<bool> RepeatedSweep::Fold(ir::NodeId id) {
   return All(node.inputs, [&](ir::ValueId value) { return !follows_[value]; }) ? true : follow();
 }
 
-Status RepeatedSweep::InferNode(const ir::Node& node) {
+Status RepeatedSweep::InferNode(ir::NodeId id) {
+  const ir::Node& node = graph_.node(id);
   ASSIGN_OR_RETURN(ops::Inferred inferred, ops::Infer(graph_, node));
   if (inferred.needed_input >= 0) return Unsupported("{}: waits for data", ir::Describe(node));
   for (size_t i = 0; i < node.outputs.size(); ++i) {
@@ -78,8 +127,13 @@ Status RepeatedSweep::InferNode(const ir::Node& node) {
     if (has_run_ && (value.dtype != output.dtype || value.shape->rank() != output.shape.rank()))
       return AnotherGraph(node);
     value.dtype = output.dtype;
+    if (value.shape == output.shape) continue;
     value.shape = std::move(output.shape);
+    changed_[node.outputs[i]] = true;
   }
+  if (!has_run_) return OkStatus();
+  if (!std::exchange(rules_[id].was_sought, true))
+    rules_[id].rule = ops::ExtentRuleOf(graph_, node);
   return OkStatus();
 }
 

@@ -1,11 +1,13 @@
 // One graph swept in place for one set of input shapes after the other.
 #pragma once
 
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "base/status.h"
 #include "ir/graph.h"
+#include "ops/extent_rule.h"
 
 namespace fettle::passes {
 
@@ -37,13 +39,26 @@ class RepeatedSweep {
   /// Makes the outputs of node `id` constants, where they may be; says whether they are.
   Result<bool> Fold(ir::NodeId id);
   Status Visit(ir::NodeId id);
-  Status InferNode(const ir::Node& node);
+  /// Of a node that folded the first time.
+  Status FoldAgain(ir::NodeId id);
+  Status InferNode(ir::NodeId id);
+  /// By the node's rule; false: it is to be inferred.
+  bool TakeExtents(ir::NodeId id);
   void FindLive();
 
   ir::Graph graph_;
   bool has_run_ = false;
-  std::vector<bool> folded_, follows_;  // by node, by value
+  bool is_good_ = false;     // the last run succeeded
+  bool visits_all_ = false;  // else nodes of which an input has changed since the last run
+  std::vector<bool> folded_, follows_, changed_;  // by node, by value, by value
   std::vector<ir::NodeId> live_;
+  struct Rule {
+    bool was_sought = false;
+    std::unique_ptr<ops::ExtentRule> rule;  // null: there is none
+  };
+  std::vector<Rule> rules_;           // by node
+  std::vector<const Shape*> inputs_;  // of one node
+  Shape output_;
 };
 
 }  // namespace fettle::passes

@@ -1,6 +1,7 @@
 #include "passes/sibling_groups.h"
 
 #include <algorithm>
+#include <span>
 
 #include "ops/op.h"
 
@@ -26,6 +27,30 @@ bool MultipliesOneRow(const ir::Graph& graph, const ir::Node& node) {
   return x && w && w->rank() == 2 && x->rank() >= 2 && x->elements() == (*x)[x->rank() - 1];
 }
 
+/// The activation of one of two products and the Mul by the other: what else reads them is none.
+std::vector<ir::NodeId> GateBehind(const GraphIndex& index, std::span<const ir::NodeId> pair) {
+  const ir::Graph& graph = index.graph();
+  if (pair.size() != 2) return {};
+  for (const size_t gated : {0, 1}) {
+    const ir::NodeId activation = index.Next(pair[gated]), mul = index.Next(pair[1 - gated]);
+    if (activation < 0 || mul < 0 || index.Next(activation) != mul) continue;
+    const ir::Node& node = graph.node(activation);
+    if (graph.node(mul).op == "Mul"_op && node.inputs.size() == 1 && IsElementwise(node))
+      return {activation, mul};
+  }
+  return {};
+}
+
+void AddGated(const GraphIndex& index, Group group, const std::vector<ir::NodeId>& end,
+              std::vector<Group>& groups) {
+  if (end.empty()) return;
+  group.nodes.insert(group.nodes.end(), end.begin(), end.end());
+  std::ranges::sort(group.nodes);
+  group.outputs = {index.Result(end[1])};
+  group.pattern = "gated";
+  groups.push_back(std::move(group));
+}
+
 }  // namespace
 
 void ListSiblingGroups(const GraphIndex& index, std::vector<Group>& groups) {
@@ -46,11 +71,16 @@ void ListSiblingGroups(const GraphIndex& index, std::vector<Group>& groups) {
     Group group{.nodes = readers, .pattern = "siblings"};
     std::ranges::sort(group.nodes);
     for (ir::NodeId reader : group.nodes) group.outputs.push_back(graph.node(reader).outputs[0]);
-    if (in_blocks) groups.push_back(group);
+    const std::vector<ir::NodeId> gate = GateBehind(index, group.nodes);
+    if (in_blocks) {
+      groups.push_back(group);
+      AddGated(index, group, gate, groups);
+    }
     const ir::NodeId norm = index.Maker(node.inputs[0]);
     if (!Normalises(index, norm)) continue;
     group.nodes.insert(group.nodes.begin(), norm);
-    groups.push_back(std::move(group));
+    groups.push_back(group);
+    AddGated(index, std::move(group), gate, groups);
   }
 }
 

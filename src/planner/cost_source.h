@@ -26,6 +26,8 @@ struct EntryCost {
   double alone_us = 0;
   /// False: `us` is a lower bound (roofline, or of what a search may still find), not a time.
   bool measured = false;
+  /// Rows of other devices that `us` was predicted from; 0: it was not.
+  int predicted = 0;
   /// The least time of what was tried; of what was stopped as too slow, a lower bound; 0: nothing
   /// was tried.
   double seen_us = 0;

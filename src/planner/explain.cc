@@ -92,6 +92,7 @@ Explained ExplainEntry(const ir::Graph& graph, const Instance& instance, const K
     one.us = cost.us;
     one.alone_us = cost.alone_us;
     one.measured = cost.measured;
+    one.predicted = cost.predicted;
     AddProposal(cost.proposal.get(), one);
   }
   one.work = WorkOf(kind, entry, one.params);

@@ -22,6 +22,7 @@ struct Explained {
   double us = 0;                    // what the solver counted
   double alone_us = 0;              // what measuring it alone gave
   bool measured = false;
+  int predicted = 0;  // EntryCost::predicted
   /// The cheapest other entry for the same nodes, whatever its states; empty: there was none.
   std::string runner_up;
   double runner_up_us = 0;

@@ -62,6 +62,7 @@ Result<Stage*> StageCache::Find(std::span<const Tensor> inputs, Context& context
     for (auto it = entries_.begin(); it != entries_.end(); ++it) {
       if (it->second.last_use < oldest->second.last_use) oldest = it;
     }
+    if (near_ != nullptr) near_->TakeApart(std::move(oldest->second.stage));
     entries_.erase(oldest);
   }
   return entry.stage.get();

@@ -19,7 +19,9 @@ void LoopTimes::EndIteration() {
   const std::span<exec::StepTime> now(times_.begin() + static_cast<ptrdiff_t>(end_),
                                       times_.size() - end_);
   if (now.empty()) return;
-  const bool same = std::ranges::equal(now, last, {}, &exec::StepTime::step, &exec::StepTime::step);
+  const bool same = std::ranges::equal(now, last, [](const auto& a, const auto& b) {
+    return a.step == b.step && a.numbers == b.numbers;
+  });
   if (!same && (last.empty() || forms_ < kMostForms)) {
     begin_ = end_;
     end_ = times_.size();
@@ -39,6 +41,7 @@ size_t StepsRun(const std::vector<exec::StepTime>& times) {
 
 exec::StepProfile ProfileOf(const exec::StepTime& time) {
   exec::StepProfile row = *time.step;
+  if (time.numbers != nullptr) time.numbers->Set(time.index, row);
   const auto runs = static_cast<double>(time.runs);
   row.form = time.form;
   row.runs = time.runs;

@@ -17,24 +17,34 @@ constexpr size_t kMostExamples = 16, kMostTried = 2;
 /// With several threads, kernels keep the number of them that paid at the example's extents, which
 /// are then at most this many times as large or small.
 constexpr double kNearOfThreads = 2;
-/// What passes may save of arithmetic, and of what is written, before it is worth having.
-constexpr double kWorth = 1.02;
+/// What passes may save of arithmetic, and of bytes, before it is worth having: more where it is
+/// little beside planning, which takes tens of microseconds for each node.
+constexpr double kWorth = 1.02, kWorthOfLittle = 1.1;
+constexpr double kFewMacs = 4e4, kFewBytes = 2e4;  // of a node
 
 struct Costs {
   double macs = 0, bytes = 0;
 };
 
+double BytesOf(const ir::Graph& graph, const std::vector<ir::ValueId>& ids) {
+  double bytes = 0;
+  for (ir::ValueId id : ids)
+    if (id != ir::kAbsent && graph.value(id).has_concrete_shape())
+      bytes += static_cast<double>(
+          StorageBytes(graph.value(id).dtype, graph.value(id).shape->elements()));
+  return bytes;
+}
+
 /// Without convolutions of one channel each, whose kernels leave out taps that read padding as the
-/// pass does that cuts them off.
+/// pass does that cuts them off, and without views. Lookups read little of what they look into.
 Costs CostsOf(const ir::Graph& graph) {
   Costs costs;
   for (const ir::Node& node : graph.nodes()) {
-    if (node.op != "Conv"_op || node.attributes.Int("group", 1) == 1)
-      costs.macs += static_cast<double>(ops::MacsOf(graph, node));
-    for (ir::ValueId id : node.outputs)
-      if (id != ir::kAbsent && graph.value(id).has_concrete_shape())
-        costs.bytes += static_cast<double>(
-            StorageBytes(graph.value(id).dtype, graph.value(id).shape->elements()));
+    const auto macs = static_cast<double>(ops::MacsOf(graph, node));
+    if (node.op != "Conv"_op || node.attributes.Int("group", 1) == 1) costs.macs += macs;
+    if (node.op->Has(ir::Trait::kKeepsBytes)) continue;
+    costs.bytes += BytesOf(graph, node.outputs);
+    if (macs > 0) costs.bytes += BytesOf(graph, node.inputs);
   }
   return costs;
 }
@@ -56,6 +66,11 @@ std::vector<ir::ValueId> ValuesOf(const ir::Graph& graph, const passes::Repeated
   return values;
 }
 
+/// Whether `as_it_is` is about as good as `least`, which would save little if it saved `few`.
+bool IsNear(double as_it_is, double least, double few) {
+  return as_it_is <= (as_it_is - least <= few ? kWorthOfLittle : kWorth) * least;
+}
+
 }  // namespace
 
 std::unique_ptr<Stage> NearStages::Find(std::span<const Tensor> inputs, Context& context,
@@ -68,13 +83,16 @@ std::unique_ptr<Stage> NearStages::Find(std::span<const Tensor> inputs, Context&
     if (examples_.empty()) sweep_.reset();
     return nullptr;
   }
-  const std::vector<int64_t> extents = Extents();
+  extents_ = Extents();
   const double farthest = context.limits.threads == 1 ? passes::kNearRatio : kNearOfThreads;
+  const auto distance_of = [&](const std::shared_ptr<const exec::Extents>& extents) {
+    const double distance = extents == nullptr ? 0 : passes::Distance(*extents, *extents_);
+    return distance <= farthest ? distance : 0;
+  };
   std::vector<std::pair<double, Example*>> near;
   for (Example& example : examples_) {
-    const double distance = passes::Distance(example.extents, extents);
-    if (distance > 0 && distance <= farthest && example.limits == context.limits)
-      near.emplace_back(distance, &example);
+    const double distance = distance_of(example.extents);
+    if (distance > 0 && example.limits == context.limits) near.emplace_back(distance, &example);
   }
   std::ranges::sort(near);
   for (size_t i = 0; i < std::min(near.size(), kMostTried); ++i) {
@@ -83,10 +101,13 @@ std::unique_ptr<Stage> NearStages::Find(std::span<const Tensor> inputs, Context&
     if (stage.ok()) return std::move(*stage);
     Log(LogLevel::kInfo, "planned anew: {}", stage.status().message());
   }
+  if (distance_of(refused_) > 0) return nullptr;
   Result<std::unique_ptr<Stage>> stage = MakeExample(context, passes);
   if (stage.ok()) return std::move(*stage);
+  const bool is_refused = stage.status().code() == StatusCode::kUnsupported;
+  if (is_refused) refused_ = extents_;
   Log(LogLevel::kInfo, "shapes are planned each for itself: {}", stage.status().message());
-  is_off_ = examples_.empty() && stage.status().code() == StatusCode::kUnsupported;
+  is_off_ = examples_.empty() && is_refused;
   return nullptr;
 }
 
@@ -95,17 +116,18 @@ Status NearStages::Sweep(std::span<const Tensor> inputs) {
   return sweep_->Run(TypesOf(inputs));
 }
 
-std::vector<int64_t> NearStages::Extents() const {
-  std::vector<int64_t> extents;
+std::shared_ptr<const exec::Extents> NearStages::Extents() const {
+  exec::Extents extents;
+  extents.reserve(extents_ == nullptr ? 0 : extents_->size());
   for (const ir::Value& value : sweep_->graph().values())
     if (value.shape)
       extents.insert(extents.end(), value.shape->dims().begin(), value.shape->dims().end());
-  return extents;
+  return std::make_shared<const exec::Extents>(std::move(extents));
 }
 
 exec::NearGraph NearStages::NearTo(const Example& example) const {
   const ir::Graph& graph = sweep_->graph();
-  exec::NearGraph near{&graph, std::vector<bool>(graph.values().size())};
+  exec::NearGraph near{&graph, extents_, std::vector<bool>(graph.values().size())};
   for (ir::ValueId id : graph.values().ids())
     near.other_constant[id] =
         sweep_->follows()[id] &&
@@ -113,15 +135,18 @@ exec::NearGraph NearStages::NearTo(const Example& example) const {
   return near;
 }
 
-Result<std::unique_ptr<Stage>> NearStages::MakeLike(Example& example, Context& context) const {
-  return Stage::Like(*example.stage, *example.programs, NearTo(example), example.values, context);
+Result<std::unique_ptr<Stage>> NearStages::MakeLike(Example& example, Context& context) {
+  return Stage::Like(*example.stage, *example.programs, NearTo(example), example.values, context,
+                     std::move(spare_));
 }
 
 Result<bool> NearStages::IsWellSpelt(const ir::Graph& live, passes::PassHistory& passes) const {
   ir::Graph best = live;
   RETURN_IF_ERROR(passes::Specialise(best, nullptr, {}, &passes));
   const Costs as_it_is = CostsOf(live), least = CostsOf(best);
-  return as_it_is.macs <= kWorth * least.macs && as_it_is.bytes <= kWorth * least.bytes;
+  const auto nodes = static_cast<double>(live.nodes().size());
+  return IsNear(as_it_is.macs, least.macs, nodes * kFewMacs) &&
+         IsNear(as_it_is.bytes, least.bytes, nodes * kFewBytes);
 }
 
 Result<std::unique_ptr<Stage>> NearStages::MakeExample(Context& context,
@@ -133,12 +158,13 @@ Result<std::unique_ptr<Stage>> NearStages::MakeExample(Context& context,
   const ir::Graph* const segment = made->OnlySegment();
   if (segment == nullptr || segment->nodes().size() != sweep_->live().size())
     return Unsupported("more than one program");
-  Example example{.extents = Extents(), .limits = context.limits, .last_use = uses_};
+  Example example{.extents = extents_, .limits = context.limits, .last_use = uses_};
   for (const ir::Value& value : sweep_->graph().values())
     example.constants.push_back(value.constant);
   example.values = ValuesOf(*segment, *sweep_);
   example.stage = made->Example();
-  example.programs = std::make_unique<exec::NearPrograms>(made->program(), example.values);
+  example.programs = std::make_shared<exec::NearPrograms>(
+      made->program(), example.values, exec::NearGraph{&sweep_->graph(), extents_, {}});
   if (examples_.size() == kMostExamples)
     examples_.erase(std::ranges::min_element(examples_, {}, &Example::last_use));
   examples_.push_back(std::move(example));

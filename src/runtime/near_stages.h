@@ -28,30 +28,36 @@ class NearStages {
   std::unique_ptr<Stage> Find(std::span<const Tensor> inputs, Context& context,
                               passes::PassHistory& passes);
 
+  /// A stage that nobody runs any more: what Find makes next is made of its kernels where it can.
+  void TakeApart(std::unique_ptr<Stage> stage) { spare_ = stage->program(); }
+
  private:
   struct Example {
-    std::vector<int64_t> extents;                            // of all values
+    std::shared_ptr<const exec::Extents> extents;            // of all values
     std::vector<std::shared_ptr<const Constant>> constants;  // those that follow, by value
     std::shared_ptr<const Stage> stage;
     std::vector<ir::ValueId> values;  // of the sweep's graph, by value of the stage's
-    std::unique_ptr<exec::NearPrograms> programs;
+    std::shared_ptr<exec::NearPrograms> programs;
     planner::Limits limits;
     int64_t last_use = 0;
   };
 
   /// Sweeps the graph for these inputs.
   Status Sweep(std::span<const Tensor> inputs);
-  Result<std::unique_ptr<Stage>> MakeLike(Example& example, Context& context) const;
+  Result<std::unique_ptr<Stage>> MakeLike(Example& example, Context& context);
   /// Plans the graph as it was swept and keeps it as an example.
   Result<std::unique_ptr<Stage>> MakeExample(Context& context, passes::PassHistory& passes);
   /// Whether passes that see extents find nothing in it that is worth having.
   Result<bool> IsWellSpelt(const ir::Graph& live, passes::PassHistory& passes) const;
-  std::vector<int64_t> Extents() const;
+  std::shared_ptr<const exec::Extents> Extents() const;
   exec::NearGraph NearTo(const Example& example) const;
 
   std::shared_ptr<const ir::Graph> graph_;
   std::optional<passes::RepeatedSweep> sweep_;
+  std::shared_ptr<const exec::Extents> extents_;  // of what was swept
+  std::shared_ptr<const exec::Extents> refused_;  // the last that made no example; null: none
   std::vector<Example> examples_;
+  std::shared_ptr<const exec::Program> spare_;
   int64_t uses_ = 0;
   bool is_off_ = false;
 };

@@ -28,7 +28,7 @@ Status Stage::PlanOn(const DeviceSet& devices, Context& context) {
 
 exec::MemoryBeside Stage::Beside(const Context& context) const {
   return {.outputs = context.outputs_are_bound ? 0 : OutputBytes(),
-          .work_held = context.memory.arena_bytes()};
+          .work_held = context.memory.held_bytes()};
 }
 
 int64_t Stage::OutputBytes() const {

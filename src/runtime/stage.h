@@ -26,11 +26,12 @@ class Stage {
   /// The same of a graph that is specialised.
   static Result<std::unique_ptr<Stage>> PrepareSwept(ir::Graph graph, Context& context);
   /// A stage as `like`, of the program that `programs` makes for `near`, in whose graph the values
-  /// of the segment are `values`. Plans nothing.
+  /// of the segment are `values`. Plans nothing. `spare`: NearPrograms::Build.
   static Result<std::unique_ptr<Stage>> Like(const Stage& like, exec::NearPrograms& programs,
                                              const exec::NearGraph& near,
                                              const std::vector<ir::ValueId>& values,
-                                             Context& context);
+                                             Context& context,
+                                             std::shared_ptr<const exec::Program> spare = nullptr);
   /// The graph of its program, where the stage is nothing else and ends with it; else null.
   const ir::Graph* OnlySegment() const;
   const std::shared_ptr<const exec::Program>& program() const { return program_; }

@@ -24,8 +24,8 @@ std::shared_ptr<const Stage> Stage::Example() const {
 
 Result<std::unique_ptr<Stage>> Stage::Like(const Stage& like, exec::NearPrograms& programs,
                                            const exec::NearGraph& near,
-                                           const std::vector<ir::ValueId>& values,
-                                           Context& context) {
+                                           const std::vector<ir::ValueId>& values, Context& context,
+                                           std::shared_ptr<const exec::Program> spare) {
   std::unique_ptr<Stage> stage(new Stage(like.devices_));
   stage->segment_ = like.segment_;
   stage->outputs_ = like.outputs_;
@@ -36,7 +36,7 @@ Result<std::unique_ptr<Stage>> Stage::Like(const Stage& like, exec::NearPrograms
   }
   ASSIGN_OR_RETURN(stage->program_,
                    programs.Build(near, like.devices_, context.packed, context.cancelled_by_caller,
-                                  stage->Beside(context)));
+                                  stage->Beside(context), std::move(spare)));
   context.has_default_plans = true;
   context.preparation.Add(stage->program_->build_times());
   RETURN_IF_ERROR(context.memory.Reserve(stage->program_->memory_plan(), like.devices_));

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "device/own_copy.h"
 #include "kernels/backend.h"
 
 namespace fettle::runtime {
@@ -122,7 +123,10 @@ Result<Tensor> TensorBuffer::ReadToHost() {
   return to;
 }
 
-Status TensorBuffer::ReadInto(Tensor& to) {
+Status TensorBuffer::ReadInto(Tensor& to) { return ReadHeld(to, /*may_take=*/false); }
+Status TensorBuffer::ReadOrTakeInto(Tensor& to) { return ReadHeld(to, /*may_take=*/true); }
+
+Status TensorBuffer::ReadHeld(Tensor& to, bool may_take) {
   const std::lock_guard lock(mutex_);
   if (device_ == nullptr) {
     std::memcpy(to.data(), host_.data(), to.bytes().size());
@@ -130,7 +134,13 @@ Status TensorBuffer::ReadInto(Tensor& to) {
   }
   ASSIGN_OR_RETURN(const auto mapped,
                    stream_->Map(tensor_, {.storage = dtype()}, MapAccess::kRead));
-  std::memcpy(to.data(), mapped->data(), to.bytes().size());
+  const auto* const with_copy = may_take ? dynamic_cast<const HasOwnCopy*>(mapped.get()) : nullptr;
+  std::shared_ptr<std::byte> copy = with_copy == nullptr ? nullptr : with_copy->own_copy();
+  std::byte* const data = copy.get();
+  if (data != nullptr)
+    to = Tensor::Borrow(dtype(), shape(), data, std::move(copy));
+  else
+    std::memcpy(to.data(), mapped->data(), to.bytes().size());
   return mapped->Unmap();
 }
 

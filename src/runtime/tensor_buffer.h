@@ -73,6 +73,9 @@ class TensorBuffer {
   Result<Tensor> ReadToHost();
   /// The same into a tensor of this type and shape.
   Status ReadInto(Tensor& to);
+  /// The same for callers that look at the bytes: `to` becomes a device's own copy of them where it
+  /// made one, without a copy more.
+  Status ReadOrTakeInto(Tensor& to);
   Status WriteFromHost(const Tensor& from);
 
   /// By maps, those of ReadToHost and WriteFromHost among them.
@@ -81,6 +84,7 @@ class TensorBuffer {
  private:
   static uint64_t NextId();
   Status CheckFree() const;
+  Status ReadHeld(Tensor& to, bool may_take);
 
   const uint64_t id_ = NextId();
   Tensor host_;

@@ -69,6 +69,28 @@ def box(s, x, dims):
     return s.node("ScatterND", x, s.constant(indices, "i8"), updates), dims
 
 
+def picked(s, x, dims):
+    """`x[:, i, j]` as exporters write it: axes to the front, GatherND, and back; now and then in an order that none is."""
+    if len(dims) < 3:
+        return None
+    first, count = n(1, len(dims) - 1), 1
+    if first + 1 < len(dims) and coin():
+        count = 2
+    axes = list(range(first, first + count))
+    rest = [i for i in range(len(dims)) if i not in axes]
+    if n(0, 3) == 0:
+        axes = axes[::-1]
+    if n(0, 3) == 0:
+        rest = rest[::-1]
+    rows = n(1, 6)
+    indices = np.stack([random_operators.R.integers(-dims[i], dims[i], rows) for i in axes], -1)
+    y = s.node("Transpose", x, perm=[*axes, *rest])
+    y = s.node("GatherND", y, s.constant(indices, "i8"))
+    got = [rows, *(dims[i] for i in rest)]
+    back = list(range(1, first + 1)) + [0] + list(range(first + 1, len(got)))
+    return s.node("Transpose", y, perm=back), tuple(got[i] for i in back)
+
+
 def window(s, x, dims):
     """A range of an axis, taken by Reshape, Slice and Reshape."""
     count = dims[-1]
@@ -123,6 +145,38 @@ def guarded_softmax(s, x, dims):
     return s.node("Where", s.node("IsNaN", y), zero, y), dims
 
 
+def transposed_lines(s, x, dims):
+    """A transposed convolution of lines, to few channels or not."""
+    if len(dims) < 2:
+        return None
+    inputs, extent = dims[-2], dims[-1]
+    stride, taps, out = n(1, 9), n(1, 20), pick(1, 1, 2, n(1, 9))
+    pads = [n(0, 3) if coin() else 0, n(0, 3) if coin() else 0]
+    extra = n(0, stride - 1) if coin() else 0
+    length = (extent - 1) * stride + taps - sum(pads) + extra
+    if length < 1:
+        return None
+    batch = int(np.prod(dims[:-2]))
+    y = s.node("ConvTranspose", s.reshape(x, batch, inputs, extent), s.weights(inputs, out, taps), *([s.weights(out)] if coin() else []),
+               strides=[stride], pads=pads, output_padding=[extra])
+    return s.reshape(y, *dims[:-2], out, length), (*dims[:-2], out, length)
+
+
+def filled_scores(s, x, dims):
+    """Attention of x to itself whose scores a condition replaces, last of all or not."""
+    if len(dims) < 2 or dims[-2] * dims[-1] == 0:
+        return None
+    rows = dims[-2]
+    keys = s.node("Transpose", x, perm=[*range(len(dims) - 2), len(dims) - 1, len(dims) - 2])
+    scores = s.node("MatMul", x, keys)
+    condition = s.constant(random_operators.R.random(pick([rows, rows], [rows], [rows, 1])) < 0.4, "?")
+    number = s.constant(pick(-1e9, -3.4028234663852886e38, 0.5, -np.inf if rows > 30 else -1e4))
+    scores = s.node("Where", condition, *((number, scores) if coin() else (scores, number)))
+    if random_operators.R.random() < 0.3:
+        scores = s.node(pick("Add", "Mul"), scores, s.weights(rows))
+    return s.node("MatMul", s.node("Softmax", scores, axis=-1), x), dims
+
+
 def summed(s, x, dims):
     return s.node("Sum", x, s.node("Abs", x) if coin() else s.weights(dims[-1]), *([x] if random_operators.R.random() < 0.2 else [])), dims
 
@@ -174,5 +228,5 @@ def moved_pairs(s, x, dims):
     return s.node("Transpose", y, perm=back), tuple(now[i] for i in back)
 
 
-PATTERNS = [dilated, dense_block, even_gather, steps, box, window, projected, constant_left, einsum, guarded_softmax, summed, blocks,
-            clamped_bytes, signs, moved_pairs]
+PATTERNS = [dilated, dense_block, even_gather, steps, box, picked, window, projected, constant_left, einsum, guarded_softmax, summed, blocks,
+            clamped_bytes, signs, moved_pairs, transposed_lines, filled_scores]

@@ -59,6 +59,23 @@ TEST(PlanArenaTest, RandomIntervalsNeverOverlap) {
   }
 }
 
+TEST(PlanArenaTest, ManyIntervalsAreLaidOutAsFewAre) {
+  std::mt19937 random(8);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<Interval> intervals(1 + random() % 200);
+    for (Interval& interval : intervals) {
+      interval.bytes = static_cast<int64_t>(random() % 5000);
+      interval.first = static_cast<int>(random() % 60);
+      interval.last = interval.first + static_cast<int>(random() % 20);
+    }
+    const ArenaPlan few = PlanArena(intervals);
+    intervals.resize(intervals.size() + 1000);  // without bytes
+    const ArenaPlan many = PlanArena(intervals);
+    EXPECT_EQ(many.bytes, few.bytes);
+    EXPECT_TRUE(std::equal(few.offsets.begin(), few.offsets.end(), many.offsets.begin()));
+  }
+}
+
 /// The same chain on an accelerator, in images of growing width.
 Plan ImageChain(int length) {
   Plan plan = Chain(length, 64);

@@ -1,7 +1,13 @@
 // How much a tuner has to choose from: kernels x states x parameters of the usual convolutions.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <string_view>
+
 #include "kernels/backend.h"
+#include "kernels/cpu/gemm/microkernel.h"
 #include "kernels/cpu/simd/targets.h"
 #include "kernels/kernel.h"
 #include "tests/kernels/kernel_check.h"
@@ -72,13 +78,15 @@ int TasteOf(std::string_view kernel, std::string_view text, int threads) {
 
 TEST(Choices, ManyThreadsDoNotShareTheLinesOfASignal) {
   static constexpr std::string_view kLines = "cpu.conv.lines.nhwc", kTiles = "cpu.conv.gemm.nhwc";
-  static constexpr std::string_view kSignal =
-      "input %x: f32[1x8x800]\nconst %w: f32[8x8x11]\n%y = Conv(%x, %w)\noutput %y\n";
-  static constexpr std::string_view kPicture =
-      "input %x: f32[1x8x40x40]\nconst %w: f32[8x8x3x3]\n%y = Conv(%x, %w)\noutput %y\n";
-  EXPECT_GT(TasteOf(kLines, kSignal, 1), TasteOf(kTiles, kSignal, 1));
-  EXPECT_LT(TasteOf(kLines, kSignal, 8), TasteOf(kTiles, kSignal, 8));
-  EXPECT_GT(TasteOf(kLines, kPicture, 8), TasteOf(kTiles, kPicture, 8));
+  // Half a tile wide, on every instruction set.
+  const int oc = std::max(GetMicroKernels().nr / 2, 1);
+  const std::string signal = fmt::format(
+      "input %x: f32[1x8x800]\nconst %w: f32[{}x8x11]\n%y = Conv(%x, %w)\noutput %y\n", oc);
+  const std::string picture = fmt::format(
+      "input %x: f32[1x8x40x40]\nconst %w: f32[{}x8x3x3]\n%y = Conv(%x, %w)\noutput %y\n", oc);
+  EXPECT_GT(TasteOf(kLines, signal, 1), TasteOf(kTiles, signal, 1));
+  EXPECT_LT(TasteOf(kLines, signal, 8), TasteOf(kTiles, signal, 8));
+  EXPECT_GT(TasteOf(kLines, picture, 8), TasteOf(kTiles, picture, 8));
 }
 
 }  // namespace

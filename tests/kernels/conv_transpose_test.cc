@@ -1,10 +1,16 @@
 #include <fmt/format.h>
 
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
 #include "kernels/cpu/simd/targets.h"
 #include "tests/kernels/kernel_check.h"
 
 namespace fettle::kernels {
 
+extern const KernelDesc kCpuConvGemmNhwc;
 extern const KernelDesc kCpuConvTransposeGemmNhwc;
 
 namespace {
@@ -21,6 +27,10 @@ TEST(ConvTranspose, AgreesWithTheOracleOnEveryInstructionSet) {
       {"1x5x6x9", "5x4x2x1", "4", "strides=[3,2]"},
       {"1x3x4x4", "3x4x3x3", "4", "dilations=[2,2], strides=[2,1]"},
       {"1x6x5x5", "6x4x3x3", "8", "group=2, strides=[2,2]"},
+      {"1x24x5x7", "24x1x4x4", "24", "group=24, strides=[2,2], pads=[1,1,1,1]"},
+      {"1x24x5x7", "24x1x2x2", "6", "group=6, strides=[2,2]"},
+      {"2x18x5x6", "18x3x3x3", "18", "group=6, strides=[2,1], pads=[1,1,1,1]"},
+      {"1x14x5x6", "14x2x3x3", "14", "group=7, pads=[1,1,1,1]"},
       {"1x3x9", "3x5x4", "5", "strides=[2]"},
       {"1x3x3x4x5", "3x5x2x2x2", "5", "strides=[2,2,2]"},
       {"1x40x16x16", "40x40x4x4", "40", "strides=[2,2], pads=[1,1,1,1]"},
@@ -36,6 +46,55 @@ TEST(ConvTranspose, AgreesWithTheOracleOnEveryInstructionSet) {
                                 "%c = ConvTranspose(%x, %w, %b) {{{}}}\n{}",
                                 row.x, row.w, row.b, row.attributes, tail),
                     {.atol = 5e-5, .rtol = 1e-5});
+      }
+    }
+  }
+  ForceSimdTarget("");
+}
+
+/// A group of `text` whose input has infinity, NaN and the largest number in some places.
+CaseGroup WithOddInput(const std::string& text) {
+  EvaluatedCase evaluated = EvaluateCase({.name = {}, .graph = text}).value();
+  std::vector<Tensor> inputs;
+  for (const ir::ValueId id : evaluated.graph.inputs)
+    inputs.push_back(evaluated.values[static_cast<size_t>(id)]);
+  const std::span<float> x = inputs[0].as<float>();
+  x[37] = std::numeric_limits<float>::infinity();
+  x[x.size() / 2] = std::numeric_limits<float>::quiet_NaN();
+  x[x.size() - 5] = -std::numeric_limits<float>::infinity();
+  evaluated = EvaluateGraph(std::move(evaluated.graph), inputs).value();
+  return MakeGroup(evaluated, 0, evaluated.graph.nodes().size());
+}
+
+TEST(JoinedGroups, KeepInfinityToThemselves) {
+  struct Row {
+    const KernelDesc& kernel;
+    const char *op, *w, *oc, *attributes;
+  };
+  static const Row kRows[] = {
+      {kCpuConvGemmNhwc, "Conv", "12x2x3x3", "12", "group=12, pads=[1,1,1,1]"},
+      {kCpuConvGemmNhwc, "Conv", "24x4x1x1", "24", "group=6"},
+      {kCpuConvGemmNhwc, "Conv", "12x2x2x3", "12", "group=12, strides=[2,1], dilations=[1,2]"},
+      {kCpuConvTransposeGemmNhwc, "ConvTranspose", "24x1x4x4", "12", "group=12, strides=[2,2]"},
+      {kCpuConvTransposeGemmNhwc, "ConvTranspose", "24x2x1x1", "48", "group=24"},
+  };
+  for (const Row& row : kRows) {
+    for (const char* tail : {"output %c\n", "%y = Relu(%c)\noutput %y\n"}) {
+      const CaseGroup group = WithOddInput(
+          fmt::format("input %x: f32[1x24x6x11]\nconst %w: f32[{}]\nconst %b: f32[{}]\n"
+                      "%c = {}(%x, %w, %b) {{{}}}\n{}",
+                      row.w, row.oc, row.op, row.attributes, tail));
+      const auto match = MatchGroup(row.kernel, group.graph, TestDevice(3));
+      ASSERT_TRUE(match.ok()) << match.status().message();
+      for (const std::string_view target : SimdTargets()) {
+        SCOPED_TRACE(fmt::format("{} {} {}", row.op, row.w, target));
+        EXPECT_TRUE(CheckRun({row.kernel,
+                              group,
+                              {group.graph, (*match)->states()[0], 3},
+                              {},
+                              std::string(target),
+                              Tolerance{.atol = 5e-5, .rtol = 1e-5}},
+                             TestDevice(3)));
       }
     }
   }

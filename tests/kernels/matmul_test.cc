@@ -6,6 +6,7 @@
 namespace fettle::kernels {
 
 extern const KernelDesc kCpuMatMulGemm;
+extern const KernelDesc kCpuMatMulGemmNwc;
 
 namespace {
 
@@ -23,6 +24,7 @@ TEST(MatMul, ConstantAndComputedOperandsOfEveryRank) {
       {"2x2x600", "2x600x3"}, {"15x20", "20x33"},
       {"16x24", "24x20"},     {"31x9", "9x5"},
       {"50x16", "16x48"},     {"3x13x18", "18x40"},
+      {"5x27x16", "5x16x27"}, {"2x3x49x32", "2x3x32x49"},
   };
   for (const std::string_view target : SimdTargets()) {
     ForceSimdTarget(target);
@@ -35,6 +37,24 @@ TEST(MatMul, ConstantAndComputedOperandsOfEveryRank) {
                                 shapes[0], kind, shapes[1]),
                     kTolerance);
       }
+    }
+  }
+  ForceSimdTarget("");
+}
+
+TEST(MatMul, ListsOfSmallMatrices) {
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    SCOPED_TRACE(target);
+    for (const KernelDesc* kernel : {&kCpuMatMulGemm, &kCpuMatMulGemmNwc}) {
+      CheckKernel(*kernel,
+                  "input %a: f32[1x27x19]\ninput %b: f32[4x19x24]\n%c = MatMul(%a, %b)\n"
+                  "%y = Relu(%c)\noutput %y\n",
+                  kTolerance);
+      CheckKernel(*kernel,
+                  "input %a: f32[5x7x1]\ninput %b: f32[5x1x3]\n%y = MatMul(%a, %b)\n"
+                  "output %y\n",
+                  kTolerance);
     }
   }
   ForceSimdTarget("");
@@ -67,6 +87,30 @@ TEST(MatMul, FinishesElementWiseChains) {
               "input %a: f32[2x3x9x8]\ninput %b: f32[2x3x8x9]\ninput %c: f32[2x1x1x9]\n"
               "%m = MatMul(%a, %b)\n%y = Add(%m, %c)\noutput %y\n",
               kTolerance);
+}
+
+/// Which operands have their rows innermost, in the order A B Y, for each candidate.
+std::string RowsInnermost(std::string_view text) {
+  const CpuDevice& device = TestDevice(1);
+  const CaseGroup group = ParseGroup(text);
+  const auto candidates = CandidatesOf(kCpuMatMulGemmNwc, *group.graph, device).value();
+  std::string all;
+  for (const StateAssignment& one : candidates) {
+    for (const auto* states : {&one.inputs, &one.outputs}) {
+      for (const State& state : *states) all += state.layout.IsRowMajor() ? '-' : 't';
+    }
+    all += ' ';
+  }
+  return all;
+}
+
+TEST(MatMul, ListsWithRowsInnermost) {
+  EXPECT_EQ(
+      RowsInnermost("input %a: f32[3x5x7]\ninput %b: f32[3x7x9]\n%y = MatMul(%a, %b)\noutput %y\n"),
+      "t-- -t- tt- --t t-t -tt ttt ");
+  EXPECT_EQ(
+      RowsInnermost("input %a: f32[3x5x7]\nconst %b: f32[7x9]\n%y = MatMul(%a, %b)\noutput %y\n"),
+      "t- -t tt ");
 }
 
 TEST(MatMul, RowsAndPanelsThatOutgrowTheCaches) {

@@ -3,9 +3,12 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <random>
+#include <thread>
 
+#include "base/clock.h"
 #include "language/generator.h"
 #include "ops/attention/byte_rows.h"
 #include "runtime/model.h"
@@ -117,6 +120,46 @@ TEST(SequenceDecoderTest, StepsPlanPrepareAndKeepNothing) {
   EXPECT_EQ(before.weights_ns, after.weights_ns);
   EXPECT_EQ(decoder->session().memory().packed_bytes, packed);
   EXPECT_LT(std::abs(BytesInUse() - bytes), 16384);
+}
+
+/// Wherever they end, behind some runs of the prompt among them, the logits before are there still.
+TEST(SequenceDecoderTest, CancelledReadsLeaveTheLogitsBefore) {
+  std::atomic<bool> cancelled = false;
+  language::DecoderOptions options;
+  options.context = 128;
+  options.threads = 1;
+  options.cancelled = &cancelled;
+  const auto made = language::SequenceDecoder::Create(*ReadText(WriteSmallDecoder()), options);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  language::SequenceDecoder& decoder = **made;
+  const std::vector<int32_t> prompt(45, 7), other(45, 11);  // runs of 32, 8 and 8 tokens each
+  std::span<const float> logits, none;
+  std::vector<float> want;
+  const auto begin = [&] {
+    ASSERT_TRUE(decoder.Rewind(0).ok());
+    ASSERT_TRUE(decoder.Read(prompt, &logits).ok());
+    want.assign(logits.begin(), logits.end());
+  };
+  begin();
+  const int64_t begun_ns = NowNs();
+  begin();
+  const int64_t read_ns = NowNs() - begun_ns;
+  for (int64_t part = 0; part < 64; ++part) {
+    std::jthread canceller([&, part] {
+      std::this_thread::sleep_for(std::chrono::nanoseconds(read_ns * part / 64));
+      cancelled = true;
+    });
+    const Status status = decoder.Read(other, &none);
+    canceller.join();
+    cancelled = false;
+    if (status.ok()) {
+      begin();
+      continue;
+    }
+    EXPECT_EQ(status.code(), StatusCode::kCancelled);
+    EXPECT_EQ(std::vector<float>(logits.begin(), logits.end()), want) << part;
+    EXPECT_EQ(decoder.logits().data(), logits.data());
+  }
 }
 
 /// Sequences with positions and tokens of their own, three of which share a pool.

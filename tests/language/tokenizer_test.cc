@@ -1,4 +1,4 @@
-// Tokenizers, samplers and chats without a model.
+// Tokenizers and chats without a model.
 #include "language/tokenizer.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,6 @@
 
 #include "language/chat.h"
 #include "language/code_points.h"
-#include "language/sampler.h"
 #include "language/split_words.h"
 #include "tests/language/small_decoder.h"
 
@@ -98,20 +97,6 @@ TEST(CodePointsTest, UnfinishedBytesAreHeldBack) {
   EXPECT_EQ(UnfinishedBytes("a\xe6\xbc\xa2"), 0u);
   EXPECT_EQ(UnfinishedBytes("\xff"), 0u);
   EXPECT_EQ(UnfinishedBytes(""), 0u);
-}
-
-TEST(SamplerTest, KeepsToTheLikeliest) {
-  const std::vector<float> logits = {0, 3, NAN, 2.9F, -1};
-  Sampler greedy({});
-  EXPECT_EQ(greedy.Next(logits), 1);
-  Sampler first({.temperature = 1, .top_k = 1});
-  EXPECT_EQ(first.Next(logits), 1);
-  Sampler two({.temperature = 1, .top_k = 2, .top_p = 1, .seed = 5});
-  int counts[5] = {};
-  for (int i = 0; i < 1000; ++i) ++counts[two.Next(logits)];
-  EXPECT_GT(counts[1], 450);
-  EXPECT_GT(counts[3], 400);
-  EXPECT_EQ(counts[1] + counts[3], 1000);
 }
 
 TEST(ChatTest, FormsAreThoseOfTheTemplates) {

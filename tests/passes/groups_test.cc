@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <set>
 
-#include "equivalence.h"
+#include "listed_groups.h"
 #include "ops/cases.h"
 #include "ops/op.h"
 
@@ -18,51 +18,6 @@ namespace {
 using ::testing::Contains;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-/// "pattern: Op Op", once per group.
-std::vector<std::string> Listed(const ir::Graph& graph) {
-  std::vector<std::string> texts;
-  for (const Group& group : ListGroups(graph)) {
-    std::string text(group.pattern);
-    text += ":";
-    for (ir::NodeId id : group.nodes) text += fmt::format(" {}", graph.node(id).op);
-    texts.push_back(text);
-  }
-  return texts;
-}
-
-/// No path may leave a group and come back: the quotient graph must stay free of cycles.
-bool IsConvex(const ir::Graph& graph, const Group& group) {
-  const std::set<ir::NodeId> members(group.nodes.begin(), group.nodes.end());
-  std::vector<bool> tainted(graph.values().size());  // reached from a member through an outsider
-  for (ir::NodeId id = 0; static_cast<size_t>(id) < graph.nodes().size(); ++id) {
-    const bool inside = members.contains(id);
-    bool reached = false;
-    for (ir::ValueId input : graph.node(id).inputs) {
-      if (input == ir::kAbsent) continue;
-      if (inside && tainted[static_cast<size_t>(input)]) return false;
-      reached |= tainted[static_cast<size_t>(input)];
-      const auto producers = graph.Producers();
-      const ir::NodeId producer = producers[static_cast<size_t>(input)];
-      reached |= !inside && producer >= 0 && members.contains(producer);
-    }
-    for (ir::ValueId output : graph.node(id).outputs) {
-      if (output != ir::kAbsent && !inside && reached) tainted[static_cast<size_t>(output)] = true;
-    }
-  }
-  return true;
-}
-
-void ExpectSound(const ir::Graph& graph) {
-  for (const Group& group : ListGroups(graph)) {
-    EXPECT_TRUE(std::is_sorted(group.nodes.begin(), group.nodes.end()));
-    EXPECT_TRUE(IsConvex(graph, group));
-    const Fragment fragment = ExtractGroup(graph, group);
-    EXPECT_TRUE(ir::Verify(*fragment.graph).ok()) << ir::Print(*fragment.graph);
-    const Fragment slow = GroupCutter(graph).Cut(group.nodes);
-    EXPECT_EQ(fragment.outputs, slow.outputs) << ir::Print(*fragment.graph);
-  }
-}
 
 TEST(Groups, EveryNodeAlone) {
   const ir::Graph graph = ParseGraph("input %x\n%a, %b = Split(%x)\n%c = Relu(%a)\noutput %c\n");

@@ -89,6 +89,27 @@ TEST(IndexBoxes, GatherNdOfABoxIsASlice) {
     EXPECT_EQ(ops("f32[2x3x4]", other), "GatherND") << other;
 }
 
+TEST(IndexBoxes, GatherNdOfInnerAxesNeedsNoTranspose) {
+  const auto ops = [](std::string_view perm, std::string_view indices, std::string_view back) {
+    const auto both = [](ir::Graph& graph) -> Result<bool> {
+      RETURN_IF_ERROR(IndexBoxes(graph).status());
+      return MergeTransposes(graph);
+    };
+    return Ops(
+        Rewrite(both, fmt::format("input %x: f32[2x3x4x5]\n%a = Transpose(%x) {{perm=[{}]}}\n"
+                                  "const %i: {}\n%b = GatherND(%a, %i)\n"
+                                  "%y = Transpose(%b) {{perm=[{}]}}\noutput %y\n",
+                                  perm, indices, back)));
+  };
+  EXPECT_EQ(ops("1,2,0,3", "i64[3x2] = 0 1 2 3 0 -1", "1,0,2"), "Reshape Gather");
+  EXPECT_EQ(ops("1,0,2,3", "i64[3x1] = 2 0 2", "1,0,2,3"), "Gather");
+  EXPECT_EQ(ops("2,3,0,1", "i64[1x3x2] = 0 1 2 3 0 -1", "2,3,0,1"), "Reshape Gather");
+  EXPECT_EQ(ops("1,2,0,3", "i64[3x2] = 0 1 2 3 0 1", "0,2,1"), "Reshape Gather Transpose");
+  // Axes that do not follow each other, that change their order, and others that do.
+  for (const char* perm : {"1,3,0,2", "2,1,0,3", "1,2,3,0", "3,0,1,2"})
+    EXPECT_EQ(ops(perm, "i64[3x2] = 0 1 2 1 0 1", "1,0,2"), "Transpose GatherND Transpose") << perm;
+}
+
 TEST(IndexBoxes, ScatterNdOfABoxIsAConcat) {
   const auto ops = [](std::string_view x, std::string_view indices, std::string_view updates,
                       std::string_view attributes = "") {

@@ -35,6 +35,39 @@ TEST(LayerNorm, AllSpellings) {
   }
 }
 
+/// The normalisation of a sum whose shape nobody says, of `rows` and what a product makes.
+std::string SumNorm(const std::string& rows, int64_t size) {
+  return "input %h: f32[2x3x5]\ninput %i: i64[2x3]\ninput %l: f32[2x3x8]\n"
+         "input %z: i64[2]\nconst %t: f32[9x8]\nconst %w: f32[5x8]\nconst %c: f32[5x1]\n"
+         "const %k: i64[1] = 8\nconst %j: i64[1] = -1\nconst %e: f32[] = 1e-5\n"
+         "const %g: f32[" +
+         std::to_string(size) + "]\nconst %two: f32[] = 2\nconst %axes: i64[1] = -1\n" + rows +
+         "%q = Pow(%x, %two)\n%v = ReduceMean(%q, %axes)\n%a = Add(%v, %e)\n%r = Sqrt(%a)\n"
+         "%d = Reciprocal(%r)\n%n = Mul(%x, %d)\n%y = Mul(%n, %g)\noutput %y\n";
+}
+
+TEST(LayerNorm, FindsRowsOfUnknownShapes) {
+  const auto ops = [](const std::string& text) {
+    ir::Graph graph = ParseGraph(text);
+    for (ir::ValueId id : graph.values().ids())
+      if (!graph.value(id).is_constant()) graph.value(id).shape.reset();
+    EXPECT_TRUE(FindLayerNorm(graph).ok());
+    return Ops(graph);
+  };
+  EXPECT_EQ(ops(SumNorm("%x = Gather(%t, %i)\n", 8)), "Gather RMSNormalization");
+  EXPECT_EQ(ops(SumNorm("%m = MatMul(%h, %w)\n%x = Add(%l, %m)\n", 8)),
+            "MatMul Add RMSNormalization");
+  EXPECT_EQ(ops(SumNorm("%s = Concat(%z, %k) {axis=0}\n%x = Reshape(%l, %s)\n", 8)),
+            "Concat Reshape RMSNormalization");
+  const std::string spelt = " Pow ReduceMean Add Sqrt Reciprocal Mul Mul";
+  // A scale that repeats rows of one element, or is repeated; rows that nobody knows.
+  EXPECT_EQ(ops(SumNorm("%x = MatMul(%h, %c)\n", 8)), "MatMul" + spelt);
+  EXPECT_EQ(ops(SumNorm("%m = MatMul(%h, %c)\n%x = Add(%l, %m)\n", 8)), "MatMul Add" + spelt);
+  EXPECT_EQ(ops(SumNorm("%x = Swish(%l)\n", 8)), "Swish" + spelt);
+  EXPECT_EQ(ops(SumNorm("%s = Concat(%z, %j) {axis=0}\n%x = Reshape(%l, %s)\n", 8)),
+            "Concat Reshape" + spelt);
+}
+
 TEST(LayerNorm, OtherAxesStay) {
   std::string text(kNormHead);
   text.replace(text.find("= -1"), 4, "= 1");

@@ -64,6 +64,42 @@ constexpr std::string_view kNetworks[] = {
     "%f = Add(%e, %b)\n"
     "%y = GlobalAveragePool(%f)\n"
     "output %f\noutput %y\n",
+    // A block of a mobile network, and a convolution whose padding follows from its input.
+    "input %x: f32[?x3x?x?]\n"
+    "const %w: f32[16x3x3x3] = noise(-1, 1)\n"
+    "const %d: f32[16x1x5x5] = noise(-1, 1)\n"
+    "const %s: f32[4x16x1x1] = noise(-1, 1)\n"
+    "const %u: f32[16x4x1x1] = noise(-1, 1)\n"
+    "const %p: f32[24x16x1x1] = noise(-1, 1)\n"
+    "const %q: f32[24x24x2x2] = noise(-0.2, 0.2)\n"
+    "%a = Conv(%x, %w) {pads=[1,1,1,1], strides=[2,1]}\n"
+    "%b = HardSwish(%a)\n"
+    "%c = Conv(%b, %d) {group=16, pads=[2,2,2,2]}\n"
+    "%e = GlobalAveragePool(%c)\n"
+    "%f = Conv(%e, %s)\n"
+    "%g = Relu(%f)\n"
+    "%h = Conv(%g, %u)\n"
+    "%i = HardSigmoid(%h)\n"
+    "%j = Mul(%c, %i)\n"
+    "%k = Conv(%j, %p)\n"
+    "%l = Relu(%k)\n"
+    "%m = Conv(%l, %q) {auto_pad=\"SAME_UPPER\", strides=[2,2]}\n"
+    "%y = Sigmoid(%m)\n"
+    "output %y\n",
+    // Lines of a signal, and factors that their rows and columns have.
+    "input %x: f32[?x8x?]\n"
+    "const %w: f32[16x8x3] = noise(-1, 1)\n"
+    "const %b: f32[1x16x1] = noise(-1, 1)\n"
+    "%a = Conv(%x, %w) {pads=[1,1], dilations=[1]}\n"
+    "%c = Mul(%a, %b)\n"
+    "const %channels: i64[1] = 1\n"
+    "const %places: i64[1] = 2\n"
+    "%d = ReduceMax(%c, %channels)\n"
+    "%e = Sub(%c, %d)\n"
+    "%f = ReduceMean(%e, %places)\n"
+    "%g = Add(%e, %f)\n"
+    "%y = Tanh(%g)\n"
+    "output %y\n",
     // Rows through products and a normalisation.
     "input %x: f32[?x?x16]\n"
     "const %w: f32[16x32] = noise(-1, 1)\n"
@@ -125,6 +161,38 @@ TEST(ManyShapesTest, GiveWhatAFreshSessionGives) {
           ASSERT_NEAR(got.at(name).as<float>()[e], want.as<float>()[e],
                       1e-4 * (1 + std::abs(want.as<float>()[e])))
               << want.shape().ToString() << " element " << e;
+      }
+    }
+  }
+}
+
+int64_t MacsOf(const Session& session) {
+  int64_t macs = 0;
+  for (const exec::StepProfile& step : session.profile()) macs += step.macs;
+  return macs;
+}
+
+TEST(ManyShapesTest, ProfilesCountWhatAFreshSessionsDo) {
+  std::mt19937_64 random(4);
+  for (const std::string_view text : kNetworks) {
+    const std::shared_ptr<const Model> model = Load(text);
+    const auto session = Session::Create(model, {.threads = 1}).value();
+    for (int i = 0; i < 20; ++i) {
+      const TensorMap inputs = RandomInputs(*model, 40, random);
+      RunOnce(*session, inputs);
+      const auto fresh = Session::Create(model, {.threads = 1}).value();
+      RunOnce(*fresh, inputs);
+      // A fresh session leaves out taps that read padding alone.
+      const bool has_pads = text.find("pad") != std::string_view::npos;
+      EXPECT_GE(MacsOf(*session), MacsOf(*fresh));
+      if (!has_pads) {
+        EXPECT_EQ(MacsOf(*session), MacsOf(*fresh));
+      }
+      for (const exec::StepProfile& step : session->profile()) {
+        if (step.macs == 0) continue;
+        EXPECT_GT(step.work.operations, 0) << step.node;
+        EXPECT_GT(step.work.bytes, 0) << step.node;
+        EXPECT_GE(static_cast<double>(step.bytes), step.work.bytes) << step.node;
       }
     }
   }

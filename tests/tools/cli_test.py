@@ -247,7 +247,7 @@ class Cli(unittest.TestCase):
         self.assertEqual((known["plan"], known["measurements"]), ("database", 0))
         # The best plan by what is known now, and how far it is from the one that runs.
         best = self.json("plan", self.model, *SMALL, *cache)
-        runs = {op["node"]: op["kernel"] for op in known["ops"]}
+        runs = {op["node"]: op["kernel"] for op in known["ops"] if op["op"] != "Convert"}
         others = sum(runs.get(node["node"]) != node["kernel"] for node in best["nodes"])
         self.assertEqual(best["in_use"]["plan"], "database")
         self.assertEqual(best["in_use"]["groups"], len(best["nodes"]))

@@ -137,6 +137,29 @@ class PlansForOthers(unittest.TestCase):
         self.assertEqual(self.plan(remote, "--threads", "1", cache="tuned")["nodes"], there["nodes"])
         self.fails(3, "holds 2 machines", {"remotes": remote["remotes"] * 2})
 
+    def test_rows_of_other_devices_predict_it(self):
+        paper = changed(CPU, "facts.cpu.isa", ["avx2", "fma"])
+        self.assertEqual(run("db", "train", "--cache", "others").returncode, 3, "nothing was tuned")
+        tuned = run("tune", MODEL, "--shape", SHAPE, "--level", "fast", "--threads", "1", "--cache", "others", "--no-package")
+        self.assertEqual(tuned.returncode, 0, tuned.stderr)
+        trained = run("db", "train", "--cache", "others", "--json")
+        self.assertEqual(trained.returncode, 0, trained.stderr)
+        trained = json.loads(trained.stdout)
+        self.assertGreater(trained["used"], 0)
+        self.assertEqual((trained["refused"], len(trained["devices"]), trained["devices"][0]["bias"]), (0, 1, None))
+        there = self.plan(paper, "--threads", "1", cache="others")
+        self.assertEqual(there["for"], {"facts": "facts.json", "by": "other devices", "rows": 0})
+        self.assertTrue(there["predicted"].startswith(f"predicted from {trained['used']} rows of 1 device"), there["predicted"])
+        self.assertTrue(any(node["predicted_from"] > 0 for node in there["nodes"]))
+        self.assertFalse(any(node["measured"] for node in there["nodes"] if node["ms"] > 0))
+        # Kernels do not reach their bounds.
+        self.assertGreater(there["predicted_ms"], self.plan(paper, "--threads", "1")["predicted_ms"])
+        # What was measured here counts here.
+        here = json.loads(run("plan", MODEL, "--shape", SHAPE, "--threads", "1", "--cache", "others", "--json").stdout)
+        self.assertIsNone(here["predicted"])
+        text = run("plan", MODEL, "--shape", SHAPE, "--for", "facts.json", "--threads", "1", "--cache", "others").stdout
+        self.assertRegex(text, "1 device.*; nothing was measured there")
+
     def test_facts_that_no_device_has(self):
         for path, value, text in (
                 ("facts.cpu.cores", 0, "facts.cpu.cores: expected 1 to 1024, got 0"),

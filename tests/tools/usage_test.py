@@ -441,7 +441,7 @@ class Usage(unittest.TestCase):
                 ("quantise", ("quantise", self.model, "--data", "data.npy", "-o", "small_int8.onnx")),
                 ("db info", ("db", "info")), ("db list", ("db", "list")), ("db verify", ("db", "verify")),
                 ("db export", ("db", "export", "rows.jsonl")), ("db import", ("db", "import", "rows.jsonl")),
-                ("db merge", ("db", "merge", "cache/tuning.db", "--cache", "other")),
+                ("db merge", ("db", "merge", "cache/tuning.db", "--cache", "other")), ("db train", ("db", "train", "--cache", "other")),
                 ("db prune", ("db", "prune", "--kernel", "none")), ("gemm", ("gemm", "--m", "5", "--iters", "1", "--evals", "0")),
                 ("--help", ("--help",)), ("--help", ("db", "list", "--help"))):
             result = run(*arguments, "--json")

@@ -5,15 +5,19 @@
 
 #include "device/mapped_tensor.h"
 #include "device/opencl/opencl_stream.h"
+#include "device/own_copy.h"
 
 namespace fettle {
 
 /// A tensor in a buffer, an image or shared virtual memory (OpenClStream::Map).
-class OpenClMapping final : public MappedTensor {
+class OpenClMapping final : public MappedTensor, public HasOwnCopy {
  public:
   static Result<std::unique_ptr<MappedTensor>> Map(OpenClStream& stream, const DeviceTensor& tensor,
                                                    const HostForm& host, MapAccess access);
   ~OpenClMapping() override { Finish(); }
+  std::shared_ptr<std::byte> own_copy() const override {
+    return access() == MapAccess::kRead && is_direct() ? copy_ : nullptr;
+  }
 
  private:
   OpenClMapping(OpenClStream& stream, const DeviceTensor& tensor, const HostForm& host,

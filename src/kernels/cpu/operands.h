@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/kernel.h"
+#include "kernels/cpu/cpu_kernel.h"
 
 namespace fettle::kernels {
 
@@ -31,9 +31,10 @@ class NodeOperands {
 };
 
 /// A kernel of one node, whose constants are packed as they are.
-class NodeKernel : public PreparedKernel {
+class NodeKernel : public CpuKernel {
  public:
-  explicit NodeKernel(const Problem& problem) : group_(problem.group), operands_(*problem.group) {}
+  explicit NodeKernel(const Problem& problem)
+      : CpuKernel(problem.threads), group_(problem.group), operands_(*problem.group) {}
 
   std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
 

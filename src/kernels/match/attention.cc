@@ -30,6 +30,7 @@ class Reader {
     for (const Attention::Addend& mask : made_.masks) {
       if (!Reads(mask.operand.value)) return Unsupported("a mask that is computed");
     }
+    if (made_.fill && !ReadsFill()) return Unsupported("a condition that is computed");
     for (const AttentionOperand* operand : {&made_.q, &made_.k, &made_.v}) {
       if (!Reads(operand->value)) return Unsupported("a constant operand of a product");
     }
@@ -40,6 +41,10 @@ class Reader {
   const Shape& ShapeOf(ir::ValueId id) const { return *group_.value(id).shape; }
   bool Reads(ir::ValueId id) const {
     return std::ranges::find(group_.inputs, id) != group_.inputs.end();
+  }
+  bool ReadsFill() const {
+    const ir::ValueId id = made_.fill->operand.value;
+    return Reads(id) || group_.value(id).is_constant();
   }
   const ir::Node* ProducerOf(ir::ValueId id) const {
     const auto at = std::ranges::find_if(
@@ -72,6 +77,8 @@ class Reader {
       RETURN_IF_ERROR(ReadScores(node->inputs[0]));
       return ReshapeScores(ShapeOf(id));
     }
+    if (node->op == "Where"_op) return ReadFill(*node);
+    is_last_ = false;
     if (node->op == "Add"_op) return ReadSum(*node);
     if (node->op != "Mul"_op && node->op != "Div"_op)
       return Unsupported("{} before the Softmax", node->op);
@@ -99,6 +106,24 @@ class Reader {
     addends_.push_back(std::move(broadcast));
     return OkStatus();
   }
+  /// Where(condition, number, scores), or with the last two exchanged.
+  Status ReadFill(const ir::Node& node) {
+    if (!is_last_ || fill_) return Unsupported("scores that are replaced and changed again");
+    const bool fills_true = !LeadsToProduct(node.inputs[1]);
+    const ir::ValueId scores = node.inputs[fills_true ? 2 : 1];
+    const ir::Value& number = group_.value(node.inputs[fills_true ? 1 : 2]);
+    if (!number.is_constant() || number.constant->elements() != 1)
+      return Unsupported("scores that more than a number replaces");
+    const Shape& shape = ShapeOf(node.outputs[0]);
+    if (ShapeOf(scores).dims() != shape.dims())
+      return Unsupported("a condition of more elements than the scores");
+    ASSIGN_OR_RETURN(const StridedView view, ViewOf(group_, node.inputs[0]));
+    ASSIGN_OR_RETURN(fill_, Broadcast(view, ShapeOf(node.inputs[0]), shape));
+    made_.fill = {.where = fills_true, .value = static_cast<float>(number.constant->GetDouble(0))};
+    is_last_ = false;
+    RETURN_IF_ERROR(ReadScores(scores));
+    return ReshapeScores(shape);
+  }
   bool LeadsToProduct(ir::ValueId id) const {
     const ir::Node* node = ProducerOf(id);
     if (node == nullptr) return false;
@@ -114,6 +139,9 @@ class Reader {
       return Unsupported("a Reshape that mixes queries and keys");
     for (StridedView& addend : addends_) {
       ASSIGN_OR_RETURN(addend, Reshaped(addend, shape));
+    }
+    if (fill_) {
+      ASSIGN_OR_RETURN(fill_, Reshaped(*fill_, shape));
     }
     return OkStatus();
   }
@@ -201,11 +229,13 @@ class Reader {
       const bool is_constant = group_.value(view.source).is_constant();
       (is_constant ? made_.constants : made_.masks).push_back(std::move(addend));
     }
+    if (fill_) RETURN_IF_ERROR(Set(*fill_, false, made_.fill->operand));
     std::vector<StridedLoops*> lists = {&made_.q.matrices, &made_.k.matrices, &made_.v.matrices,
                                         &made_.y.matrices};
     for (std::vector<Attention::Addend>* addends : {&made_.constants, &made_.masks}) {
       for (Attention::Addend& addend : *addends) lists.push_back(&addend.operand.matrices);
     }
+    if (made_.fill) lists.push_back(&made_.fill->operand.matrices);
     return AlignLoops(lists);
   }
 
@@ -213,6 +243,8 @@ class Reader {
   Attention made_;
   double scale_ = 1, scale_of_output_ = 1;
   std::vector<StridedView> addends_;  // under the shape of the scores
+  std::optional<StridedView> fill_;   // likewise
+  bool is_last_ = true;               // nothing changes the scores behind what is being read
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Groups around a Softmax between two products, brought to one form: attention.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "kernels/match/strided_view.h"
@@ -16,7 +17,7 @@ struct AttentionOperand {
   StridedLoops matrices;
 };
 
-/// Y = Softmax(scale * Q K' + addends) V for each of `matrices`.
+/// Y = Softmax(fill(scale * Q K' + addends)) V for each of `matrices`.
 struct Attention {
   AttentionOperand q, k, v, y;
   int64_t matrices = 1, queries = 0, keys = 0, qk_size = 0, v_size = 0;
@@ -29,6 +30,14 @@ struct Attention {
   };
   std::vector<Addend> constants;
   std::vector<Addend> masks;  // read at run time
+  /// After all sums: scores become `value` where the element of a bool, [queries, keys] for each
+  /// matrix, is `where`.
+  struct Fill {
+    AttentionOperand operand;
+    bool where = true;
+    float value = 0;
+  };
+  std::optional<Fill> fill;
 };
 
 /// Fails with kUnsupported and the reason.

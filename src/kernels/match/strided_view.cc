@@ -147,11 +147,14 @@ Result<StridedView> ViewOf(const ir::Graph& graph, ir::ValueId id) {
   // The number of a product may be its first operand.
   const size_t x = node.op == "Mul"_op && graph.value(node.inputs[0]).is_constant() ? 1 : 0;
   const bool keeps = node.op->Has(ir::Trait::kKeepsBytes);
-  if (!scales && !keeps && node.op != "Transpose"_op && node.op != "Slice"_op)
+  if (!scales && !keeps && node.op != "Transpose"_op && node.op != "Slice"_op &&
+      node.op != "Expand"_op)
     return Unsupported("{} makes an operand", node.op);
   ASSIGN_OR_RETURN(StridedView view, ViewOf(graph, node.inputs[x]));
   if (node.op == "Transpose"_op) return Transposed(node, std::move(view));
   if (node.op == "Slice"_op) return Sliced(graph, node, std::move(view));
+  if (node.op == "Expand"_op)
+    return Broadcast(view, *graph.value(node.inputs[0]).shape, *graph.value(id).shape);
   if (scales) {
     ASSIGN_OR_RETURN(const double number, NumberOf(graph, node.inputs[1 - x]));
     view.scale *= node.op == "Div"_op ? 1 / number : number;

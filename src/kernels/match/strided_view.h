@@ -32,7 +32,7 @@ struct StridedView {
 /// `id` as it is.
 StridedView WholeView(const ir::Graph& graph, ir::ValueId id);
 /// `id` by way of the nodes of `graph` that make it from one of its inputs: Reshape and the like,
-/// Transpose, Slice by constants, products with and quotients by one number. Fails with
+/// Transpose, Slice by constants, Expand, products with and quotients by one number. Fails with
 /// kUnsupported where another node is among them, or the view cuts loops unevenly.
 Result<StridedView> ViewOf(const ir::Graph& graph, ir::ValueId id);
 

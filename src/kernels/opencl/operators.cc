@@ -71,6 +71,7 @@ constexpr std::string_view kOthers[] = {
     "ReduceSumSquare",
     "Reshape",
     "Resize",
+    "RoiAlign",
     "RotaryEmbedding",
     "STFT",
     "ScatterElements",

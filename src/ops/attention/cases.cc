@@ -24,6 +24,25 @@ std::span<const Case> AttentionCases() {
        "input %q: f32[1x37x120]\ninput %k: f32[1x37x60]\ninput %v: f32[1x37x36]\n"
        "const %n: i64[1] = 36\nconst %t: i32[] = 37\n%y, %nk = GroupQueryAttention(%q, %k, %v, _, "
        "_, %n, %t) {kv_num_heads=3, num_heads=6}\noutput %y\noutput %nk\n"},
+      // Four bytes from 50 to 62 are a float, the step of a row, from 1e-8 to 0.2.
+      {"attention.group_query_bytes",
+       "input %q: f32[1x1x96]\ninput %k: f32[1x1x32]\ninput %v: f32[1x1x32]\n"
+       "input %pk: i8[1x2x600x20] = noise(50, 62)\ninput %pv: i8[1x2x600x20] = noise(50, 62)\n"
+       "const %n: i32[1] = 580\nconst %t: i32[] = 581\n%y, %nk, %nv = GroupQueryAttention(%q, "
+       "%k, %v, %pk, %pv, %n, %t) {kv_num_heads=2, num_heads=6}\noutput %y\noutput %nk\n"
+       "output %nv\n"},
+      {"attention.group_query_bytes_chunk",
+       "input %q: f32[2x9x102]\ninput %k: f32[2x9x34]\ninput %v: f32[2x9x10]\n"
+       "input %pk: i8[2x2x71x21] = noise(50, 62)\ninput %pv: i8[2x2x71x9] = noise(50, 62)\n"
+       "const %n: i32[2] = 79 40\nconst %t: i32[] = 80\n%y, %nk, %nv = GroupQueryAttention(%q, "
+       "%k, %v, %pk, %pv, %n, %t) {kv_num_heads=2, local_window_size=20, num_heads=6}\n"
+       "output %y\noutput %nk\noutput %nv\n"},
+      {"attention.group_query_bytes_prompt",
+       "input %q: f32[1x37x96]\ninput %k: f32[1x37x32]\ninput %v: f32[1x37x32]\n"
+       "input %pk: i8[1x2x90x20] = noise(50, 62)\ninput %pv: i8[1x2x90x20] = noise(50, 62)\n"
+       "const %n: i32[1] = 36\nconst %t: i32[] = 37\n%y, %nk, %nv = GroupQueryAttention(%q, %k, "
+       "%v, %pk, %pv, %n, %t) {kv_num_heads=2, num_heads=6}\noutput %y\noutput %nk\n"
+       "output %nv\n"},
       {"attention.group_query_cache_of",
        "input %q: f32[2x1x96]\ninput %k: f32[2x1x32]\ninput %v: f32[2x1x32]\n"
        "input %pk: f16[3x2x600x16]\ninput %pv: f16[3x2x600x16]\nconst %n: i32[2] = 580 3\n"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/extent_rule.h"
 #include "ops/host_ints.h"
 #include "ops/op.h"
 
@@ -29,6 +30,30 @@ Status InferConcat(InferContext& context) {
   }
   context.SetOutput(0, context.dtype(0), std::move(shape));
   return OkStatus();
+}
+
+class ConcatExtents final : public ExtentRule {
+ public:
+  explicit ConcatExtents(int axis) : axis_(axis) {}
+
+  bool At(OperandShapes inputs, Shape& output) const override {
+    output = *inputs[0];
+    for (const Shape* part : inputs.subspan(1)) {
+      for (int i = 0; i < output.rank(); ++i)
+        if (i != axis_ && (*part)[i] != output[i]) return false;
+      if ((*part)[axis_] > kMaxElements - output[axis_]) return false;
+      output[axis_] += (*part)[axis_];
+    }
+    return true;
+  }
+
+ private:
+  int axis_;
+};
+
+std::unique_ptr<ExtentRule> MakeConcatExtents(const ir::Node& node, OperandShapes inputs) {
+  const auto axis = ReadAxis(node.attributes.Int("axis", 1), inputs[0]->rank());
+  return axis.ok() ? std::make_unique<ConcatExtents>(*axis) : nullptr;
 }
 
 Status InferSplit(InferContext& context) {
@@ -100,6 +125,11 @@ std::span<const Operator> ConcatOps() {
         .types = "all"}},
   };
   return kOps;
+}
+
+std::span<const ExtentRow> ConcatExtentRules() {
+  static constexpr ExtentRow kRows[] = {{"Concat", MakeConcatExtents}};
+  return kRows;
 }
 
 }  // namespace fettle::ops

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/extent_rule.h"
 #include "ops/op.h"
 
 namespace fettle::ops {
@@ -77,6 +78,40 @@ Status InferDeformConv(InferContext& context) {
   return OkStatus();
 }
 
+/// The weights, the bias and the channels are the same as they were.
+class ConvExtents final : public ExtentRule {
+ public:
+  ConvExtents(ConvAttributes conv, OperandShapes inputs) : conv_(std::move(conv)) {
+    channels_ = (*inputs[0])[1];
+    for (const Shape* shape : inputs.subspan(1)) constants_.push_back(shape ? *shape : Shape());
+  }
+
+  bool At(OperandShapes inputs, Shape& output) const override {
+    const Shape& x = *inputs[0];
+    for (size_t i = 0; i < constants_.size(); ++i)
+      if (inputs[i + 1] != nullptr && *inputs[i + 1] != constants_[i]) return false;
+    if (x[1] != channels_) return false;
+    output = x;
+    output[1] = constants_[0][0];
+    for (int i = 0; i < conv_.spatial_rank(); ++i) {
+      output[i + 2] = ConvOutputExtent(conv_, i, x[i + 2]);
+      if (output[i + 2] < 1) return false;
+    }
+    return true;
+  }
+
+ private:
+  ConvAttributes conv_;
+  int64_t channels_ = 0;
+  std::vector<Shape> constants_;  // inputs 1 and on
+};
+
+std::unique_ptr<ExtentRule> MakeConvExtents(const ir::Node& node, OperandShapes inputs) {
+  Result<ConvAttributes> conv = ReadConv(node, *inputs[0], *inputs[1]);
+  if (!conv.ok() || PadsFollowInput(node.attributes)) return nullptr;
+  return std::make_unique<ConvExtents>(std::move(*conv), inputs);
+}
+
 int64_t ConvMacs(const ir::Node&, std::span<const Shape> inputs, std::span<const Shape> outputs) {
   return outputs[0].elements() * inputs[1].Count(1, inputs[1].rank());
 }
@@ -89,7 +124,9 @@ Result<ConvAttributes> ReadConv(const ir::Node& node, const Shape& input, const 
                         input.ToString(), weights.ToString());
   }
   std::vector<int64_t> kernel(weights.begin() + 2, weights.end());
-  if (node.attributes.Has("kernel_shape") && node.attributes.Ints("kernel_shape", kernel) != kernel)
+  const ir::Attribute* const given = node.attributes.Find("kernel_shape");
+  const auto* const shape = given == nullptr ? nullptr : std::get_if<std::vector<int64_t>>(given);
+  if (shape != nullptr && *shape != kernel)
     return InvalidModel("attribute 'kernel_shape' disagrees with weights {}", weights.ToString());
   ASSIGN_OR_RETURN(Window window, ReadWindow(node.attributes, std::move(kernel), input));
   ConvAttributes conv = {std::move(window), node.attributes.Int("group", 1)};
@@ -149,6 +186,12 @@ std::span<const Operator> ConvOps() {
         .refused = "1-D and 3-D"}},
   };
   return kOps;
+}
+
+std::span<const ExtentRow> ConvExtentRules() {
+  static constexpr ExtentRow kRows[] = {{"Conv", MakeConvExtents},
+                                        {"ConvInteger", MakeConvExtents}};
+  return kRows;
 }
 
 }  // namespace fettle::ops

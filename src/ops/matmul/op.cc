@@ -1,5 +1,6 @@
 #include "ops/matmul/op.h"
 
+#include "ops/extent_rule.h"
 #include "ops/infer.h"
 #include "ops/matmul/onnx.h"
 #include "ops/op.h"
@@ -20,6 +21,31 @@ Status InferMatMul(InferContext& context) {
   ASSIGN_OR_RETURN(MatMulShape shape, ReadMatMul(context.shape(0), context.shape(1)));
   context.SetOutput(0, context.dtype(0), std::move(shape.output));
   return OkStatus();
+}
+
+/// Of matrices, or of several: of two and more axes each.
+class MatMulExtents final : public ExtentRule {
+ public:
+  bool At(OperandShapes inputs, Shape& output) const override {
+    const Shape &a = *inputs[0], &b = *inputs[1];
+    const int rank = std::max(a.rank(), b.rank());
+    if (a[a.rank() - 1] != b[b.rank() - 2]) return false;
+    output = a.rank() == rank ? a : b;
+    for (int i = 3; i <= rank; ++i) {
+      const int64_t of_a = i > a.rank() ? 1 : a[a.rank() - i];
+      const int64_t of_b = i > b.rank() ? 1 : b[b.rank() - i];
+      if (of_a != of_b && of_a != 1 && of_b != 1) return false;
+      output[rank - i] = of_a == 1 ? of_b : of_a;
+    }
+    output[rank - 2] = a[a.rank() - 2];
+    output[rank - 1] = b[b.rank() - 1];
+    return true;
+  }
+};
+
+std::unique_ptr<ExtentRule> MakeMatMulExtents(const ir::Node&, OperandShapes inputs) {
+  if (inputs[0]->rank() < 2 || inputs[1]->rank() < 2) return nullptr;
+  return std::make_unique<MatMulExtents>();
 }
 
 constexpr TypeSet kByteTypes = TypeBit(DType::kI8) | TypeBit(DType::kU8);
@@ -179,6 +205,11 @@ std::span<const Operator> MatMulOps() {
         .refused = "zero points of rank 2 and more: no exporter writes them"}},
   };
   return kOps;
+}
+
+std::span<const ExtentRow> MatMulExtentRules() {
+  static constexpr ExtentRow kRows[] = {{"MatMul", MakeMatMulExtents}};
+  return kRows;
 }
 
 }  // namespace fettle::ops

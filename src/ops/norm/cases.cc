@@ -57,6 +57,9 @@ std::span<const Case> NormCases() {
        "input %x: f32[0x5]\nconst %s: f32[5]\n%y = LayerNormalization(%x, %s)\noutput %y\n"},
       {"norm.layer_f16",
        "input %x: f16[3x37]\nconst %s: f16[37]\n%y = LayerNormalization(%x, %s)\noutput %y\n"},
+      {"norm.layer_of_many_short_rows",
+       "input %x: f32[3x17x9]\nconst %s: f32[9] = noise(0.5, 1.5)\nconst %b: f32[9]\n"
+       "%y = LayerNormalization(%x, %s, %b)\noutput %y\n"},
       {"norm.layer_one",
        "input %x: f32[3x1]\nconst %s: f32[1]\n%y = LayerNormalization(%x, %s)\noutput %y\n"},
       {"norm.layer_statistics",

@@ -157,6 +157,11 @@ std::span<const Case> PoolCases() {
        "const %i: i64[2] = 1 0\n"
        "%y = RoiAlign(%x, %r, %i) {output_height=3, output_width=2, sampling_ratio=2, "
        "spatial_scale=0.5}\noutput %y\n"},
+      {"pool.roi_align_samples",
+       "input %x: f32[3x37x12x9]\ninput %r: f32[9x4] = noise(-30, 60)\n"
+       "input %i: i64[9] = noise(0, 2)\n"
+       "%y = RoiAlign(%x, %r, %i) {coordinate_transformation_mode=\"output_half_pixel\", "
+       "output_height=7, output_width=5, sampling_ratio=3, spatial_scale=0.25}\noutput %y\n"},
       {"pool.max_roi_half",
        "input %x: f16[3x19x7x11]\ninput %n: f16[4x5] = noise(0, 2.5)\n"
        "const %s: f16[5] = 1 5 3 9 9\n%a = Abs(%n)\n%r = Mul(%a, %s)\n"

@@ -1,5 +1,6 @@
 #include "ops/pool/op.h"
 
+#include "ops/extent_rule.h"
 #include "ops/infer.h"
 #include "ops/op.h"
 
@@ -15,6 +16,10 @@ int64_t PoolExtent(const Window& window, int i, int64_t input, bool ceil_mode) {
   if (room <= -stride) return 0;
   const int64_t up = (room + stride - 1) / stride + 1;
   return (up - 1) * stride < input + window.pad_begin[at] ? up : up - 1;
+}
+
+bool HasCeilMode(const ir::Attributes& attributes) {
+  return attributes.Int("ceil_mode", 0) != 0 && !PadsFollowInput(attributes);
 }
 
 Shape PoolShape(const Shape& x, const std::vector<int64_t>& spatial) {
@@ -68,6 +73,44 @@ Status InferMaxUnpool(InferContext& context) {
   return OkStatus();
 }
 
+class PoolExtents final : public ExtentRule {
+ public:
+  PoolExtents(Window window, bool ceil_mode) : window_(std::move(window)), ceil_mode_(ceil_mode) {}
+
+  bool At(OperandShapes inputs, Shape& output) const override {
+    const Shape& x = *inputs[0];
+    output = x;
+    for (int i = 0; i < window_.spatial_rank(); ++i) {
+      output[i + 2] = PoolExtent(window_, i, x[i + 2], ceil_mode_);
+      if (output[i + 2] < 1) return false;
+    }
+    return true;
+  }
+
+ private:
+  Window window_;
+  bool ceil_mode_;
+};
+
+std::unique_ptr<ExtentRule> MakePoolExtents(const ir::Node& node, OperandShapes inputs) {
+  Result<PoolAttributes> pool = ReadPool(node, *inputs[0]);
+  if (!pool.ok() || PadsFollowInput(node.attributes)) return nullptr;
+  return std::make_unique<PoolExtents>(std::move(*pool), HasCeilMode(node.attributes));
+}
+
+class GlobalPoolExtents final : public ExtentRule {
+ public:
+  bool At(OperandShapes inputs, Shape& output) const override {
+    output = *inputs[0];
+    for (int i = 2; i < output.rank(); ++i) output[i] = 1;
+    return true;
+  }
+};
+
+std::unique_ptr<ExtentRule> MakeGlobalPoolExtents(const ir::Node&, OperandShapes) {
+  return std::make_unique<GlobalPoolExtents>();
+}
+
 int64_t PoolMacs(const ir::Node& node, std::span<const Shape>, std::span<const Shape> outputs) {
   return outputs[0].elements() * Shape(node.attributes.Ints("kernel_shape")).elements();
 }
@@ -86,8 +129,7 @@ Result<PoolAttributes> ReadPool(const ir::Node& node, const Shape& input) {
   pool.column_major = attributes.Int("storage_order", 0) != 0;
   pool.p = attributes.Int("p", 2);
   if (pool.p < 1) return InvalidModel("attribute 'p': expected 1 or more, got {}", pool.p);
-  const bool same = attributes.Text("auto_pad", "NOTSET").starts_with("SAME");
-  const bool ceil_mode = attributes.Int("ceil_mode", 0) != 0 && !same;
+  const bool ceil_mode = HasCeilMode(attributes);
   for (int i = 0; i < pool.spatial_rank(); ++i) {
     pool.output.push_back(PoolExtent(pool, i, input[i + 2], ceil_mode));
     if (pool.output.back() < 1)
@@ -173,6 +215,16 @@ std::span<const Operator> PoolOps() {
         .imports = PoolImports("RoiAlign")}},
   };
   return kOps;
+}
+
+std::span<const ExtentRow> PoolExtentRules() {
+  static constexpr ExtentRow kRows[] = {{"AveragePool", MakePoolExtents},
+                                        {"GlobalAveragePool", MakeGlobalPoolExtents},
+                                        {"GlobalLpPool", MakeGlobalPoolExtents},
+                                        {"GlobalMaxPool", MakeGlobalPoolExtents},
+                                        {"LpPool", MakePoolExtents},
+                                        {"MaxPool", MakePoolExtents}};
+  return kRows;
 }
 
 }  // namespace fettle::ops

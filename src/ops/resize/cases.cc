@@ -8,6 +8,9 @@ std::span<const Case> ResizeCases() {
        "input %x: f32[1x5x7x9]\nconst %s: f32[4] = 1 1 2 2\n"
        "%y = Resize(%x, _, %s) {coordinate_transformation_mode=\"asymmetric\", mode=\"nearest\", "
        "nearest_mode=\"floor\"}\noutput %y\n"},
+      {"resize.nearest_half",
+       "input %x: f32[2x3x10x37]\nconst %s: i64[4] = 2 3 5 17\n"
+       "%y = Resize(%x, _, _, %s) {mode=\"nearest\"}\noutput %y\n"},
       {"resize.nearest_sizes_down",
        "input %x: f32[1x3x11x13]\nconst %s: i64[4] = 1 3 5 4\n"
        "%y = Resize(%x, _, _, %s) {mode=\"nearest\"}\noutput %y\n"},

@@ -17,7 +17,7 @@ std::span<const Case> SelectCases() {
        "output %v\n"
        "output %i\n"},
       {"select.top_k_bytes",
-       "input %x: i8[5x300] = noise(-9, 9)\nconst %k: i64[1] = 40\n%v, %i = TopK(%x, %k)\n"
+       "input %x: i8[5x700] = noise(-9, 9)\nconst %k: i64[1] = 40\n%v, %i = TopK(%x, %k)\n"
        "output %v\noutput %i\n"},
       {"select.top_k_halves_last_of_many",
        "input %x: f16[7x411x19]\nconst %k: i64[1] = 3\n%v, %i = TopK(%x, %k) {axis=1, "

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include "ops/extent_rule.h"
 #include "ops/op.h"
 
 namespace fettle::ops {
@@ -14,6 +15,25 @@ Status InferTranspose(InferContext& context) {
   for (int axis : perm) dims.push_back(x[axis]);
   context.SetOutput(0, context.dtype(0), Shape(std::move(dims)));
   return OkStatus();
+}
+
+class TransposeExtents final : public ExtentRule {
+ public:
+  explicit TransposeExtents(std::vector<int> perm) : perm_(std::move(perm)) {}
+
+  bool At(OperandShapes inputs, Shape& output) const override {
+    output = *inputs[0];
+    for (size_t i = 0; i < perm_.size(); ++i) output[static_cast<int>(i)] = (*inputs[0])[perm_[i]];
+    return true;
+  }
+
+ private:
+  std::vector<int> perm_;
+};
+
+std::unique_ptr<ExtentRule> MakeTransposeExtents(const ir::Node& node, OperandShapes inputs) {
+  Result<std::vector<int>> perm = ReadPermutation(node, inputs[0]->rank());
+  return perm.ok() ? std::make_unique<TransposeExtents>(std::move(*perm)) : nullptr;
 }
 
 constexpr ImportRule kTransposeImports[] = {{.op_type = "Transpose"}};
@@ -51,6 +71,11 @@ std::span<const Operator> TransposeOps() {
         .types = "all"}},
   };
   return kOps;
+}
+
+std::span<const ExtentRow> TransposeExtentRules() {
+  static constexpr ExtentRow kRows[] = {{"Transpose", MakeTransposeExtents}};
+  return kRows;
 }
 
 }  // namespace fettle::ops

@@ -87,10 +87,48 @@ std::optional<Norm> ReadNorm(const Editor& editor, const ir::Node& node) {
   return std::nullopt;
 }
 
+/// Bounds the walk back from a value.
+constexpr int kMostStepsBack = 8;
+
+/// The last extent of what Reshape `node` makes, where its shape ends with a number.
+std::optional<int64_t> LastOfReshape(const Editor& editor, const ir::Node& node) {
+  ir::ValueId shape = node.inputs[1];
+  if (const ir::Node* concat = editor.Producer(shape, "Concat"_op)) shape = concat->inputs.back();
+  const auto ints = IntsOf(editor.graph(), shape);
+  if (!ints || ints->empty() || ints->back() <= 0) return std::nullopt;
+  return ints->back();
+}
+
+/// The last extent of a value at all shapes of the graph's inputs, where constants tell it.
+std::optional<int64_t> LastExtent(const Editor& editor, ir::ValueId id,
+                                  int steps = kMostStepsBack) {
+  const std::optional<Shape>& shape = editor.value(id).shape;
+  if (shape && shape->rank() > 0 && (*shape)[shape->rank() - 1] >= 0)
+    return (*shape)[shape->rank() - 1];
+  const ir::Node* node = editor.Producer(id);
+  if (node == nullptr || steps == 0 || node->inputs.size() < 2) return std::nullopt;
+  if (node->op == "Reshape"_op) return LastOfReshape(editor, *node);
+  if (node->op == "Add"_op || node->op == "Sub"_op || node->op == "Mul"_op) {
+    // Operands whose last extent is not 1 have that of the result.
+    for (const ir::ValueId input : {node->inputs[1], node->inputs[0]}) {
+      const std::optional<int64_t> extent = LastExtent(editor, input, steps - 1);
+      if (extent && *extent != 1) return extent;
+    }
+    return std::nullopt;
+  }
+  const bool gathers = node->op == "Gather"_op && node->attributes.Int("axis", 0) == 0;
+  if (!gathers && node->op != "MatMul"_op) return std::nullopt;
+  const Constant* matrix = ConstantOf(editor.graph(), node->inputs[gathers ? 0 : 1]);
+  if (matrix == nullptr || matrix->shape().rank() < 2) return std::nullopt;
+  return matrix->shape()[matrix->shape().rank() - 1];
+}
+
 /// Whether an operand of `shape` has at most the axes that are normalised, and is repeated along x
 /// rather than x along it.
-bool FitsInRows(const Shape& shape, const Norm& norm, const ir::Value& x) {
-  if (!x.shape || shape.rank() > -norm.axis || shape.rank() > x.shape->rank()) return false;
+bool FitsInRows(const Editor& editor, const Shape& shape, const Norm& norm) {
+  const ir::Value& x = editor.value(norm.x);
+  if (!x.shape) return shape.rank() == 1 && LastExtent(editor, norm.x) == shape[0];
+  if (shape.rank() > -norm.axis || shape.rank() > x.shape->rank()) return false;
   return std::equal(shape.begin(), shape.end(), x.shape->end() - shape.rank(),
                     [](int64_t own, int64_t of_x) { return own == 1 || own == of_x; });
 }
@@ -105,12 +143,14 @@ ir::NodeId ReadAffine(const Editor& editor, ir::ValueId value, ir::OpRef op, con
   const ir::Node& node = editor.node(reader);
   *constant = node.inputs[node.inputs[0] == value ? 1 : 0];
   const Constant* operand = ConstantOf(editor.graph(), *constant);
-  if (operand == nullptr || !FitsInRows(operand->shape(), norm, editor.value(norm.x))) return -1;
+  if (operand == nullptr || operand->dtype() == DType::kF64 ||  // no kernel normalises those
+      !FitsInRows(editor, operand->shape(), norm))
+    return -1;
   return reader;
 }
 
 Status Rewrite(Editor& editor, ir::NodeId id, const Norm& norm) {
-  if (editor.value(norm.x).dtype == DType::kF64) return OkStatus();  // no kernel normalises those
+  if (editor.value(norm.x).dtype == DType::kF64) return OkStatus();
   ir::NodeId end = id;
   ir::ValueId scale = ir::kAbsent, bias = ir::kAbsent;
   ir::NodeId next = ReadAffine(editor, editor.node(end).outputs[0], "Mul"_op, norm, &scale);

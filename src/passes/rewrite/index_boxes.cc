@@ -153,6 +153,69 @@ Status GatherSingles(Editor& editor, ir::NodeId id) {
   return OkStatus();
 }
 
+/// The axes in the order `perm`, `data`'s first ones, which follow each other in front of it: the
+/// first of them there. -1: they do not, or the others change their order.
+int FollowingAxes(const std::vector<int64_t>& perm, int64_t count) {
+  for (int64_t i = 1; i < count; ++i) {
+    if (perm[i] != perm[0] + i) return -1;
+  }
+  if (!std::is_sorted(perm.begin() + count, perm.end())) return -1;
+  return static_cast<int>(perm[0]);
+}
+
+/// The tuples as indices of `x`'s axes from `axis` on, taken as one.
+std::vector<double> FlatIndices(const Tuples& tuples, const Shape& x, int axis) {
+  const auto length = static_cast<int>(tuples.length);
+  std::vector<double> flat;
+  for (int64_t i = 0; i < std::ssize(tuples.values); i += length) {
+    int64_t at = 0;
+    for (int j = 0; j < length; ++j) at = at * x[axis + j] + tuples.values[i + j];
+    flat.push_back(static_cast<double>(at));
+  }
+  return flat;
+}
+
+/// GatherND of constant tuples behind a Transpose that brought their axes to the front: a Gather
+/// over these axes as one, where they lay, and the Transpose behind it. Exporters write
+/// `x[:, i, j]` so, and the axes' way back as one more Transpose.
+Result<bool> GatherBeforeTranspose(Editor& editor, ir::NodeId id, const Tuples& tuples) {
+  const ir::Node node = editor.node(id);
+  const ir::Node* transpose = editor.Producer(node.inputs[0], "Transpose"_op);
+  if (transpose == nullptr || !editor.value(transpose->inputs[0]).has_concrete_shape())
+    return false;
+  const ir::ValueId source = transpose->inputs[0];
+  const Shape x = *editor.value(source).shape;
+  const std::vector<int64_t> perm = transpose->attributes.Ints("perm");
+  if (std::ssize(perm) != x.rank()) return false;
+  const int axis = FollowingAxes(perm, tuples.length);
+  if (axis <= 0) return false;
+  const auto length = static_cast<int>(tuples.length);
+  Dims joined = x.dims();
+  joined.resize(axis);
+  Dims taken = joined;
+  joined.push_back(x.Count(axis, axis + length));
+  taken.insert(taken.end(), tuples.counts.begin(), tuples.counts.end());
+  for (int i = axis + length; i < x.rank(); ++i) {
+    joined.push_back(x[i]);
+    taken.push_back(x[i]);
+  }
+  const std::vector<double> flat = FlatIndices(tuples, x, axis);
+  ASSIGN_OR_RETURN(Constant indices, ConstantFrom(DType::kI64, Shape(tuples.counts), flat));
+  const ir::ValueId y =
+      editor.Add(node, "Gather"_op,
+                 {Reshaped(editor, node, source, joined), editor.AddConstant(std::move(indices))},
+                 {{"axis", int64_t{axis}}});
+  editor.SetType(y, editor.value(source).dtype, Shape(taken));
+  std::vector<int64_t> back;
+  const auto counts = static_cast<int>(tuples.counts.size());
+  for (int i = 0; i < counts; ++i) back.push_back(axis + i);
+  for (int i = 0; i < static_cast<int>(taken.size()); ++i) {
+    if (i < axis || i >= axis + counts) back.push_back(i);
+  }
+  editor.Replace(id, "Transpose"_op, {y}, {{"perm", back}});
+  return true;
+}
+
 Status TryGather(Editor& editor, ir::NodeId id) {
   const ir::Node node = editor.node(id);
   const ir::Value &x = editor.value(node.inputs[0]), &indices = editor.value(node.inputs[1]);
@@ -161,8 +224,10 @@ Status TryGather(Editor& editor, ir::NodeId id) {
       !editor.value(node.outputs[0]).has_concrete_shape())
     return OkStatus();
   const bool are_singles = indices.shape->dims().back() == 1;
-  if (auto tuples = ReadTuples(editor.graph(), node.inputs[1], *x.shape)) {
-    if (GatherBox(editor, id, *std::move(tuples))) return OkStatus();
+  if (const auto tuples = ReadTuples(editor.graph(), node.inputs[1], *x.shape)) {
+    if (GatherBox(editor, id, *tuples)) return OkStatus();
+    ASSIGN_OR_RETURN(const bool moved, GatherBeforeTranspose(editor, id, *tuples));
+    if (moved) return OkStatus();
   }
   return are_singles ? GatherSingles(editor, id) : OkStatus();
 }

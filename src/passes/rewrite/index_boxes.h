@@ -13,8 +13,9 @@ namespace fettle::passes {
 ///   - ScatterND without a reduction becomes Concat of the slices before the box, of the updates
 ///     and of the slices behind it, or a Reshape of the updates where the box is all of the data.
 ///     Where a Transpose alone reads the result, the Concat stands behind it.
-/// Other GatherNDs of tuples of one index become Gather. Needs known shapes. True if anything
-/// changed.
+/// Other GatherNDs of constant tuples behind a Transpose that brought their axes to the front
+/// become a Gather before it; those of tuples of one index a Gather. Needs known shapes. True if
+/// anything changed.
 Result<bool> IndexBoxes(ir::Graph& graph);
 
 }  // namespace fettle::passes

@@ -30,6 +30,8 @@ class LearnedCosts final {
 
   /// What an entry takes at least, as far as is known by now, whatever its parameters.
   double KernelBound(const planner::Kind& kind, const planner::Entry& entry);
+  /// What `work` takes at least at the ceilings of a device.
+  double Bound(const kernels::Work& work, DeviceKind device, int threads) const;
   /// What the store has of a kernel with these parameters; exact times teach bounds.
   Result<Row> FindKernel(const planner::Kind& kind, const planner::Entry& entry,
                          const kernels::Params& params);
@@ -49,8 +51,9 @@ class LearnedCosts final {
   /// At which part of their times priors count.
   double prior_share() const { return prior_share_; }
   Store& store() { return store_; }
+  const Device& DeviceOf(DeviceKind kind) const { return *devices_.Find(kind); }
   const Device& DeviceOf(const planner::Entry& entry) const {
-    return *devices_.Find(entry.kernel->device());
+    return DeviceOf(entry.kernel->device());
   }
 
   /// While set, conversions that are not measured count at twice their bounds.
@@ -92,7 +95,6 @@ class LearnedCosts final {
   void LearnEfficiency(const Known& known);
   void Relearn(Known& known, const Row& row);
   planner::EntryCost FromRow(const Row& row, double bound);
-  double Bound(const kernels::Work& work, DeviceKind device, int threads) const;
   RowKey KeyOfConversion(const Shape& shape, const State& from, const State& to, int threads) const;
 
   DeviceSet devices_;

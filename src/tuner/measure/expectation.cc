@@ -80,8 +80,25 @@ Result<Tensor> RepeatingNoise(DType dtype, const Shape& shape, uint64_t seed,
   return tensor;
 }
 
-Result<Tensor> Fill(const Filling& filling, const ir::Value& value, uint64_t seed, bool zeros) {
+/// Whether rows of bytes in `id` end with a float by which all of the row counts
+/// (ops/attention/byte_rows.h).
+bool HoldsByteRows(const ir::Graph& group, ir::ValueId id) {
+  return group.value(id).dtype == DType::kI8 &&
+         std::ranges::any_of(group.nodes(), [id](const ir::Node& node) {
+           return node.op == "GroupQueryAttention"_op &&
+                  (node.input(3) == id || node.input(4) == id);
+         });
+}
+
+/// Four such bytes are a float from 1e-8 to 0.2. Of any bytes it may be as large as floats get, or
+/// none: what is right would hang on the order of sums.
+constexpr ir::NoiseRange kBytesOfSteps{50, 62};
+
+Result<Tensor> Fill(const Filling& filling, const ir::Graph& group, ir::ValueId id, uint64_t seed,
+                    bool zeros) {
+  const ir::Value& value = group.value(id);
   const DType dtype = value.dtype;
+  if (HoldsByteRows(group, id)) return RepeatingNoise(dtype, *value.shape, seed, kBytesOfSteps);
   ir::NoiseRange range{0, zeros ? 0.0 : 1.0};
   if (IsFloat(dtype)) {
     const double amplitude = Amplitude(filling, dtype);
@@ -102,8 +119,7 @@ Result<std::vector<Tensor>> FillAll(const Filling& filling, const ir::Graph& gro
                                     bool zeros) {
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < group.inputs.size(); ++i) {
-    ASSIGN_OR_RETURN(Tensor tensor,
-                     Fill(filling, group.value(group.inputs[i]), seed + 1000 * i, zeros));
+    ASSIGN_OR_RETURN(Tensor tensor, Fill(filling, group, group.inputs[i], seed + 1000 * i, zeros));
     inputs.push_back(std::move(tensor));
   }
   return inputs;

@@ -9,6 +9,7 @@
 #include "planner/restrict.h"
 #include "tuner/network/cost_learner.h"
 #include "tuner/network/lossy.h"
+#include "tuner/predict/predicted_costs.h"
 
 namespace fettle::tuner {
 namespace {
@@ -41,6 +42,7 @@ class Tuner {
     // they are priced.
     (void)ExtractProblem();
     if (options_.level != Level::kNone) MeasurePreferred();
+    if (options_.level == Level::kNone) PredictUnseen();
     if (options_.everything) MeasureEverything();
     Result<planner::Decision> decision = Search();
     report_.entries = learned().asked();
@@ -58,11 +60,22 @@ class Tuner {
 
   Result<planner::Extracted> ExtractProblem() {
     if (options_.measure.await) options_.measure.await();
+    planner::CostSource& costs =
+        predicted_ ? static_cast<planner::CostSource&>(*predicted_) : learner_.costs_in_network();
     Result<planner::Extracted> extracted =
-        Extract(graph_, catalogue_, learner_.costs_in_network(), limits_.threads,
-                AssumptionsOf(options_.level), options_.bounds, &preferred_);
+        Extract(graph_, catalogue_, costs, limits_.threads, AssumptionsOf(options_.level),
+                options_.bounds, &preferred_);
     if (extracted.ok()) report_.warnings = extracted->warnings;
     return extracted;
+  }
+
+  /// Where nothing was measured and nothing will be, other devices say what kernels take.
+  void PredictUnseen() {
+    std::optional<TimeModel> model = ModelForUnseen(learned());
+    if (!model) return;
+    predicted_.emplace(learner_.costs_in_network(), learned(), *std::move(model));
+    predicted_->Favour(catalogue_, preferred_, limits_.threads);
+    report_.predicted = predicted_->Text();
   }
 
   /// The plan that needs no costs, so that there always is a measured plan.
@@ -203,7 +216,9 @@ class Tuner {
   }
 
   std::string ReasonToStop() const {
-    if (options_.level == Level::kNone) return "the level none measures nothing";
+    if (options_.level == Level::kNone)
+      return "the level none measures nothing" +
+             (predicted_ ? ": the plan is " + predicted_->Text() : std::string());
     if (learner_.IsInterrupted()) return "interrupted";
     if (options_.deadline_ns > 0) return "the budget ended the search";
     return "some entries could not be measured";
@@ -243,6 +258,7 @@ class Tuner {
   planner::Catalogue catalogue_;
   planner::Decision preferred_;
   CostLearner learner_;
+  std::optional<PredictedCosts> predicted_;
   std::function<int64_t()> now_ns_;
   int64_t start_;
 };

@@ -72,6 +72,8 @@ struct TuneReport {
   /// True where the search ended before the optimum was proven, and why, for people.
   bool stopped = false;
   std::string end;
+  /// "predicted from 1234 rows of 3 devices" where that made the plan; empty: it did not.
+  std::string predicted;
   /// What the best plan that anything could still turn out to be has in it and nobody measured.
   int64_t open = 0;
   /// No plan takes less, by all that was measured or bounded; 0: not known.

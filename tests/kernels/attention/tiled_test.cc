@@ -40,6 +40,22 @@ TEST(TiledAttention, TakesOperandsAsTheyLieInOneProduct) {
       "output %y\n");
 }
 
+TEST(TiledAttention, ReadsKeysAndValuesThatHeadsShareOnce) {
+  // Two heads of keys for six of queries, repeated for each as PyTorch exports it.
+  for (const auto& [queries, keys] : {std::pair(1, 1), {1, 37}, {1, 700}, {5, 37}, {20, 560}}) {
+    CheckOnAllTargets(fmt::format(
+        "input %q: f32[2x6x{0}x8]\ninput %k: f32[2x2x{1}x8]\ninput %v: f32[2x2x{1}x16]\n"
+        "input %m: bool[2x1x{0}x{1}] = noise(0, 1)\nconst %a: i64[1] = 2\n"
+        "const %ek: i64[5] = 2 2 3 {1} 8\nconst %ev: i64[5] = 1 1 3 1 1\n"
+        "const %rk: i64[4] = 2 6 {1} 8\nconst %rv: i64[4] = 2 6 {1} 16\nconst %n: f32[] = -1e9\n"
+        "%k1 = Unsqueeze(%k, %a)\n%k2 = Expand(%k1, %ek)\n%k3 = Reshape(%k2, %rk)\n"
+        "%v1 = Unsqueeze(%v, %a)\n%v2 = Expand(%v1, %ev)\n%v3 = Reshape(%v2, %rv)\n"
+        "%t = Transpose(%k3) {{perm=[0,1,3,2]}}\n%p = MatMul(%q, %t)\n%w = Where(%m, %p, %n)\n"
+        "%e = Softmax(%w)\n%y = MatMul(%e, %v3)\noutput %y\n",
+        queries, keys));
+  }
+}
+
 TEST(TiledAttention, AddsMasksAndConstantsToScores) {
   for (const auto& [queries, keys, size, values] : {std::tuple(1, 1, 1, 1),
                                                     {5, 37, 6, 3},
@@ -53,6 +69,49 @@ TEST(TiledAttention, AddsMasksAndConstantsToScores) {
         "%p = MatMul(%q, %kt)\n%b = Mul(%m, %f)\n%s = Add(%b, %p)\n%d = Div(%s, %f)\n"
         "%e = Add(%d, %c)\n%n = Softmax(%e)\n%y = MatMul(%n, %v)\noutput %y\n",
         queries, keys, size, values));
+  }
+}
+
+TEST(TiledAttention, ReplacesScoresByANumber) {
+  for (const char* number : {"-inf", "-1e9", "0.25"}) {
+    for (const auto& [queries, keys] : {std::pair(1, 1), {5, 37}, {70, 300}, {33, 530}}) {
+      const std::string operands = fmt::format(
+          "input %q: f32[2x3x{0}x8]\ninput %kt: f32[2x3x8x{1}]\ninput %v: f32[2x3x{1}x16]\n"
+          "const %f: f32[] = 0.5\nconst %n: f32[] = {2}\n%p = MatMul(%q, %kt)\n"
+          "%s = Mul(%p, %f)\n",
+          queries, keys, number);
+      const std::string behind = "%e = Softmax(%w)\n%y = MatMul(%e, %v)\noutput %y\n";
+      // A column, a row and a matrix of conditions; the number where they are true, and where not.
+      for (const std::string& shape : {fmt::format("2x1x1x{}", keys), fmt::format("{}x1", queries),
+                                       fmt::format("3x{}x{}", queries, keys)}) {
+        const std::string condition = "input %c: bool[" + shape + "] = noise(0, 1)\n";
+        CheckOnAllTargets(condition + operands + "%w = Where(%c, %n, %s)\n" + behind);
+        CheckOnAllTargets(condition + operands + "%w = Where(%c, %s, %n)\n" + behind);
+      }
+    }
+  }
+}
+
+TEST(TiledAttention, ReplacesScoresByAConstantCondition) {
+  CheckOnAllTargets(
+      "input %q: f32[2x3x8]\ninput %kt: f32[2x8x4]\ninput %v: f32[2x4x16]\n"
+      "const %c: bool[3x4] = 1 0 0 0 1 1 0 0 1 1 1 0\nconst %n: f32[] = -inf\n"
+      "input %m: f32[2x1x4]\n%p = MatMul(%q, %kt)\n%s = Add(%p, %m)\n"
+      "%w = Where(%c, %s, %n)\n%e = Softmax(%w)\n%y = MatMul(%e, %v)\noutput %y\n");
+}
+
+TEST(TiledAttention, RefusesWhatOnlyLooksLikeAMask) {
+  const std::string operands =
+      "input %q: f32[2x3x8]\ninput %kt: f32[2x8x4]\ninput %v: f32[2x4x16]\n"
+      "input %c: bool[3x4] = noise(0, 1)\ninput %t: f32[3x4]\nconst %n: f32[] = -2\n"
+      "%p = MatMul(%q, %kt)\n";
+  const std::string behind = "%e = Softmax(%w)\n%y = MatMul(%e, %v)\noutput %y\n";
+  for (const char* scores :
+       {"%w = Where(%c, %t, %p)\n", "%s = Where(%c, %n, %p)\n%w = Add(%s, %t)\n",
+        "%s = Where(%c, %n, %p)\n%w = Where(%c, %s, %n)\n",
+        "%s = Where(%c, %n, %p)\n%w = Mul(%s, %n)\n"}) {
+    const CaseGroup group = ParseGroup(operands + scores + behind);
+    EXPECT_FALSE(CandidatesOf(kCpuAttentionTiled, *group.graph, TestDevice(1)).ok()) << scores;
   }
 }
 

@@ -1,6 +1,7 @@
 // opencl.move.units against the oracle: rows of operators that move runs, zeros among them, runs of
 // every word, and refusals; opencl.move.concat: more operands than a launch takes, constants,
-// pixels; opencl.gather.slices: elements of every width; opencl.pad.lookup: every mode and width.
+// pixels; opencl.gather.slices: elements of every width; opencl.pad.lookup: every mode and width;
+// opencl.scatter: updates that work-items share.
 #include "tests/kernels/opencl/one_kernel.h"
 
 namespace fettle::kernels {
@@ -10,6 +11,8 @@ extern const KernelDesc kOpenClMoveConcat;
 extern const KernelDesc kOpenClMoveCopy;
 extern const KernelDesc kOpenClMoveUnits;
 extern const KernelDesc kOpenClPadLookup;
+extern const KernelDesc kOpenClScatterElements;
+extern const KernelDesc kOpenClScatterTuples;
 
 namespace {
 
@@ -157,6 +160,45 @@ TEST_F(OpenClPadLookup, MovesWhatLiesTogether) {
   EXPECT_EQ(RefusalOf("input %x: f32[4x3]\nconst %p: i64[4] = -1 0 0 0\n%y = Pad(%x, %p)\n"
                       "output %y\n"),
             "elements that lie together stay as they are");
+}
+
+/// Many updates for each element, in every number of parts that share them.
+template <typename Check>
+void CheckParts(const std::string& text, const Check& check) {
+  for (const std::string_view rule : {"none", "add", "max"}) {
+    const std::string group =
+        fmt::format("input %x: f32[11x3x7]\n{} {{reduction=\"{}\"}}\noutput %y\n", text, rule);
+    for (const int64_t parts : {2, 8, 32}) check(group, Params{{"parts", parts}});
+  }
+}
+
+using OpenClScatterTuples = OneOpenClKernel<kOpenClScatterTuples>;
+
+TEST_F(OpenClScatterTuples, SharedByItemsAgreesWithTheOracle) {
+  CheckParts(
+      "input %i: i64[1100x2] = noise(-3, 2)\ninput %u: f32[1100x7]\n%y = ScatterND(%x, %i, %u)",
+      [this](const std::string& group, const Params& parts) { Check(group, 2, parts); });
+}
+
+using OpenClScatterElements = OneOpenClKernel<kOpenClScatterElements>;
+
+TEST_F(OpenClScatterElements, SharedByItemsAgreesWithTheOracle) {
+  CheckParts(
+      "input %i: i32[11x150x5] = noise(-3, 2)\ninput %u: f32[11x150x5]\n"
+      "%y = ScatterElements(%x, %i, %u)",
+      [this](std::string group, const Params& parts) {
+        Check(group.replace(group.find('{'), 1, "{axis=1, "), 2, parts);
+      });
+}
+
+TEST_F(OpenClScatterElements, RefusesPartsThatCutNoGroup) {
+  const CaseGroup group = ParseGroup(
+      "input %x: f32[5]\ninput %i: i64[9] = noise(0, 4)\ninput %u: f32[9]\n"
+      "%y = ScatterElements(%x, %i, %u)\noutput %y\n");
+  const auto states = CandidatesOf(kOpenClScatterElements, *group.graph, *device_).value();
+  const ParamSpace space =
+      SpaceOf(kOpenClScatterElements, {group.graph, states.front(), 1}, *device_);
+  for (const int64_t parts : {-2, 0, 3, 64}) EXPECT_FALSE(space.check({{"parts", parts}}).ok());
 }
 
 }  // namespace

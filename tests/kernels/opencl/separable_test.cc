@@ -1,8 +1,10 @@
-// opencl.conv.separable against the oracle: tiles of every kind, edges and refusals.
+// opencl.conv.separable and opencl.conv.depthwise against the oracle: tiles of every kind, edges
+// and refusals.
 #include "tests/kernels/opencl/one_kernel.h"
 
 namespace fettle::kernels {
 
+extern const KernelDesc kOpenClConvDepthwise;
 extern const KernelDesc kOpenClConvSeparable;
 
 namespace {
@@ -85,6 +87,41 @@ TEST_F(OpenClSeparable, TilesThatDoNotFitAreRefused) {
   EXPECT_EQ(space.check(params).message(), "pixel_item: 4 pixels are not cut evenly");
   params = {{"pixels", 64}, {"pixel_item", 1}, {"oc_quads", 32}, {"slices", 32}};
   EXPECT_NE(space.check(params).message().find("65536 work-items"), std::string::npos);
+}
+
+using OpenClDepthwise = OneOpenClKernel<kOpenClConvDepthwise>;
+
+/// A filter for each of nine channels.
+std::string Depthwise(std::string_view kernel, std::string_view attributes) {
+  return fmt::format(
+      "input %x: f32[2x9x7x11]\nconst %w: f32[9x1x{}]\nconst %b: f32[9]\n"
+      "%f = Conv(%x, %w, %b) {{group=9, {}}}\n%y = Relu(%f)\noutput %y\n",
+      kernel, attributes);
+}
+
+TEST_F(OpenClDepthwise, TilesOfRowsThatReadPixelsOnceAgreeWithTheOracle) {
+  Check(Depthwise("3x3", "pads=[1,1,1,1]"), 4, {{"columns", 1}, {"rows", 4}, {"step", 1}});
+  Check(Depthwise("5x3", "pads=[0,2,3,1], strides=[2,2]"), 4,
+        {{"columns", 2}, {"rows", 2}, {"step", 2}});
+  Check(Depthwise("7x7", "pads=[3,3,3,3]"), 4, {{"columns", 1}, {"rows", 2}, {"step", 1}});
+  Check(Depthwise("3x2", "strides=[1,2], dilations=[2,1]"), 4,
+        {{"columns", 1}, {"rows", 4}, {"step", 0}});
+}
+
+TEST_F(OpenClDepthwise, RefusesStepsThatAreNotItsStrides) {
+  const auto refusal = [this](std::string_view attributes, int64_t step) {
+    const CaseGroup group = ParseGroup(Depthwise("3x3", attributes));
+    const auto states = CandidatesOf(kOpenClConvDepthwise, *group.graph, *device_).value();
+    const ParamSpace space =
+        SpaceOf(kOpenClConvDepthwise, {group.graph, states.front(), 1}, *device_);
+    Params params = space.usual;
+    params["step"] = step;
+    return space.check(params).message();
+  };
+  EXPECT_EQ(refusal("strides=[2,2]", 2), "");
+  EXPECT_EQ(refusal("strides=[2,2]", 1), "step: expected 0 or 2, got 1");
+  EXPECT_EQ(refusal("strides=[2,1]", 2), "step: expected 0, got 2");
+  EXPECT_EQ(refusal("dilations=[1,2]", 1), "step: expected 0, got 1");
 }
 
 }  // namespace

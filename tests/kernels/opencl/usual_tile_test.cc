@@ -2,11 +2,16 @@
 // measured, on a device that is made up: the sizes of a large GPU.
 #include "kernels/opencl/conv/usual_tile.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "kernels/opencl/block_product/rows_tile.h"
+#include "tests/kernels/opencl/mma_device.h"
 
 namespace fettle::kernels {
+
+extern const KernelDesc kOpenClConvMmaF32;
+
 namespace {
 
 OpenClFacts LargeGpu() {
@@ -74,6 +79,26 @@ TEST(UsualRowsTile, AWarpHoldsEightUnitsOfWeights) {
   EXPECT_GE(DivideUp(512, TileOfOneRow(512, 2048, facts).group_columns()), facts.compute_units / 2);
   facts.mma.emulated = true;  // no PTX
   EXPECT_EQ(TileOfOneRow(16384, 2048, facts).items, 128);
+}
+
+/// Long sums of few outputs: an item each would add up thousands of products alone.
+TEST_F(OpenClMma, PlansTakeTilesForFewPixelsOfLongSums) {
+  const auto taste_of = [&](int ic, int extent, int kernel) {
+    ir::Graph parsed = ops::Parse(fmt::format("input %x: f32[1x{0}x{1}x{1}]\nconst %w: "
+                                              "f32[16x{0}x{2}x{2}]\n%y = Conv(%x, %w) "
+                                              "{{pads=[{3},{3},{3},{3}]}}\noutput %y\n",
+                                              ic, extent, kernel, kernel / 2))
+                           .value();
+    EXPECT_TRUE(ops::InferGraph(parsed).ok());
+    const auto match = MatchGroup(kOpenClConvMmaF32,
+                                  std::make_shared<const ir::Graph>(std::move(parsed)), *device_);
+    return match.ok() ? (*match)->taste() : -1;
+  };
+  const int usual = taste_of(32, 14, 3);
+  EXPECT_EQ(taste_of(288, 2, 3), usual);
+  EXPECT_EQ(taste_of(224, 3, 3), usual);
+  EXPECT_LT(taste_of(4, 3, 3), usual);
+  EXPECT_LT(taste_of(128, 1, 1), usual);
 }
 
 }  // namespace

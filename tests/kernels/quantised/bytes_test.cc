@@ -132,6 +132,7 @@ TEST(QuantisedBytes, PairsAreTheGraphsOwnArithmetic) {
   }
 }
 
+#if defined(__x86_64__)
 TEST(QuantisedBytes, FusedProductsAreThoseOfTheGraph) {
   if (!RunsAvx2()) GTEST_SKIP() << "no AVX2";
   std::mt19937 random(7);
@@ -171,6 +172,54 @@ TEST(QuantisedBytes, FusedProductsAreThoseOfTheGraph) {
   steep.a_type.scale = steep.b_type.scale = 1e4F;
   EXPECT_EQ(FindProductFactor(steep), 0);
 }
+
+TEST(QuantisedBytes, SumsOfWholeVectorsAreThoseOfTheGraph) {
+  if (!RunsAvx2()) GTEST_SKIP() << "no AVX2";
+  std::mt19937 random(8);
+  const auto any = [&](int low, int high) {
+    return std::uniform_int_distribution<int>(low, high)(random);
+  };
+  const auto type = [&]() {
+    return UnsignedBytes(any(0, 1) == 0 ? DType::kU8 : DType::kI8,
+                         static_cast<float>(any(1, 1000)) * 1e-3F,
+                         static_cast<float>(any(0, 1) * any(0, 127)));
+  };
+  std::vector<uint8_t> a(65536), b(65536);
+  for (int i = 0; i < 65536; ++i) {
+    a[i] = static_cast<uint8_t>(i / 256);
+    b[i] = static_cast<uint8_t>(i % 256);
+  }
+  int found = 0;
+  for (int round = 0; round < 60; ++round) {
+    const PairOp op = round % 2 == 0 ? PairOp::kAdd : PairOp::kSub;
+    PairRowArgs row{.a_type = type(), .b_type = type(), .y_type = type()};
+    row.low = static_cast<float>(any(0, 100));
+    row.high = static_cast<float>(any(150, 255));
+    if (!IsReciprocalExact(op, row)) continue;
+    row.reciprocal = 1 / row.y_type.scale;
+    const PairRowFunction run = op == PairOp::kAdd ? RunSumRowAvx2 : RunDifferenceRowAvx2;
+    EXPECT_EQ(FindRowOfBoth(op, row), RunsSimdTarget("AVX3") ? FindPairRow(op) : run);
+    ++found;
+    row.n = round < 20 ? 65536 : any(1, 100);
+    const int64_t first = 65536 - row.n;
+    std::vector<uint8_t> expected(row.n), y(row.n + 1, 77);
+    row.a = a.data() + first;
+    row.b = b.data() + first;
+    row.y = expected.data();
+    FindPairRow(op)(row);
+    row.y = y.data();
+    run(row);
+    EXPECT_EQ(y.back(), 77);
+    y.pop_back();
+    EXPECT_EQ(y, expected) << round;
+  }
+  EXPECT_GT(found, 30);
+  PairRowArgs steep;  // steps leave 32 bits
+  steep.a_type.scale = steep.b_type.scale = 1e8F;
+  steep.reciprocal = 1;
+  EXPECT_EQ(FindRowOfBoth(PairOp::kAdd, steep), FindPairRow(PairOp::kAdd));
+}
+#endif
 
 TEST(QuantisedBytes, ChannelsHaveConstantsOfTheirOwn) {
   for (const std::string_view type : {"u8", "i8"}) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
+#include <string_view>
 #include <vector>
 
 #include "kernels/cpu/depthwise/row.h"
@@ -139,6 +141,30 @@ TEST(DepthwiseBytes, AreTheSumsOfTheirTapsOnEveryInstructionSet) {
       all.insert(all.end(), whole.begin(), whole.end());
       ASSERT_EQ(row.RunTogether(), all) << seed;
     }
+  }
+  ForceSimdTarget("");
+}
+
+/// As RunRequantise does.
+TEST(DepthwiseBytes, SumsOfZeroByScalesThatOverflowAreTheLeastValue) {
+  constexpr int64_t kChannels = 19, kPadded = 2 * kDepthwisePad;
+  const std::vector<float> bias(kPadded), scale(kPadded, std::numeric_limits<float>::infinity());
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    std::vector<uint8_t> y(kChannels, 77);
+    DepthwisePixel pixel;
+    pixel.form = DepthwiseForm::kBytes;
+    pixel.out_zero = 100;
+    pixel.bias = bias.data();
+    pixel.weights = bias.data();
+    pixel.scale = scale.data();
+    pixel.channels = kChannels;
+    pixel.padded_channels = kPadded;
+    pixel.out = reinterpret_cast<std::byte*>(y.data());
+    pixel.low = -90;
+    pixel.high = 50;
+    RunDepthwisePixel(pixel);
+    EXPECT_EQ(y, std::vector<uint8_t>(kChannels, 10)) << target;
   }
   ForceSimdTarget("");
 }

@@ -60,7 +60,27 @@ TEST_F(OpenClBlockSiblings, AgreeWithTheOracle) {
   Check(Siblings(kNorm, {64, 9, 10}, 4), 1);
   Check(Siblings(kNorm, {70, 70}, 8), 1, {{"items", 64}, {"lanes", 16}, {"columns", 2}});
   Check(Siblings(kNorm, {1, 200, 3}, 4), 1, {{"items", 128}, {"lanes", 8}, {"columns", 8}});
-  EXPECT_EQ(RefusalOf(Group(1, 37, 160, 4, "f16")), "computes BlockMatMul only");
+  EXPECT_EQ(RefusalOf(Group(1, 37, 160, 4, "f16")),
+            "computes two or three BlockMatMul of one row only");
+}
+
+/// Two products of one row, which `end` makes one: an activation `%t` of the product {0}, or of
+/// {1}, and `%y`.
+std::string Pair(std::string_view norm, int64_t n, int bits, std::string_view end) {
+  std::string text = Siblings(norm, {n, n}, bits);
+  const size_t last = text.rfind("output ") + 7;
+  const std::string second = text.substr(last, text.size() - 1 - last);
+  text.resize(text.find("output "));
+  return text + fmt::format(fmt::runtime(end), "%y0", second) + "output %y\n";
+}
+
+TEST_F(OpenClBlockSiblings, PairsBecomeOneRow) {
+  Check(Pair("", 37, 4, "%t = Swish({0})\n%y = Mul(%t, {1})\n"), 1);
+  Check(Pair(kNorm, 70, 8, "%t = Gelu({1})\n%y = Mul({0}, %t)\n"), 1,
+        {{"items", 64}, {"lanes", 16}, {"columns", 4}});
+  Check(Pair(kNorm, 9, 4, "%t = Gelu({0}) {{approximate=\"tanh\"}}\n%y = Mul({1}, %t)\n"), 1);
+  EXPECT_EQ(RefusalOf(Pair(kNorm, 9, 4, "%t = Tanh({0})\n%y = Mul({1}, %t)\n")),
+            "multiplies by another activation than Swish or Gelu");
 }
 
 TEST_F(OpenClBlockTiles, FinishesWithAShortcut) {

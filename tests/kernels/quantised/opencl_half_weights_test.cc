@@ -56,6 +56,27 @@ TEST_F(OpenClHalfSiblings, NormaliseTheRowThemselves) {
   Check(Siblings(64, {33, 48}), 1, {{"items", 64}, {"lanes", 16}, {"columns", 2}, {"rows", 1}});
 }
 
+/// A pair of products, of which one goes through an activation before both are multiplied.
+std::string Pair(int64_t k, int64_t n, std::string_view gate) {
+  return fmt::format(
+      "input %x: f16[1x1x{0}]\nconst %g: f16[{0}]\nconst %w0: f16[{0}x{1}]\nconst %w1: "
+      "f16[{0}x{1}]\n"
+      "%a = RMSNormalization(%x, %g) {{axis=-1}}\n%y0 = MatMul(%a, %w0)\n%y1 = MatMul(%a, %w1)\n"
+      "{2}output %y\n",
+      k, n, gate);
+}
+
+TEST_F(OpenClHalfSiblings, PairsBecomeOneRow) {
+  Check(Pair(96, 37, "%t = Swish(%y0)\n%y = Mul(%t, %y1)\n"), 1);
+  Check(Pair(64, 70, "%t = Gelu(%y1) {approximate=\"tanh\"}\n%y = Mul(%y0, %t)\n"), 1,
+        {{"items", 64}, {"lanes", 16}, {"columns", 4}, {"rows", 1}});
+  Check(Pair(64, 9, "%t = Gelu(%y0)\n%y = Mul(%y1, %t)\n"), 1);
+  EXPECT_EQ(RefusalOf(Pair(64, 9, "%t = Tanh(%y0)\n%y = Mul(%y1, %t)\n")),
+            "multiplies by another activation than Swish or Gelu");
+  EXPECT_EQ(RefusalOf(Pair(64, 9, "%t = Swish(%y0) {alpha=2.0}\n%y = Mul(%y1, %t)\n")),
+            "multiplies by another activation than Swish or Gelu");
+}
+
 TEST_F(OpenClHalfSiblings, RefuseWhatTheyCannotCompute) {
   EXPECT_EQ(RefusalOf(Siblings(96, {70})), "computes two or three MatMul of one row only");
   EXPECT_EQ(RefusalOf(Siblings(96, {70, 5}, 2)), "several rows");

@@ -123,6 +123,8 @@ void CheckRepeated(const QuantKernels& kernels, int rows, bool bytes) {
   args.c = sums;
   args.repeat = kRepeat;
   args.a_step = RandomTile::kSteps * 4;
+  args.next_b = args.b;  // what is fetched ahead changes nothing
+  args.next_step = 7;
   results.bytes = all_bytes.data();
   kernels.tile[rows](args);
   EXPECT_TRUE(std::equal(sums, std::end(sums), expected));

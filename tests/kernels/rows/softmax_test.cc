@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -34,9 +35,7 @@ void ExpectRow(const std::vector<float>& y, const std::vector<double>& expected)
   for (size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], expected[i], 1e-6) << i;
 }
 
-// Exponentials are taken of several vectors at a time, and one by one where a number of them is
-// far.
-TEST(SoftmaxRow, IsRightOfFarNumbersBesideNearOnes) {
+TEST(SoftmaxRows, AreRightOfFarNumbersBesideNearOnes) {
   for (const std::string_view target : SimdTargets()) {
     ForceSimdTarget(target);
     SCOPED_TRACE(target);
@@ -45,13 +44,42 @@ TEST(SoftmaxRow, IsRightOfFarNumbersBesideNearOnes) {
         SCOPED_TRACE(n);
         const std::vector<float> x = RowWith(far, n);
         std::vector<float> y(n);
-        SoftmaxRow(x.data(), y.data(), n, SoftmaxForm::kPlain);
+        SoftmaxRows(x.data(), y.data(), 1, n, SoftmaxForm::kPlain);
         ExpectRow(y, Expected(x));
         TiledRow row;
         y = x;
         WeighTile(y.data(), n, row);
         ScaleRow(y.data(), n, 1 / row.sum, y.data());
         ExpectRow(y, Expected(x));
+      }
+    }
+  }
+  ForceSimdTarget("");
+}
+
+// Rows are taken some at a time, and all of them stay apart, in place too.
+TEST(SoftmaxRows, AreRightOfManyRows) {
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    SCOPED_TRACE(target);
+    for (const int64_t n : {1, 7, 8, 9, 15, 16, 17, 33, 49, 130, 700}) {
+      for (const bool log : {false, true}) {
+        constexpr int64_t kRows = 19;
+        std::vector<float> y, x;
+        for (int64_t r = 0; r < kRows; ++r) {
+          x = RowWith(static_cast<float>(3 * r - 110), n);
+          y.insert(y.end(), x.begin(), x.end());
+        }
+        SoftmaxRows(y.data(), y.data(), kRows, n,
+                    log ? SoftmaxForm::kLogarithm : SoftmaxForm::kPlain);
+        for (int64_t r = 0; r < kRows; ++r) {
+          SCOPED_TRACE(testing::Message() << n << " numbers, log " << log << ", row " << r);
+          const std::vector<double> expected =
+              Expected(RowWith(static_cast<float>(3 * r - 110), n));
+          std::vector<float> row(y.begin() + r * n, y.begin() + (r + 1) * n);
+          if (log) std::ranges::transform(row, row.begin(), [](float v) { return std::exp(v); });
+          ExpectRow(row, expected);
+        }
       }
     }
   }
@@ -80,16 +108,22 @@ TEST(SoftmaxColumns, AreRightOfFarNumbersBesideNearOnes) {
   ForceSimdTarget("");
 }
 
-TEST(SoftmaxRow, ANanMakesAllOfItsRowNan) {
+TEST(SoftmaxRows, ANanMakesAllOfItsRowNan) {
   for (const std::string_view target : SimdTargets()) {
     ForceSimdTarget(target);
     for (const int64_t n : {7, 40, 64, 130}) {
       const std::vector<float> x = RowWith(std::nanf(""), n);
       std::vector<float> y(n);
-      SoftmaxRow(x.data(), y.data(), n, SoftmaxForm::kPlain);
+      SoftmaxRows(x.data(), y.data(), 1, n, SoftmaxForm::kPlain);
       for (float one : y) EXPECT_TRUE(std::isnan(one)) << target << ", " << n;
-      SoftmaxRow(x.data(), y.data(), n, SoftmaxForm::kNanToZero);
+      SoftmaxRows(x.data(), y.data(), 1, n, SoftmaxForm::kNanToZero);
       EXPECT_THAT(y, testing::Each(0.0F)) << target << ", " << n;
+      for (const float sole : {std::nanf(""), kInfinity}) {
+        y = RowWith(sole, n);
+        TiledRow row;
+        WeighTile(y.data(), n, row);
+        EXPECT_TRUE(std::isnan(row.sum)) << sole << " on " << target << ", " << n;
+      }
     }
   }
   ForceSimdTarget("");

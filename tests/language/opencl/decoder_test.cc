@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "tests/language/open_decoder.h"
 #include "tests/opencl_device.h"
@@ -33,12 +35,33 @@ TEST_P(DeviceDecoderTest, PromptsAndStepsAreThoseOfTheCpu) {
   }
 }
 
+TEST_P(DeviceDecoderTest, CachesInBytesAreThoseOfTheCpu) {
+  const auto here = Open(GetParam(), 128, 1, nullptr, DType::kI8);
+  const auto there = Open(GetParam(), 128, 1, device_, DType::kI8);
+  EXPECT_EQ(there->cache_bytes(), here->cache_bytes());
+  std::vector<int32_t> prompt;
+  for (int32_t i = 0; i < 45; ++i) prompt.push_back(i * 29 % 96);
+  ExpectNear(Logits(*here, prompt), Logits(*there, prompt), 0.03F);
+  for (int32_t token : {3, 41, 60, 8})
+    ExpectNear(Logits(*here, {token}), Logits(*there, {token}), 0.03F);
+  // A saved one goes on on the other device.
+  std::vector<std::byte> saved(there->saved_bytes());
+  ASSERT_TRUE(there->Save(saved).ok());
+  ASSERT_TRUE(here->Restore(saved).ok());
+  const std::vector<float> want = Logits(*there, {7, 9});
+  ExpectNear(Logits(*here, {7, 9}), want, 0.03F);
+  ASSERT_TRUE(there->Restore(saved).ok());
+  EXPECT_EQ(Logits(*there, {7, 9}), want);
+}
+
 TEST_P(DeviceDecoderTest, AllStepsComputeThere) {
-  const auto decoder = Open(GetParam(), 64, 1, device_);
-  for (const size_t length : {1, 8, 32}) {
-    Logits(*decoder, std::vector<int32_t>(length, 5));
-    for (const exec::StepProfile& step : decoder->session().profile())
-      EXPECT_EQ(step.device, "opencl") << length << ": " << step.op << " " << step.kernel;
+  for (const DType cache : {DType::kF16, DType::kI8}) {
+    const auto decoder = Open(GetParam(), 64, 1, device_, cache);
+    for (const size_t length : {1, 8, 32}) {
+      Logits(*decoder, std::vector<int32_t>(length, 5));
+      for (const exec::StepProfile& step : decoder->session().profile())
+        EXPECT_EQ(step.device, "opencl") << length << ": " << step.op << " " << step.kernel;
+    }
   }
 }
 
@@ -96,6 +119,88 @@ TEST_P(DeviceDecoder, StepsTakeProductsOfOneRowTogether) {
     EXPECT_EQ(siblings, 2 * 2)
         << one.kernel;  // of each layer: queries, keys and values; gate and up
   }
+}
+
+/// A layer is queries, keys and values; attention with what turns them; its output; gate times up;
+/// down.
+TEST_P(DeviceDecoderTest, LayersOfAStepAreFiveKernels) {
+  const auto decoder = Open(GetParam(), 64, 1, device_);
+  Logits(*decoder, {5});
+  int64_t kernels = 0;
+  std::string names;
+  for (const exec::StepProfile& step : decoder->session().profile()) {
+    names += fmt::format("\n{}: {}", step.op, step.kernel);
+    kernels += step.kernel.starts_with("opencl.") ? 1 : 0;
+  }
+  // Norms of queries and keys by head, and biases, are kernels of their own.
+  const int64_t others = GetParam().architecture == "qwen3"   ? 6
+                         : GetParam().architecture == "qwen2" ? 3
+                                                              : 0;
+  EXPECT_LE(kernels, 2 * (5 + others) + 3) << names;
+}
+
+std::vector<float> Copied(std::span<const float> values) { return {values.begin(), values.end()}; }
+
+/// Spans of logits hold what they held until their own sequence has read more.
+TEST_P(DeviceDecoder, LogitsStayUntilTheirSequenceReads) {
+  std::atomic<bool> cancelled = false;
+  language::DecoderOptions options;
+  options.context = 64;
+  options.device = device_;
+  options.cancelled = &cancelled;
+  auto made = language::SequenceDecoder::Create(*ReadText(WriteSmallDecoder(GetParam())), options);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  language::SequenceDecoder& decoder = **made;
+  std::span<const float> logits;
+  ASSERT_TRUE(decoder.Read(std::vector<int32_t>{5, 17, 90}, &logits).ok());
+  const std::vector<float> want = Copied(logits);
+  std::vector<float> of_fork;
+  for (int i = 0; i < 2; ++i) {
+    const auto fork = decoder.Fork();  // the second has the cache that the first gave back
+    ASSERT_TRUE(fork.ok()) << fork.status().message();
+    of_fork = Logits(**fork, {3});
+    EXPECT_NE(of_fork, want);
+    EXPECT_EQ(Copied(logits), want);
+  }
+  EXPECT_FALSE(decoder.Read(std::vector<int32_t>{1 << 20}, &logits).ok());
+  cancelled = true;
+  // A run of the length before, and one of another.
+  for (const size_t length : {3, 1})
+    EXPECT_EQ(decoder.Read(std::vector<int32_t>(length, 7), &logits).code(),
+              StatusCode::kCancelled);
+  cancelled = false;
+  std::vector<std::byte> saved(decoder.saved_bytes());
+  ASSERT_TRUE(decoder.Save(saved).ok());
+  ASSERT_TRUE(decoder.Rewind(1).ok());
+  ASSERT_TRUE(decoder.Restore(saved).ok());
+  EXPECT_EQ(Copied(logits), want);
+  EXPECT_EQ(Copied(decoder.logits()), want);
+  EXPECT_EQ(Logits(decoder, {3}), of_fork);
+}
+
+/// Each in a thread of its own, while others read.
+TEST_P(DeviceDecoder, SequencesInThreadsKeepTheirLogits) {
+  const auto decoder = Open(GetParam(), 64, 1, device_);
+  Logits(*decoder, {5, 17, 90});
+  std::vector<std::unique_ptr<language::SequenceDecoder>> sequences;
+  std::vector<std::vector<std::vector<float>>> want(3);
+  for (int32_t i = 0; i < 3; ++i) {
+    auto fork = decoder->Fork();
+    ASSERT_TRUE(fork.ok()) << fork.status().message();
+    sequences.push_back(std::move(*fork));
+    const auto alone = decoder->Fork();
+    for (int32_t step = 0; step < 8; ++step) want[i].push_back(Logits(**alone, {7 * i + step}));
+  }
+  const auto read = [&](int32_t i) {
+    std::span<const float> logits;
+    for (int32_t step = 0; step < 8; ++step) {
+      EXPECT_TRUE(sequences[i]->Read(std::vector<int32_t>{7 * i + step}, &logits).ok());
+      for (int look = 0; look < 20; ++look) EXPECT_EQ(Copied(logits), want[i][step]);
+    }
+    sequences[i].reset();  // while others read
+  };
+  std::vector<std::jthread> threads;
+  for (int32_t i = 0; i < 3; ++i) threads.emplace_back(read, i);
 }
 
 TEST_P(DeviceDecoder, ForksAndSavesHoldTheirTokens) {

@@ -64,6 +64,8 @@ constexpr DbCommand kCommands[] = {
     {"import", "add exported rows; of two for the same, the younger stays", DbImport, AddInput},
     {"merge", "add another database; of two rows for the same, the younger stays", DbMerge,
      AddOther},
+    {"train", "learn from all rows what kernels take on devices that have none", DbTrain,
+     AddNothing},
     {"prune", "remove rows that match all options given", DbPrune, AddPruneOptions},
     {"verify", "read everything and say what is damaged", DbVerify, AddNothing},
 };

@@ -34,5 +34,6 @@ Status DbVerify(const DbOptions& options);
 Status DbImport(const DbOptions& options);
 Status DbMerge(const DbOptions& options);
 Status DbPrune(const DbOptions& options);
+Status DbTrain(const DbOptions& options);
 
 }  // namespace fettle::tools

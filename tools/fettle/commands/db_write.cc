@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -9,8 +10,10 @@
 #include "commands/db.h"
 #include "io/db_lines.h"
 #include "io/tensor_io.h"
+#include "report/report.h"
 #include "report/table.h"
 #include "report/terminal.h"
+#include "tuner/predict/train_times.h"
 #include "tuner/store/database_file.h"
 #include "tuner/store/row_key.h"
 
@@ -33,6 +36,94 @@ bool HasFilter(const DbOptions& options) {
   const tuner::RowFilter& filter = options.filter;
   return options.older_than_days || !filter.kernel.empty() || !filter.device.empty() ||
          !filter.build.empty();
+}
+
+using tuner::TimeTraining;
+using tuner::TrainedDevice;
+
+/// What a kernel takes over its bound, of the rows of all devices.
+struct KernelLine {
+  std::string kernel, lanes;
+  tuner::TimeLeaf leaf;
+  double factor() const { return std::exp(leaf.median); }
+};
+
+std::vector<KernelLine> KernelsOf(const tuner::TimeModel& model) {
+  constexpr std::string_view kBegin = "kernel ";
+  std::vector<KernelLine> lines;
+  for (const auto& [key, leaf] : model.leaves()) {
+    if (!key.starts_with(kBegin)) continue;
+    const std::string rest = key.substr(kBegin.size());
+    const size_t space = rest.find(' ');
+    // Deeper levels have more words.
+    if (space == std::string::npos || rest.find(' ', space + 1) != std::string::npos) continue;
+    lines.push_back({rest.substr(0, space), rest.substr(space + 1), leaf});
+  }
+  return lines;
+}
+
+Json TrainingJson(const std::string& path, const TimeTraining& training) {
+  Json devices = Json::array(), kernels = Json::array();
+  for (const TrainedDevice& device : training.devices) {
+    const bool judged = device.predicted > 0;
+    devices.push_back({{"device", device.fingerprint},
+                       {"rows", device.rows},
+                       {"refused", device.refused},
+                       {"predicted", device.predicted},
+                       {"bias", judged ? Json(device.bias) : Json(nullptr)},
+                       {"error", judged ? Json(device.error) : Json(nullptr)},
+                       {"within_quarter", judged ? Json(device.within) : Json(nullptr)}});
+  }
+  for (const KernelLine& line : KernelsOf(training.model))
+    kernels.push_back({{"kernel", line.kernel},
+                       {"threads", line.lanes},
+                       {"rows", line.leaf.rows},
+                       {"devices", line.leaf.devices},
+                       {"over_bound", line.factor()}});
+  return {{"path", path},
+          {"rows", training.rows},
+          {"used", training.used},
+          {"refused", training.refused},
+          {"leaves", training.model.leaves().size()},
+          {"devices", std::move(devices)},
+          {"kernels", std::move(kernels)}};
+}
+
+void PrintTraining(const std::string& path, const TimeTraining& training) {
+  constexpr auto kRight = Table::Align::kRight;
+  Table kernels(
+      {{"kernel"}, {"threads"}, {"rows", kRight}, {"devices", kRight}, {"over its bound", kRight}});
+  for (const KernelLine& line : KernelsOf(training.model))
+    kernels.Row({line.kernel, line.lanes, fmt::format("{}", line.leaf.rows),
+                 fmt::format("{}", line.leaf.devices), fmt::format("{:.2f}", line.factor())});
+  fmt::print("{}\n", kernels.ToString());
+  Table devices({{.title = "device", .narrow = Table::Narrow::kWrap},
+                 {"rows", kRight},
+                 {"left out: predicted", kRight},
+                 {"bias", kRight},
+                 {"error", kRight},
+                 {"within 25 %", kRight}});
+  for (const TrainedDevice& device : training.devices) {
+    std::vector<std::string> cells = {
+        device.refused.empty() ? device.fingerprint : device.fingerprint + ": " + device.refused,
+        fmt::format("{}", device.rows),
+        "-",
+        "",
+        "",
+        ""};
+    if (device.predicted > 0) {
+      cells[2] = fmt::format("{}", device.predicted);
+      cells[3] = fmt::format("{:.2f}", device.bias);
+      cells[4] = fmt::format("{:.2f}", device.error);
+      cells[5] = fmt::format("{:.0f} %", 100 * device.within);
+    }
+    devices.Row(std::move(cells));
+  }
+  fmt::print("{}\n{}: learned from {} of {}{}\n", devices.ToString(), path, training.used,
+             Count(training.rows, "time"),
+             training.refused > 0
+                 ? fmt::format("; {} of kernels that this build has not", training.refused)
+                 : "");
 }
 
 }  // namespace
@@ -101,6 +192,18 @@ Status DbPrune(const DbOptions& options) {
   else
     fmt::print("{}: {} removed, {} left\n", database->path(), Count(removed, "row"),
                HumanBytes(static_cast<double>(bytes)));
+  return OkStatus();
+}
+
+Status DbTrain(const DbOptions& options) {
+  ASSIGN_OR_RETURN(const auto database, OpenDb(options, tuner::Database::Access::kWrite));
+  ASSIGN_OR_RETURN(const TimeTraining training, tuner::TrainTimes(*database));
+  RETURN_IF_ERROR(database->PutDecision(
+      {std::string(tuner::TimeModelKey()), training.model.Print(), tuner::UnixNow()}));
+  if (options.json)
+    PrintJson(TrainingJson(database->path(), training));
+  else
+    PrintTraining(database->path(), training);
   return OkStatus();
 }
 

@@ -43,6 +43,7 @@ Json SolvedJson(const Solved& solved, const std::vector<tuner::Limit>& limits) {
           {"choices_before", solved.before},
           {"choices_after", solved.after},
           {"unmeasured", solved.unmeasured},
+          {"predicted", solved.predicted.empty() ? Json(nullptr) : Json(solved.predicted)},
           {"in_use",
            {{"plan", solved.in_use.origin},
             {"groups", solved.in_use.groups},
@@ -72,7 +73,12 @@ void PrintSolved(const PlanOptions& options, const Solved& solved,
                       HeldText(solved.held_bytes), solved.after, Count(solved.before, "choice"),
                       solved.report.method, solved.solve_seconds * 1e3)));
   if (solved.foreign != nullptr) fmt::print("{}\n", Fit(solved.ForeignText()));
-  if (solved.unmeasured > 0)
+  if (!solved.predicted.empty())
+    fmt::print("{}\n", Fit(fmt::format("{}: {} of {} (~); nothing of it was measured here, "
+                                       "`fettle tune` measures",
+                                       solved.predicted, solved.predicted_groups,
+                                       Count(std::ssize(solved.groups), "group"))));
+  else if (solved.unmeasured > 0)
     fmt::print("{}\n", Fit(fmt::format("{} not measured: ~ marks roofline bounds; `fettle tune` "
                                        "measures",
                                        Count(solved.unmeasured, "group"))));

@@ -18,6 +18,7 @@
 #include "tuner/cost/residency.h"
 #include "tuner/model/kept_plans.h"
 #include "tuner/network/slot_costs.h"
+#include "tuner/predict/predicted_costs.h"
 #include "tuner/store/database.h"
 #include "tuner/store/database_file.h"
 
@@ -68,6 +69,11 @@ struct Segment {
   const ir::Graph& graph;
   const Place& place;
   planner::Catalogue catalogue;
+  /// What other devices say, where nothing was measured on this one.
+  std::optional<tuner::PredictedCosts> predicted;
+  planner::CostSource& CostsOr(planner::CostSource& known) {
+    return predicted ? static_cast<planner::CostSource&>(*predicted) : known;
+  }
   planner::Extracted extracted;
   solver::Solution solution;
   planner::Decision decision;
@@ -75,22 +81,27 @@ struct Segment {
 
 /// The problem of the segment; of one layout, where --solver asks for that.
 Status Extract(const PlanOptions& options, tuner::Level level, planner::CostSource& costs,
-               const tuner::LearnedCosts& learned, Segment& segment) {
+               tuner::LearnedCosts& learned, Segment& segment) {
   const planner::Limits& limits = segment.place.limits;
   const DeviceSet& devices = segment.place.devices;
   ASSIGN_OR_RETURN(segment.catalogue, planner::ListCatalogue(segment.graph, devices, limits));
   ASSIGN_OR_RETURN(const planner::Decision preferred,
                    planner::PreferredDecision(segment.graph, devices, limits));
   const auto extract = [&] {
-    return planner::Extract(segment.graph, segment.catalogue, costs, limits.threads,
-                            tuner::AssumptionsOf(level), ToBounds(options.bounds), &preferred);
+    return planner::Extract(segment.graph, segment.catalogue, segment.CostsOr(costs),
+                            limits.threads, tuner::AssumptionsOf(level), ToBounds(options.bounds),
+                            &preferred);
   };
   // What is known of some entries bounds others, so all are asked for first.
   RETURN_IF_ERROR(extract().status());
+  if (std::optional<tuner::TimeModel> model = tuner::ModelForUnseen(learned)) {
+    segment.predicted.emplace(costs, learned, *std::move(model));
+    segment.predicted->Favour(segment.catalogue, preferred, limits.threads);
+  }
   ASSIGN_OR_RETURN(segment.extracted, extract());
   if (!options.IsOfOneLayout()) {
     // Bounds alone choose what nobody has tried.
-    if (segment.place.foreign != nullptr && learned.known() == 0)
+    if (segment.place.foreign != nullptr && learned.known() == 0 && !segment.predicted)
       planner::RestrictToDecision(preferred, segment.catalogue, limits.threads, segment.extracted);
     return OkStatus();
   }
@@ -119,10 +130,12 @@ Status Solve(const PlanOptions& options, Segment& segment, Solved& solved) {
 
 /// Groups, conversions and steps of the plan, with what each costs.
 void ListChoices(Segment& segment, planner::CostSource& costs, Solved& solved) {
+  if (segment.predicted) solved.predicted = segment.predicted->Text();
   const ir::Graph& graph = segment.graph;
   for (planner::Explained& group :
        planner::Explain(graph, segment.catalogue, segment.extracted, segment.solution, costs)) {
     solved.unmeasured += group.measured ? 0 : 1;
+    solved.predicted_groups += group.predicted > 0 ? 1 : 0;
     solved.alone_us += group.alone_us;
     solved.groups.push_back(std::move(group));
   }
@@ -186,7 +199,7 @@ Status SolveSegment(const PlanOptions& options, const ir::Graph& graph, const Pl
   RETURN_IF_ERROR(Extract(options, level, costs, alone.learned(), segment));
   solved.rows += alone.learned().known();
   RETURN_IF_ERROR(Solve(options, segment, solved));
-  ListChoices(segment, costs, solved);
+  ListChoices(segment, segment.CostsOr(costs), solved);
   RETURN_IF_ERROR(CompareWithUse(segment, in_use, solved));
   const solver::Problem& problem = segment.extracted.problem;
   if (counts_bytes) {
@@ -280,6 +293,7 @@ std::string Solved::ForeignText() const {
   if (foreign == nullptr) return "";
   const std::string begin =
       fmt::format("for the device of {}, where nothing runs now: ", foreign->file);
+  if (rows == 0 && !predicted.empty()) return begin + predicted + "; nothing was measured there";
   if (rows == 0)
     return begin +
            "the default plan there, predicted from rules and ceilings; nothing was measured";
@@ -288,7 +302,8 @@ std::string Solved::ForeignText() const {
 }
 
 Json Solved::ForeignJson() const {
-  return {{"facts", foreign->file}, {"rows", rows}, {"by", rows == 0 ? "rules" : "rows"}};
+  const char* const by = rows > 0 ? "rows" : predicted.empty() ? "rules" : "other devices";
+  return {{"facts", foreign->file}, {"rows", rows}, {"by", by}};
 }
 
 Result<Solved> SolveModel(const PlanOptions& options, const Job& job, const DeviceFacts* facts) {

@@ -38,6 +38,10 @@ struct Solved {
   std::optional<RegimeFacts> regime;  // of the plan in use
   int64_t held_bytes = 0;             // at most, by the segment that holds most; 0: nobody counted
   int64_t before = 0, after = 0, unmeasured = 0;
+  /// "predicted from 1234 rows of 3 devices" where the plan comes from those; and for how many
+  /// groups they knew the kernel.
+  std::string predicted;
+  int64_t predicted_groups = 0;
   solver::Problem problem;               // of all segments
   std::vector<exec::StepProfile> steps;  // of all segments
   std::vector<std::string> warnings;

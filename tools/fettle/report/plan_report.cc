@@ -107,6 +107,7 @@ Json ExplainedJson(const planner::Explained& group, const tuner::Limit* limit) {
                {"ms", group.us * 1e-3},
                {"alone_ms", group.alone_us * 1e-3},
                {"measured", group.measured},
+               {"predicted_from", group.predicted},
                {"runner_up", nullptr},
                {"runner_up_ms", nullptr},
                {"choices", group.choices},
@@ -182,7 +183,7 @@ std::string ExplainedText(const std::vector<planner::Explained>& groups,
   bool with_losses = false;
   for (size_t i = 0; i < limits.size(); ++i) with_losses |= KnowsLoss(groups[i], limits[i]);
   Table table(ExplainedColumns(with_limits, with_losses));
-  // "~": a bound that nobody has measured.
+  // "~": a bound or a prediction, which nobody has measured here.
   const auto us = [](double value, bool measured) {
     return fmt::format("{}{:.1f}", measured ? "" : "~", value);
   };

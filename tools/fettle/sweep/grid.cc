@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/words.h"
 #include "ir/noise.h"
 #include "ops/op.h"
 
@@ -23,18 +24,10 @@ bool ReadNumber(std::string_view text, T& number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-/// The text up to `mark`, which it loses with it.
-std::string_view TakeUntil(std::string_view& text, char mark) {
-  const size_t at = std::min(text.find(mark), text.size());
-  const std::string_view part = text.substr(0, at);
-  text.remove_prefix(std::min(at + 1, text.size()));
-  return part;
-}
-
 /// One item of a list: a size, or a range of them. False where it is neither.
 bool AddItem(std::string_view item, std::vector<int64_t>& sizes) {
   if (item.ends_with(':')) return false;
-  const std::string_view first = TakeUntil(item, ':'), last = TakeUntil(item, ':');
+  const std::string_view first = TakeUntil(':', item), last = TakeUntil(':', item);
   int64_t from = 0, to = 0, step = 0;
   double factor = 2;
   if (!ReadNumber(first, from) || from < 1 || from > kLargest) return false;
@@ -87,7 +80,7 @@ Result<std::vector<int64_t>> ParseSizes(std::string_view option, std::string_vie
   std::vector<int64_t> sizes;
   std::string_view left = text;
   do {
-    if (!AddItem(TakeUntil(left, ','), sizes))
+    if (!AddItem(TakeUntil(',', left), sizes))
       return InvalidArgument(
           "{} {}: expected sizes, 8, 8:256 (doubled), 8:256:8 (steps) or 8:256:x1.5 (factors), "
           "separated by commas",

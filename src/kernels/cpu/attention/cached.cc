@@ -12,6 +12,7 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/attention/cached_keys.h"
 #include "kernels/cpu/attention/score_rows.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/family.h"
@@ -24,14 +25,14 @@ namespace {
 /// depends on them.
 constexpr int64_t kChunkKeys = 512, kFewKeys = 64, kTileKeys = 256;
 
-class CachedAttention final : public PreparedKernel {
+class CachedAttention final : public CpuKernel {
  public:
   CachedAttention(const Problem& problem, const CachedFacts& facts)
-      : group_(problem.group),
+      : CpuKernel(problem.threads),
+        group_(problem.group),
         cache_(problem, facts),
         f_(facts),
         kernels_(GetMicroKernels()),
-        lanes_(problem.threads),
         is_few_(facts.has_few_rows()),
         queries_(facts.block_queries()),
         rows_(queries_ * f_.group()),
@@ -40,27 +41,20 @@ class CachedAttention final : public PreparedKernel {
 
   std::vector<PackRequest> packs() const override { return cache_.operands().packs(*group_); }
 
-  int64_t workspace_bytes() const override {
-    return 4 * (is_few_ ? RoundUp(heads() * Chunks() * PartFloats(), 16)
-                        : heads() * HeadPanelFloats()) +
-           4 * lanes_ * LaneFloats();
-  }
-
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     RETURN_IF_ERROR(cache_.Begin(args));
     ASSIGN_OR_RETURN(const int64_t most, cache_.MostKeys(args));
     const bool in_place = (cache_.IsInPlace(args, 1) || !cache_.IsWritten(1)) &&
                           (cache_.IsInPlace(args, 2) || !cache_.IsWritten(2));
     // What lies behind the last key is written where the new cache is other memory alone.
     const int64_t keys = in_place ? most : f_.keys;
-    auto& stream = static_cast<CpuStream&>(args.stream);
-    if (is_few_) return LaunchFew(args, stream, CeilDiv(keys, kChunkKeys));
+    if (is_few_) return LaunchFew(args, CeilDiv(keys, kChunkKeys));
     const int64_t parts = CeilDiv(keys, tile_);
-    stream.ParallelFor(heads() * parts, [&](int64_t task, int lane) {
+    args.stream.ParallelFor(heads() * parts, [&](int64_t task, int lane) {
       PackPart(args, task / parts, task % parts * tile_, lane);
     });
     const int64_t blocks = CeilDiv(f_.a.length, queries_);
-    stream.ParallelFor(heads() * blocks, [&](int64_t task, int lane_index) {
+    args.stream.ParallelFor(heads() * blocks, [&](int64_t task, int lane_index) {
       // Later blocks see more keys: they come first.
       const int64_t query = (blocks - 1 - task / heads()) * queries_;
       const Block block = BlockOf(args, task % heads(), query);
@@ -79,31 +73,18 @@ class CachedAttention final : public PreparedKernel {
   int64_t Chunks() const { return CeilDiv(f_.keys, kChunkKeys); }  // of few rows
   /// Results of a chunk: rows, and what is known of their scores.
   int64_t PartFloats() const { return rows_ * (f_.a.v_size + 2); }
-  int64_t ValuePanelFloats() const {
-    return is_few_ || f_.a.v_size % 16 == 0 ? 0 : RoundUp(tile_ * kernels_.nr, 16);
-  }
-  int64_t KeyFloats() const { return RoundUp(tile_ * std::max(f_.a.size, f_.a.v_size), 16); }
-  /// Queries, scores, results, rows of the cache, a panel of values, what is known of the rows,
-  /// factors, pointers.
-  int64_t LaneFloats() const {
-    return RoundUp(rows_ * (f_.a.size + f_.a.v_size + stride_), 16) + KeyFloats() + kPadding +
-           ValuePanelFloats() + RoundUp(6 * rows_, 16);
-  }
 
   /// Where a lane's arrays lie.
   struct Lane {
-    float *q, *y, *scores, *keys, *panel, *known;
+    float *q, *y, *scores, *keys, *panel;
+    TiledRow* known;
+    float* factors;
     const float** pointers;
   };
-  Lane LaneOf(const LaunchArgs& args, int lane) const {
-    const int64_t before =
-        is_few_ ? RoundUp(heads() * Chunks() * PartFloats(), 16) : heads() * HeadPanelFloats();
-    float* at = args.workspace.host<float>() + before + lane * LaneFloats();
-    float *y = at + rows_ * f_.a.size, *scores = y + rows_ * f_.a.v_size;
-    float* keys = at + RoundUp(rows_ * (f_.a.size + f_.a.v_size + stride_), 16);
-    float* panel = keys + KeyFloats() + kPadding;
-    float* known = panel + ValuePanelFloats();
-    return {at, y, scores, keys, panel, known, reinterpret_cast<const float**>(known + 4 * rows_)};
+  Lane LaneOf(const CpuLaunch& args, int lane) const {
+    return {args.At(q_, lane),       args.At(y_, lane),       args.At(scores_, lane),
+            args.At(keys_, lane),    args.At(panel_, lane),   args.At(known_, lane),
+            args.At(factors_, lane), args.At(pointers_, lane)};
   }
 
   /// Queries of a key head: `first` of them in the sequence, keys [begin, end) that any of them
@@ -113,7 +94,7 @@ class CachedAttention final : public PreparedKernel {
     KeyLengths lengths;
     int64_t begin, end;
   };
-  Block BlockOf(const LaunchArgs& args, int64_t head, int64_t query) const {
+  Block BlockOf(const CpuLaunch& args, int64_t head, int64_t query) const {
     Block block = {head,
                    query,
                    std::min(queries_, f_.a.length - query),
@@ -134,7 +115,7 @@ class CachedAttention final : public PreparedKernel {
     float* factors;
   };
   /// The scaled queries of a block, and rows that have seen nothing.
-  Rows Start(const LaunchArgs& args, const Block& block, const Lane& lane, float* y) const {
+  Rows Start(const CpuLaunch& args, const Block& block, const Lane& lane, float* y) const {
     const int64_t width = f_.group() * f_.a.size, row = f_.a.kv_heads * width;
     const int64_t batch = block.head / f_.a.kv_heads, kv = block.head % f_.a.kv_heads;
     const float* q = Input(args, 0) + (batch * f_.a.length + block.query) * row + kv * width;
@@ -143,14 +124,14 @@ class CachedAttention final : public PreparedKernel {
       for (int64_t d = 0; d < width; ++d) lane.q[i * width + d] = scale * q[i * row + d];
     }
     const int64_t rows = block.queries * f_.group();
-    Rows started = {y, reinterpret_cast<TiledRow*>(lane.known), lane.known + 2 * rows_};
+    Rows started = {y, lane.known, lane.factors};
     std::fill_n(y, rows * f_.a.v_size, 0.0F);
     std::fill_n(started.known, rows, TiledRow());
     return started;
   }
 
   /// Keys [begin, end), at most a tile, all of them stored.
-  void RunTile(const LaunchArgs& args, const Block& block, const Lane& lane, int64_t begin,
+  void RunTile(const CpuLaunch& args, const Block& block, const Lane& lane, int64_t begin,
                int64_t end, const Rows& rows) const {
     const int64_t count = block.queries * f_.group(), keys = end - begin;
     Score(args, block, lane, begin, keys, count);
@@ -171,8 +152,8 @@ class CachedAttention final : public PreparedKernel {
     Combine(args, block, lane, begin, keys, count, rows);
   }
 
-  void AddBias(const LaunchArgs& args, const Block& block, int64_t row, int64_t begin,
-               int64_t first, int64_t last, float* s) const {
+  void AddBias(const CpuLaunch& args, const Block& block, int64_t row, int64_t begin, int64_t first,
+               int64_t last, float* s) const {
     const Dims& strides = f_.bias_strides;
     const int64_t batch = block.head / f_.a.kv_heads, kv = block.head % f_.a.kv_heads;
     const float* bias = Input(args, 7) + batch * strides[0] +
@@ -181,7 +162,7 @@ class CachedAttention final : public PreparedKernel {
     for (int64_t i = first; i < last; ++i) s[i] += bias[i * strides[3]];
   }
 
-  void Finish(const LaunchArgs& args, const Block& block, const Rows& rows) const {
+  void Finish(const CpuLaunch& args, const Block& block, const Rows& rows) const {
     auto* out = reinterpret_cast<float*>(cache_.operands().output(args, 0));
     if (out == nullptr) return;
     const int64_t size = f_.a.v_size, batch = block.head / f_.a.kv_heads;
@@ -201,12 +182,12 @@ class CachedAttention final : public PreparedKernel {
     }
   }
 
-  StoredRows Stored(const LaunchArgs& args, size_t operand, const Block& block, const Lane& lane,
+  StoredRows Stored(const CpuLaunch& args, size_t operand, const Block& block, const Lane& lane,
                     int64_t begin, int64_t keys) const {
     return cache_.Stored(args, operand, block.head, begin, begin + keys, block.end, lane.keys);
   }
 
-  void Score(const LaunchArgs& args, const Block& block, const Lane& lane, int64_t begin,
+  void Score(const CpuLaunch& args, const Block& block, const Lane& lane, int64_t begin,
              int64_t keys, int64_t rows) const {
     const int64_t size = f_.a.size;
     if (is_few_)
@@ -214,13 +195,13 @@ class CachedAttention final : public PreparedKernel {
                        lane.scores);
     BlockArgs work;
     work.depth = size;
-    work.b = args.workspace.host<float>() + block.head * HeadPanelFloats() + begin * size;
+    work.b = args.At(shared_) + block.head * HeadPanelFloats() + begin * size;
     work.columns = keys;
     work.c_stride = stride_;
     Multiply(lane, {lane.q, size}, rows, work, lane.scores);
   }
 
-  void Combine(const LaunchArgs& args, const Block& block, const Lane& lane, int64_t begin,
+  void Combine(const CpuLaunch& args, const Block& block, const Lane& lane, int64_t begin,
                int64_t keys, int64_t count, const Rows& rows) const {
     const int64_t size = f_.a.v_size;
     if (is_few_)
@@ -256,36 +237,36 @@ class CachedAttention final : public PreparedKernel {
   }
 
   /// Stores a tile of a head and packs its keys.
-  void PackPart(const LaunchArgs& args, int64_t head, int64_t begin, int lane) const {
+  void PackPart(const CpuLaunch& args, int64_t head, int64_t begin, int lane) const {
     const int64_t size = f_.a.size, end = std::min(begin + tile_, f_.keys);
     for (size_t operand : {1, 2}) cache_.Store(args, operand, head, begin, end);
     const KeyLengths lengths = cache_.LengthsOf(args, head / f_.a.kv_heads);
     const int64_t stop = std::min(end, lengths.valid);
     if (stop <= begin) return;
     const float* keys = cache_.Rows(args, 1, head, begin, stop, LaneOf(args, lane).keys);
-    float* panels = args.workspace.host<float>() + head * HeadPanelFloats();
+    float* panels = args.At(shared_) + head * HeadPanelFloats();
     for (int64_t n = begin; n < stop; n += kernels_.nr)
       PackPanel({keys + (n - begin) * size, 1, size}, size,
                 std::min<int64_t>(kernels_.nr, stop - n), kernels_.nr, 1, panels + n * size);
   }
 
-  Status LaunchFew(const LaunchArgs& args, CpuStream& stream, int64_t chunks) const {
-    stream.ParallelFor(heads() * chunks, [&](int64_t task, int lane) {
+  Status LaunchFew(const CpuLaunch& args, int64_t chunks) const {
+    args.stream.ParallelFor(heads() * chunks, [&](int64_t task, int lane) {
       RunChunk(args, task / chunks, task % chunks, chunks, LaneOf(args, lane));
     });
     if (chunks == 1) return OkStatus();
-    stream.ParallelFor(heads(), [&](int64_t head, int) { JoinChunks(args, head, chunks); });
+    args.stream.ParallelFor(heads(), [&](int64_t head, int) { JoinChunks(args, head, chunks); });
     return OkStatus();
   }
 
   /// Where a chunk of a head leaves its results.
-  Rows PartOf(const LaunchArgs& args, int64_t head, int64_t chunk, int64_t chunks) const {
-    float* y = args.workspace.host<float>() + (head * chunks + chunk) * PartFloats();
+  Rows PartOf(const CpuLaunch& args, int64_t head, int64_t chunk, int64_t chunks) const {
+    float* y = args.At(shared_) + (head * chunks + chunk) * PartFloats();
     return {y, reinterpret_cast<TiledRow*>(y + rows_ * f_.a.v_size), nullptr};
   }
 
   /// Stores a chunk of a head, and computes what it gives the rows.
-  void RunChunk(const LaunchArgs& args, int64_t head, int64_t chunk, int64_t chunks,
+  void RunChunk(const CpuLaunch& args, int64_t head, int64_t chunk, int64_t chunks,
                 const Lane& lane) const {
     const Block block = BlockOf(args, head, 0);
     Rows rows = Start(args, block, lane, PartOf(args, head, chunk, chunks).y);
@@ -301,7 +282,7 @@ class CachedAttention final : public PreparedKernel {
   }
 
   /// The results of all chunks become those of the first, and those the output.
-  void JoinChunks(const LaunchArgs& args, int64_t head, int64_t chunks) const {
+  void JoinChunks(const CpuLaunch& args, int64_t head, int64_t chunks) const {
     const Rows sum = PartOf(args, head, 0, chunks);
     const int64_t size = f_.a.v_size;
     for (int64_t chunk = 1; chunk < chunks; ++chunk) {
@@ -318,7 +299,7 @@ class CachedAttention final : public PreparedKernel {
     Finish(args, BlockOf(args, head, 0), sum);
   }
 
-  const float* Input(const LaunchArgs& args, size_t i) const {
+  const float* Input(const CpuLaunch& args, size_t i) const {
     return reinterpret_cast<const float*>(cache_.operands().input(args, i));
   }
 
@@ -326,10 +307,22 @@ class CachedAttention final : public PreparedKernel {
   CachedKeys cache_;
   CachedFacts f_;
   const MicroKernels& kernels_;
-  int64_t lanes_;
   bool is_few_;
   int64_t queries_, rows_;  // most of a block
   int64_t tile_, stride_;   // keys, and floats between rows of scores
+  /// Parts of few rows, or packed keys.
+  RunScratch<float> shared_ = PerRun<float>(heads() * (is_few_ ? Chunks() * PartFloats()  //
+                                                               : HeadPanelFloats()));
+  LaneScratch<float> q_ = PerLane<float>(rows_ * f_.a.size);
+  LaneScratch<float> y_ = PerLane<float>(rows_ * f_.a.v_size);
+  LaneScratch<float> scores_ = PerLane<float>(rows_ * stride_);
+  /// Rows of the cache, and a panel of values.
+  LaneScratch<float> keys_ = PerLane<float>(tile_ * std::max(f_.a.size, f_.a.v_size) + kPadding);
+  LaneScratch<float> panel_ =
+      PerLane<float>(is_few_ || f_.a.v_size % 16 == 0 ? 0 : tile_ * kernels_.nr);
+  LaneScratch<TiledRow> known_ = PerLane<TiledRow>(rows_);
+  LaneScratch<float> factors_ = PerLane<float>(rows_);
+  LaneScratch<const float*> pointers_ = PerLane<const float*>(rows_);
 };
 
 constexpr Family<CachedFacts> kFamily{.read = ReadCached,

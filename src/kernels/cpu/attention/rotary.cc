@@ -3,7 +3,6 @@
 // (passes/rewrite/spell_rotary).
 #include <algorithm>
 
-#include "device/cpu/cpu_device.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
 #include "ops/attention/op.h"
@@ -24,7 +23,7 @@ class Rotary final : public NodeKernel {
  public:
   Rotary(const Problem& problem, const Facts& facts) : NodeKernel(problem), f_(facts) {}
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const auto* firsts = reinterpret_cast<const int64_t*>(operands().input(args, 3));
     for (int64_t i = 0; i < f_.firsts; ++i) {
       if (firsts[i] < 0 || firsts[i] > f_.positions - f_.length)
@@ -38,7 +37,7 @@ class Rotary final : public NodeKernel {
     if (rows * width <= kFewElements) {
       for (int64_t row = 0; row < rows; ++row) turn(row);
     } else {
-      static_cast<CpuStream&>(args.stream).ParallelFor(rows, [&](int64_t row, int) { turn(row); });
+      args.stream.ParallelFor(rows, [&](int64_t row, int) { turn(row); });
     }
     return OkStatus();
   }

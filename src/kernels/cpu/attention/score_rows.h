@@ -30,6 +30,9 @@ void CapScores(float cap, int64_t n, float* s);
 /// s[i] += scale * x[i * stride] of `n` scores.
 void AddScores(const float* x, int64_t stride, float scale, int64_t n, float* s);
 
+/// s[i] = value of those of `n` scores whose c[i * stride], 0 or 1, is `where`.
+void FillScores(const uint8_t* c, int64_t stride, bool where, float value, int64_t n, float* s);
+
 /// y[i] = factor * x[i] of `n` elements; `y` may be `x`.
 void ScaleRow(const float* x, int64_t n, float factor, float* y);
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "device/cpu/cpu_device.h"
 #include "kernels/cpu/attention/score_rows.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/operands.h"
@@ -33,13 +33,13 @@ struct TiledAddend {
   Place place;
 };
 
-class TiledAttention final : public PreparedKernel {
+class TiledAttention final : public CpuKernel {
  public:
   TiledAttention(const Problem& problem, const Attention& attention)
-      : group_(problem.group),
+      : CpuKernel(problem.threads),
+        group_(problem.group),
         a_(attention),
         kernels_(GetMicroKernels()),
-        lanes_(problem.threads),
         blocks_(CeilDiv(a_.queries, kRows)),
         rows_(RoundUp(CeilDiv(a_.queries, blocks_), kernels_.mr)),
         tile_(std::min(RoundUp(kKeys, kernels_.nr), RoundUp(a_.keys, kernels_.nr))),
@@ -53,10 +53,15 @@ class TiledAttention final : public PreparedKernel {
         addends_.push_back({addend.operand, addend.scale, place});
       }
     }
+    if (a_.fill) {
+      fill_ = PlaceOf(a_.fill->operand.value);
+      if (fill_.bound < 0) fill_.packed = static_cast<int>(a_.constants.size());
+    }
     q_ = PlaceOf(a_.q.value).bound;
     k_ = PlaceOf(a_.k.value).bound;
     v_ = PlaceOf(a_.v.value).bound;
     reads_values_ = a_.v.column_stride == 1 && a_.v_size % 16 == 0;
+    packed_ = PerRun<float>(a_.matrices * (KeyFloats() + ValueFloats()));
   }
 
   std::vector<PackRequest> packs() const override {
@@ -73,25 +78,33 @@ class TiledAttention final : public PreparedKernel {
                             return OkStatus();
                           }});
     }
+    if (fill_.packed >= 0) requests.push_back(PackCondition());
     return requests;
   }
 
-  int64_t workspace_bytes() const override {
-    return 4 * (a_.matrices * (KeyFloats() + ValueFloats()) + lanes_ * LaneFloats());
-  }
-
-  Status Launch(const LaunchArgs& args) const override {
-    auto& stream = static_cast<CpuStream&>(args.stream);
+  Status Run(const CpuLaunch& args) const override {
     const int64_t tiles = CeilDiv(a_.keys, tile_);
-    stream.ParallelFor(a_.matrices * tiles,
-                       [&](int64_t task, int) { Pack(args, task / tiles, task % tiles * tile_); });
-    stream.ParallelFor(a_.matrices * blocks_, [&](int64_t task, int lane) {
+    args.stream.ParallelFor(a_.matrices * tiles, [&](int64_t task, int) {
+      Pack(args, task / tiles, task % tiles * tile_);
+    });
+    args.stream.ParallelFor(a_.matrices * blocks_, [&](int64_t task, int lane) {
       RunBlockOf(args, task / blocks_, task % blocks_ * rows_, LaneOf(args, lane));
     });
     return OkStatus();
   }
 
  private:
+  PackRequest PackCondition() const {
+    const ir::ValueId id = a_.fill->operand.value;
+    return {{id},
+            "row.bool",
+            group_->value(id).constant->elements(),
+            [](std::span<const Constant* const> constants, std::byte* out) {
+              for (int64_t i = 0; i < constants[0]->elements(); ++i)
+                out[i] = std::byte(constants[0]->GetDouble(i) != 0);
+              return OkStatus();
+            }};
+  }
   Place PlaceOf(ir::ValueId id) const {
     const auto at = std::find(group_->inputs.begin(), group_->inputs.end(), id);
     return {at == group_->inputs.end() ? -1 : static_cast<int>(at - group_->inputs.begin()), -1};
@@ -102,22 +115,14 @@ class TiledAttention final : public PreparedKernel {
   int64_t ValueFloats() const {
     return reads_values_ ? 0 : CeilDiv(a_.keys, tile_) * tile_ * RoundUp(a_.v_size, kernels_.nr);
   }
-  /// Queries, results, scores, what is known of the rows, pointers.
-  int64_t LaneFloats() const {
-    return RoundUp(rows_ * (a_.qk_size + a_.v_size + stride_), 16) + RoundUp(6 * rows_, 16);
-  }
   struct Lane {
     float *q, *y, *scores;
     TiledRow* known;
     const float** pointers;
   };
-  Lane LaneOf(const LaunchArgs& args, int lane) const {
-    float* q = args.workspace.host<float>() + a_.matrices * (KeyFloats() + ValueFloats()) +
-               lane * LaneFloats();
-    float *y = q + rows_ * a_.qk_size, *scores = y + rows_ * a_.v_size;
-    float* known = q + RoundUp(rows_ * (a_.qk_size + a_.v_size + stride_), 16);
-    return {q, y, scores, reinterpret_cast<TiledRow*>(known),
-            reinterpret_cast<const float**>(known + 2 * rows_)};
+  Lane LaneOf(const CpuLaunch& args, int lane) const {
+    return {args.At(queries_, lane), args.At(results_, lane), args.At(scores_, lane),
+            args.At(known_, lane), args.At(pointers_, lane)};
   }
 
   static int64_t At(const AttentionOperand& operand, int64_t matrix) {
@@ -128,16 +133,16 @@ class TiledAttention final : public PreparedKernel {
     }
     return at;
   }
-  const float* Rows(const LaunchArgs& args, int input, const AttentionOperand& operand,
+  const float* Rows(const CpuLaunch& args, int input, const AttentionOperand& operand,
                     int64_t matrix, int64_t row) const {
     return args.inputs[input].host<float>() + At(operand, matrix) + row * operand.row_stride;
   }
-  float* Keys(const LaunchArgs& args, int64_t matrix) const {
-    return args.workspace.host<float>() + matrix * (KeyFloats() + ValueFloats());
+  float* Keys(const CpuLaunch& args, int64_t matrix) const {
+    return args.At(packed_) + matrix * (KeyFloats() + ValueFloats());
   }
 
   /// A tile of keys and values.
-  void Pack(const LaunchArgs& args, int64_t matrix, int64_t begin) const {
+  void Pack(const CpuLaunch& args, int64_t matrix, int64_t begin) const {
     const int64_t end = std::min(begin + tile_, a_.keys);
     for (int64_t n = begin; n < end; n += kernels_.nr) {
       PackPanel({Rows(args, k_, a_.k, matrix, n), a_.k.column_stride, a_.k.row_stride}, a_.qk_size,
@@ -154,11 +159,11 @@ class TiledAttention final : public PreparedKernel {
     }
   }
   /// Packed values of the tile from key `begin` on.
-  float* Values(const LaunchArgs& args, int64_t matrix, int64_t begin) const {
+  float* Values(const CpuLaunch& args, int64_t matrix, int64_t begin) const {
     return Keys(args, matrix) + KeyFloats() + begin * RoundUp(a_.v_size, kernels_.nr);
   }
 
-  void RunBlockOf(const LaunchArgs& args, int64_t matrix, int64_t query, const Lane& lane) const {
+  void RunBlockOf(const CpuLaunch& args, int64_t matrix, int64_t query, const Lane& lane) const {
     const int64_t rows = std::min(rows_, a_.queries - query);
     const float* q = Rows(args, q_, a_.q, matrix, query);
     for (int64_t r = 0; r < rows; ++r) {
@@ -175,7 +180,7 @@ class TiledAttention final : public PreparedKernel {
     Store(args, matrix, query, rows, lane);
   }
 
-  void RunTile(const LaunchArgs& args, int64_t matrix, int64_t query, int64_t rows, int64_t begin,
+  void RunTile(const CpuLaunch& args, int64_t matrix, int64_t query, int64_t rows, int64_t begin,
                const Lane& lane) const {
     const int64_t keys = std::min(tile_, a_.keys - begin);
     BlockArgs scores;
@@ -187,6 +192,7 @@ class TiledAttention final : public PreparedKernel {
     Multiply(lane, {lane.q, a_.qk_size}, rows, scores, lane.scores);
     for (const TiledAddend& addend : addends_)
       Add(args, addend, matrix, query, rows, begin, keys, lane);
+    if (a_.fill) Fill(args, matrix, query, rows, begin, keys, lane);
     for (int64_t r = 0; r < rows; ++r) {
       const float factor = WeighTile(lane.scores + r * stride_, keys, lane.known[r]);
       if (begin == 0 || factor == 1) continue;
@@ -206,7 +212,7 @@ class TiledAttention final : public PreparedKernel {
     Multiply(lane, {lane.scores, stride_}, rows, sums, lane.y);
   }
 
-  void Add(const LaunchArgs& args, const TiledAddend& addend, int64_t matrix, int64_t query,
+  void Add(const CpuLaunch& args, const TiledAddend& addend, int64_t matrix, int64_t query,
            int64_t rows, int64_t begin, int64_t keys, const Lane& lane) const {
     const AttentionOperand& from = addend.operand;
     const Location& at = addend.place.packed >= 0 ? args.packed[addend.place.packed]
@@ -218,13 +224,24 @@ class TiledAttention final : public PreparedKernel {
                 lane.scores + r * stride_);
   }
 
+  void Fill(const CpuLaunch& args, int64_t matrix, int64_t query, int64_t rows, int64_t begin,
+            int64_t keys, const Lane& lane) const {
+    const AttentionOperand& from = a_.fill->operand;
+    const Location& at = fill_.packed >= 0 ? args.packed[fill_.packed] : args.inputs[fill_.bound];
+    const uint8_t* first = at.host<uint8_t>() + At(from, matrix) + query * from.row_stride +
+                           begin * from.column_stride;
+    for (int64_t r = 0; r < rows; ++r)
+      FillScores(first + r * from.row_stride, from.column_stride, a_.fill->where, a_.fill->value,
+                 keys, lane.scores + r * stride_);
+  }
+
   void Multiply(const Lane& lane, const EvenRows& a, int64_t rows, BlockArgs work, float* c) const {
     TileSpan tiles[2 * kRows];
     work.tiles = CutTiles(kernels_.mr, a, rows, c, work.c_stride, lane.pointers, tiles);
     RunBlock(kernels_, work);
   }
 
-  void Store(const LaunchArgs& args, int64_t matrix, int64_t query, int64_t rows,
+  void Store(const CpuLaunch& args, int64_t matrix, int64_t query, int64_t rows,
              const Lane& lane) const {
     float* to = args.outputs[0].host<float>() + At(a_.y, matrix) + query * a_.y.row_stride;
     for (int64_t r = 0; r < rows; ++r) {
@@ -245,12 +262,18 @@ class TiledAttention final : public PreparedKernel {
   std::shared_ptr<const ir::Graph> group_;
   Attention a_;
   std::vector<TiledAddend> addends_;
+  Place fill_;
   const MicroKernels& kernels_;
-  int64_t lanes_;
   int64_t blocks_, rows_;  // of a matrix, and queries of a block
   int64_t tile_, stride_;  // keys, and floats between rows of scores
   int q_ = -1, k_ = -1, v_ = -1;
   bool reads_values_ = false;  // as they lie
+  RunScratch<float> packed_;   // keys and values of each matrix
+  LaneScratch<float> queries_ = PerLane<float>(rows_ * a_.qk_size);
+  LaneScratch<float> results_ = PerLane<float>(rows_ * a_.v_size);
+  LaneScratch<float> scores_ = PerLane<float>(rows_ * stride_);
+  LaneScratch<TiledRow> known_ = PerLane<TiledRow>(rows_);
+  LaneScratch<const float*> pointers_ = PerLane<const float*>(2 * rows_);
 };
 
 Result<Attention> Read(const ir::Graph& group, const Device&) {
@@ -260,6 +283,7 @@ Result<Attention> Read(const ir::Graph& group, const Device&) {
     return IsFloat(type) && type != DType::kF64;
   };
   for (ir::ValueId id : group.inputs) {
+    if (attention.fill && id == attention.fill->operand.value) continue;
     if (!is_float(id)) return Unsupported("operands that are not floats, or f64");
   }
   for (const Attention::Addend& addend : attention.constants) {

@@ -38,7 +38,25 @@ void AddScoresOnTarget(const float* x, int64_t stride, float scale, int64_t n, f
   for (; i < n; ++i) s[i] += scale * x[i * stride];
 }
 
-/// s = e^(s - shift) of `n` scores; their sum.
+void FillScoresOnTarget(const uint8_t* c, int64_t stride, bool where, float value, int64_t n,
+                        float* s) {
+  const hn::ScalableTag<float> d;
+  const hn::Rebind<uint8_t, decltype(d)> bytes;
+  const hn::RebindToSigned<decltype(d)> di;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto filled = hn::Set(d, value);
+  const auto kept = hn::Set(di, where ? 0 : 1);
+  int64_t i = 0;
+  for (; stride == 1 && i + lanes <= n; i += lanes) {
+    const auto keeps = hn::RebindMask(d, hn::Eq(hn::PromoteTo(di, hn::LoadU(bytes, c + i)), kept));
+    hn::StoreU(hn::IfThenElse(keeps, hn::LoadU(d, s + i), filled), d, s + i);
+  }
+  for (; i < n; ++i) {
+    if ((c[i * stride] != 0) == where) s[i] = value;
+  }
+}
+
+/// s = e^(s - shift) of `n` scores, none above the shift; their sum.
 float ExpScores(float* s, int64_t n, float of_all) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -48,7 +66,7 @@ float ExpScores(float* s, int64_t n, float of_all) {
   for (constexpr int kTogether = 4; i + kTogether * lanes <= n; i += kTogether * lanes) {
     hn::Vec<decltype(d)> e[kTogether];
     for (int k = 0; k < kTogether; ++k) e[k] = hn::Sub(hn::LoadU(d, s + i + k * lanes), shift);
-    Exp(d, e);
+    ExpDown(d, e);
     for (int k = 0; k < kTogether; ++k) hn::StoreU(e[k], d, s + i + k * lanes);
     for (int k = 0; k < kTogether; ++k) total = hn::Add(total, e[k]);
   }
@@ -57,7 +75,7 @@ float ExpScores(float* s, int64_t n, float of_all) {
     const auto some = hn::FirstN(d, left);
     hn::Vec<decltype(d)> e[] = {
         hn::IfThenElseZero(some, hn::Sub(LoadSomeFloats(d, s + i, left), shift))};
-    Exp(d, e);
+    ExpDown(d, e);
     StoreSomeFloats(d, e[0], s + i, left);
     total = hn::Add(total, hn::IfThenElseZero(some, e[0]));
   }
@@ -78,7 +96,8 @@ float WeighTileOnTarget(float* s, int64_t n, float* max, float* sum) {
   const float before = *max;
   *max = hn::GetLane(hn::MaxOfLanes(d, most));
   const float factor = RescaleOf(before, *max);
-  *sum = *sum * factor + ExpScores(s, n, std::isinf(*max) ? 0.0F : *max);
+  // Nothing but -infinity has no differences; one from infinity is NaN, as the whole row then is.
+  *sum = *sum * factor + ExpScores(s, n, *max < 0 && std::isinf(*max) ? 0.0F : *max);
   return factor;
 }
 
@@ -100,6 +119,7 @@ namespace fettle::kernels {
 
 HWY_EXPORT(CapScoresOnTarget);
 HWY_EXPORT(AddScoresOnTarget);
+HWY_EXPORT(FillScoresOnTarget);
 HWY_EXPORT(WeighTileOnTarget);
 HWY_EXPORT(ScaleRowOnTarget);
 
@@ -113,6 +133,10 @@ void AddScores(const float* x, int64_t stride, float scale, int64_t n, float* s)
 
 float WeighTile(float* s, int64_t n, TiledRow& row) {
   return HWY_DYNAMIC_DISPATCH(WeighTileOnTarget)(s, n, &row.max, &row.sum);
+}
+
+void FillScores(const uint8_t* c, int64_t stride, bool where, float value, int64_t n, float* s) {
+  HWY_DYNAMIC_DISPATCH(FillScoresOnTarget)(c, stride, where, value, n, s);
 }
 
 void ScaleRow(const float* x, int64_t n, float factor, float* y) {

@@ -1,11 +1,11 @@
 #include "kernels/cpu/bf16/gemm_kernel.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <utility>
 
 #include "kernels/cpu/conv/taps.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/gemm/task_grid.h"
 #include "kernels/cpu/simd/amx_tiles.h"
 
@@ -23,12 +23,13 @@ int TileRowsFor(int64_t rows, int most) {
   return static_cast<int>(CeilDiv(rows, CeilDiv(rows, int64_t{most})));
 }
 
-class Bf16Gemm final : public PreparedKernel {
+class Bf16Gemm final : public CpuKernel {
  public:
   Bf16Gemm(const Problem& problem, const Bf16Product& product, const ConvPixels& pixels,
            Epilogue epilogue, const Blocking& blocking, const Bf16Blocks& blocks,
            const CpuDevice& device)
-      : p_(product),
+      : CpuKernel(problem.threads),
+        p_(product),
         g_(p_.g),
         input_(IndexOf(problem.group->inputs, p_.operands.x)),
         out_(pixels.out),
@@ -37,7 +38,6 @@ class Bf16Gemm final : public PreparedKernel {
         epilogue_(std::move(epilogue)),
         blocks_(blocks),
         blocking_(blocking),
-        lanes_(device.pool().threads()),
         tile_rows_(TileRowsFor(g_.pixels(), blocks.most_rows)),
         chunks_(CeilDiv(p_.weights.depth(), kBf16Depth)),
         panels_(p_.weights.panels(kBf16Columns)),
@@ -51,59 +51,33 @@ class Bf16Gemm final : public PreparedKernel {
     return all;
   }
 
-  int64_t workspace_bytes() const override { return ZeroBytes() + lanes_ * LaneBytes(); }
-
-  Status Launch(const LaunchArgs& args) const override {
-    std::memset(args.workspace.host<std::byte>(), 0, ZeroBytes());
+  Status Run(const CpuLaunch& args) const override {
     const elementwise::Binding binding = epilogue_.Bind(args, 1);
     const TaskGrid grid(1, g_.pixels(), g_.groups * panels_, blocking_);
-    auto& stream = static_cast<CpuStream&>(args.stream);
-    stream.ParallelFor(grid.count(), [&](int64_t i, int lane) {
+    args.stream.ParallelFor(grid.count(), [&](int64_t i, int lane) {
       const TaskGrid::Task part = grid.At(i);
-      const Task work{args, binding, {part.row, part.rows}, ScratchOf(args, lane)};
+      const Task work{args, binding, {part.row, part.rows}, lane};
       RunTask(work, part.panel, part.panel_end);
     });
     return OkStatus();
   }
 
  private:
-  /// The parts of a lane's scratch.
-  struct Scratch {
-    const float** pointers;
-    float* taps;     // see FillTapPointers
-    uint16_t* rows;  // packed, [tile][chunk][tile_rows][kBf16Depth]
-  };
   struct Task {
-    const LaunchArgs& args;
+    const CpuLaunch& args;
     const elementwise::Binding& binding;
     PixelRange range;
-    Scratch scratch;
+    int lane;
   };
 
-  int64_t ZeroBytes() const { return RoundUp(taps_.depth * 4, 64); }
-  int64_t PointerBytes() const { return even_ ? 0 : RoundUp(blocking_.rows * taps_.taps * 8, 64); }
-  int64_t TapBytes() const {
-    return even_ ? 0 : RoundUp(TapCopyBytes(g_, taps_, blocking_.rows, 4), 64);
-  }
   int64_t TileElements() const { return chunks_ * tile_rows_ * kBf16Depth; }
-  int64_t LaneBytes() const {
-    const int64_t rows = CeilDiv(blocking_.rows, tile_rows_) * TileElements() * 2;
-    return PointerBytes() + TapBytes() + rows;
-  }
-  Scratch ScratchOf(const LaunchArgs& args, int lane) const {
-    std::byte* at = args.workspace.host<std::byte>() + ZeroBytes() + lane * LaneBytes();
-    const auto take = [&](int64_t bytes) { return std::exchange(at, at + bytes); };
-    return {.pointers = reinterpret_cast<const float**>(take(PointerBytes())),
-            .taps = reinterpret_cast<float*>(take(TapBytes())),
-            .rows = reinterpret_cast<uint16_t*>(at)};
-  }
 
   /// Panels [first, end), counted over all groups.
   void RunTask(const Task& task, int64_t first, int64_t end) const {
     if (!even_) {
       FillTapPointers<float>(g_, taps_, task.args.inputs[input_].host<float>(),
-                             task.args.workspace.host<float>(), 0, task.range, tile_rows_,
-                             task.scratch.taps, task.scratch.pointers);
+                             task.args.At(zeros_), 0, task.range, tile_rows_,
+                             task.args.At(copies_, task.lane), task.args.At(pointers_, task.lane));
     }
     std::optional<AmxTiles> tiles;
     if (blocks_.uses_tiles) tiles.emplace(BlockTiles(tile_rows_));
@@ -135,7 +109,7 @@ class Bf16Gemm final : public PreparedKernel {
                    .depth = g_.groups == 1 ? taps_.depth : p_.weights.ic,
                    .offset = group * p_.weights.ic};
     const auto* x = task.args.inputs[input_].host<float>();
-    uint16_t* out = task.scratch.rows;
+    uint16_t* out = task.args.At(packed_, task.lane);
     const int64_t end = range.begin + range.rows;
     for (int64_t row = range.begin; row < end; row += tile_rows_, out += TileElements()) {
       rows.rows = std::min<int64_t>(tile_rows_, end - row);
@@ -143,7 +117,7 @@ class Bf16Gemm final : public PreparedKernel {
         rows.first = x + (task.range.begin + row) * g_.ic;
         rows.stride = g_.ic;
       } else {
-        rows.at = task.scratch.pointers + row * taps_.taps;
+        rows.at = task.args.At(pointers_, task.lane) + row * taps_.taps;
       }
       PackBf16Rows(rows, tile_rows_, out);
     }
@@ -165,7 +139,7 @@ class Bf16Gemm final : public PreparedKernel {
     for (int64_t row = 0; row < rows.rows; row += 2 * tile_rows_) {
       const int64_t pixel = task.range.begin + rows.begin + row;
       block.rows = std::min<int64_t>(2 * tile_rows_, rows.rows - row);
-      block.a = task.scratch.rows + row / tile_rows_ * TileElements();
+      block.a = task.args.At(packed_, task.lane) + row / tile_rows_ * TileElements();
       block.b_is_far = rows.begin + row == 0;
       block.c = y + pixel * g_.oc + group * p_.weights.oc + channel;
       for (int64_t panel = first; panel < end; ++panel, block.c += kBf16Columns) {
@@ -191,9 +165,17 @@ class Bf16Gemm final : public PreparedKernel {
   Epilogue epilogue_;
   const Bf16Blocks& blocks_;
   Blocking blocking_;
-  int lanes_, tile_rows_;
+  int tile_rows_;
   int64_t chunks_, panels_, panel_elements_;
   int64_t near_panels_;  // whose weights take a quarter of the second-level cache
+  RunScratch<float> zeros_ = Zeroed<float>(taps_.depth);
+  LaneScratch<const float*> pointers_ =
+      PerLane<const float*>(even_ ? 0 : blocking_.rows * taps_.taps);
+  LaneScratch<float> copies_ =
+      PerLane<float>(even_ ? 0 : TapCopyElements(g_, taps_, blocking_.rows));
+  /// Rows, [tile][chunk][tile_rows][kBf16Depth].
+  LaneScratch<uint16_t> packed_ =
+      PerLane<uint16_t>(CeilDiv(blocking_.rows, tile_rows_) * TileElements());
 };
 
 }  // namespace

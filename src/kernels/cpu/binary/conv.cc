@@ -15,6 +15,7 @@
 #include "kernels/cpu/binary/results.h"
 #include "kernels/cpu/binary/tail.h"
 #include "kernels/cpu/binary/task_rows.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/family.h"
 #include "kernels/join_windows.h"
 
@@ -26,13 +27,12 @@ constexpr int64_t kTaskPanels = 16, kTaskColumns = kTaskPanels * kBitOutputs;
 /// The tail's packs begin behind weights and border.
 constexpr size_t kTailPacks = 2;
 
-int64_t Align(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
-class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
+class BinaryProductKernel final : public CpuKernel, public WritesWindow {
  public:
   BinaryProductKernel(const BitProductFacts& facts, FloatForm form, bool has_scales,
                       ProductTail tail, int lanes)
-      : facts_(facts),
+      : CpuKernel(lanes),
+        facts_(facts),
         form_(form),
         has_scales_(has_scales),
         tail_(std::move(tail)),
@@ -40,8 +40,7 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
         blob_(facts.product, facts.to_bits),
         counter_(facts.product, blob_, facts.geometry, facts.by_tables),
         factors_(FactorsOf(facts.product)),
-        pitch_(facts.product.outputs),
-        lanes_(lanes) {}
+        pitch_(facts.product.outputs) {}
 
   std::vector<PackRequest> packs() const override {
     const ops::BinaryProduct& p = facts_.product;
@@ -82,28 +81,25 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
     return OkStatus();
   }
 
-  int64_t workspace_bytes() const override { return CopyBytes() + lanes_ * LaneBytes(); }
-
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     if (facts_.geometry.copies())
-      facts_.geometry.Copy(args.inputs[0].host<uint64_t>(), args.workspace.host<uint64_t>());
+      facts_.geometry.Copy(args.inputs[0].host<uint64_t>(), args.At(image_));
     const int64_t task_pixels =
         counter_.takes_spans() ? facts_.geometry.SpanTaskPixels(kTaskPixels) : kTaskPixels;
     const int64_t pixel_tasks = (facts_.geometry.pixels() + task_pixels - 1) / task_pixels;
     const int64_t panel_tasks = (blob_.panels + kTaskPanels - 1) / kTaskPanels;
     const int64_t tasks = facts_.product.groups * panel_tasks * pixel_tasks;
     const RowTail::Steps steps = rows_ ? rows_->Bind(args, kTailPacks) : RowTail::Steps{};
-    static_cast<CpuStream&>(args.stream).ParallelFor(tasks, [&](int64_t i, int lane) {
-      std::byte* scratch = args.workspace.host<std::byte>() + CopyBytes() + lane * LaneBytes();
-      Task task{.rows = TaskRows(scratch), .steps = steps};
+    args.stream.ParallelFor(tasks, [&](int64_t i, int lane) {
+      Task task{.rows = TaskRows(args.At(task_rows_, lane)), .steps = steps};
       task.first = i % pixel_tasks * task_pixels;
       task.pixels = std::min(task_pixels, facts_.geometry.pixels() - task.first);
       task.group = i / pixel_tasks / panel_tasks;
       task.panel = i / pixel_tasks % panel_tasks * kTaskPanels;
       task.panels = std::min(kTaskPanels, blob_.panels - task.panel);
-      task.counted = scratch + Align(TaskRows::kBytes);
-      task.differ = reinterpret_cast<int32_t*>(task.counted + counter_.scratch_bytes());
-      PlaceFloats(args, reinterpret_cast<float*>(task.differ + kTaskPixels * kTaskColumns), task);
+      task.counted = args.At(counted_, lane);
+      task.differ = args.At(differ_, lane);
+      PlaceFloats(args, args.At(floats_, lane), task);
       RunTask(args, task);
     });
     return OkStatus();
@@ -120,14 +116,6 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
     ProductTail::Block block;                  // where its floats go
   };
 
-  int64_t CopyBytes() const { return Align(facts_.geometry.copy_words() * 8); }
-
-  /// What counting needs, counts of a task, floats that no output takes, and what PackBits reads
-  /// where that is something else.
-  int64_t LaneBytes() const {
-    return Align(TaskRows::kBytes) + counter_.scratch_bytes() +
-           (tail_.packs_bits() ? 3 : 1) * kTaskPixels * kTaskColumns * int64_t{4};
-  }
   std::string BorderRecipe() const {
     std::string taps;
     for (int64_t c = 0; c < facts_.geometry.classes(); ++c)
@@ -138,7 +126,7 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
                        facts_.product.groups, HashText(taps));
   }
 
-  void PlaceFloats(const LaunchArgs& args, float* scratch, Task& task) const {
+  void PlaceFloats(const CpuLaunch& args, float* scratch, Task& task) const {
     if (facts_.to_bits) return;
     const int64_t outputs = facts_.product.outputs / facts_.product.groups;
     const int64_t column = task.panel * kBitOutputs;
@@ -156,10 +144,10 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
         args.outputs[tail_.float_output()].host<float>() + task.first * block.stride + block.column;
   }
 
-  void RunTask(const LaunchArgs& args, Task& task) const {
+  void RunTask(const CpuLaunch& args, Task& task) const {
     const bool is_any = facts_.to_bits ? factors_.x_ones != 0 : form_ == FloatForm::kAny;
-    const auto* image = facts_.geometry.copies() ? args.workspace.host<uint64_t>()
-                                                 : args.inputs[0].host<uint64_t>();
+    const auto* image =
+        facts_.geometry.copies() ? args.At(image_) : args.inputs[0].host<uint64_t>();
     const int64_t tile = counter_.TileOf(task.pixels);
     task.rows.Fill(facts_.product, facts_.geometry, image + task.group * blob_.words,
                    {.first = task.first,
@@ -192,7 +180,7 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
   }
 
   /// `panel`: of the task.
-  BitSums SumsOf(const LaunchArgs& args, const Task& task, int64_t panel) const {
+  BitSums SumsOf(const CpuLaunch& args, const Task& task, int64_t panel) const {
     const int64_t at = PanelOf(task, panel);
     const auto* ones =
         reinterpret_cast<const int32_t*>(args.packed[0].host<std::byte>() + blob_.ones_offset());
@@ -207,7 +195,7 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
             .pairs = task.rows.pairs()};
   }
 
-  BitStarts StartsOf(const LaunchArgs& args, const Task& task) const {
+  BitStarts StartsOf(const CpuLaunch& args, const Task& task) const {
     return {.sums = args.packed[1].host<int32_t>() + PanelOf(task, 0) * kBitOutputs,
             .stride = blob_.all_panels * kBitOutputs,
             .classes = task.rows.classes(),
@@ -215,7 +203,7 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
   }
 
   /// Counts to floats, tail and bits in one go.
-  void RunRows(const LaunchArgs& args, const Task& task) const {
+  void RunRows(const CpuLaunch& args, const Task& task) const {
     const auto* scales =
         reinterpret_cast<const float*>(args.packed[0].host<std::byte>() + blob_.scales_offset());
     rows_->Run(args, task.steps,
@@ -228,7 +216,7 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
   }
 
   /// `panel`: of the task.
-  void Store(const LaunchArgs& args, const Task& task, int64_t panel, const BitSums& sums) const {
+  void Store(const CpuLaunch& args, const Task& task, int64_t panel, const BitSums& sums) const {
     const auto* blob = args.packed[0].host<std::byte>();
     const int64_t at = PanelOf(task, panel);
     const std::byte* results = blob + blob_.results_offset() + at * blob_.panel_bytes;
@@ -260,7 +248,13 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
   BitCounter counter_;
   LimitFactors factors_;
   int64_t pitch_;  // floats between the results of neighbouring pixels
-  int lanes_;
+  RunScratch<uint64_t> image_ = PerRun<uint64_t>(facts_.geometry.copy_words());
+  LaneScratch<std::byte> task_rows_ = PerLane<std::byte>(TaskRows::kBytes);
+  LaneScratch<std::byte> counted_ = PerLane<std::byte>(counter_.scratch_bytes());
+  LaneScratch<int32_t> differ_ = PerLane<int32_t>(kTaskPixels * kTaskColumns);
+  /// Those that no output takes, and what PackBits reads where that is something else.
+  LaneScratch<float> floats_ =
+      PerLane<float>(tail_.packs_bits() ? 2 * kTaskPixels * kTaskColumns : 0);
 };
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem,

@@ -5,6 +5,7 @@
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/binary/pack_row.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/elementwise/program.h"
 #include "kernels/family.h"
 #include "ops/binary/op.h"
@@ -87,15 +88,15 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
   return std::vector<StateAssignment>{std::move(states)};
 }
 
-class BinaryPack final : public PreparedKernel {
+class BinaryPack final : public CpuKernel {
  public:
   BinaryPack(const Facts& facts, Chains chains, int lanes)
-      : facts_(facts),
+      : CpuKernel(lanes),
+        facts_(facts),
         channels_(facts.packing.groups * facts.packing.channels),
         at_once_(std::max<int64_t>(1, kFloatsAtOnce / std::max<int64_t>(1, channels_))),
         row_(RowsOf(facts.packing)),
-        chains_(std::move(chains)),
-        lanes_(lanes) {}
+        chains_(std::move(chains)) {}
 
   std::vector<PackRequest> packs() const override {
     std::vector<PackRequest> all;
@@ -109,11 +110,8 @@ class BinaryPack final : public PreparedKernel {
     return facts_.stores_floats ? std::vector<Alias>{{.output = 0, .input = 0}}
                                 : std::vector<Alias>();
   }
-  int64_t workspace_bytes() const override {
-    return chains_.to_packed ? lanes_ * LaneFloats() * 4 : 0;
-  }
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const int64_t per_task = std::max<int64_t>(1, kFloatsPerTask / std::max<int64_t>(1, channels_));
     elementwise::Binding to_floats, to_packed;
     size_t packs = 0;
@@ -123,33 +121,30 @@ class BinaryPack final : public PreparedKernel {
     }
     if (chains_.to_packed)
       to_packed = chains_.to_packed->Bind(args.inputs, args.packed.subspan(packs), {});
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor((facts_.pixels + per_task - 1) / per_task, [&](int64_t task, int lane) {
-          const int64_t end = std::min(facts_.pixels, (task + 1) * per_task);
-          for (int64_t row = task * per_task; row < end;) {
-            const int64_t rows = std::min(at_once_, end - row);
-            const float* x = args.inputs[0].host<float>() + row * channels_;
-            if (chains_.to_floats) {
-              float* y = args.outputs[0].host<float>() + row * channels_;
-              Run(*chains_.to_floats, to_floats, {row, rows, nullptr, y});
-              x = y;
-            }
-            if (chains_.to_packed) {
-              float* shifted = args.workspace.host<float>() + lane * LaneFloats();
-              Run(*chains_.to_packed, to_packed,
-                  {row, rows, facts_.stores_floats ? x : nullptr, shifted});
-              x = shifted;
-            }
-            Pack(args, x, row, rows);
-            row += rows;
-          }
-        });
+    args.stream.ParallelFor((facts_.pixels + per_task - 1) / per_task, [&](int64_t task, int lane) {
+      const int64_t end = std::min(facts_.pixels, (task + 1) * per_task);
+      for (int64_t row = task * per_task; row < end;) {
+        const int64_t rows = std::min(at_once_, end - row);
+        const float* x = args.inputs[0].host<float>() + row * channels_;
+        if (chains_.to_floats) {
+          float* y = args.outputs[0].host<float>() + row * channels_;
+          Run(*chains_.to_floats, to_floats, {row, rows, nullptr, y});
+          x = y;
+        }
+        if (chains_.to_packed) {
+          float* shifted = args.At(shifted_, lane);
+          Run(*chains_.to_packed, to_packed,
+              {row, rows, facts_.stores_floats ? x : nullptr, shifted});
+          x = shifted;
+        }
+        Pack(args, x, row, rows);
+        row += rows;
+      }
+    });
     return OkStatus();
   }
 
  private:
-  int64_t LaneFloats() const { return (at_once_ * channels_ + 15) / 16 * 16; }
-
   struct Rows {
     int64_t first = 0, count = 0;
     const float* running = nullptr;  // null: the chain begins with the input
@@ -166,7 +161,7 @@ class BinaryPack final : public PreparedKernel {
                         .out_stride = channels_});
   }
 
-  void Pack(const LaunchArgs& args, const float* x, int64_t first, int64_t rows) const {
+  void Pack(const CpuLaunch& args, const float* x, int64_t first, int64_t rows) const {
     const ops::BitPacking& packing = facts_.packing;
     PackRowArgs row = row_;
     row.bits = args.outputs.back().host<uint64_t>() + first * packing.groups * packing.words();
@@ -180,7 +175,7 @@ class BinaryPack final : public PreparedKernel {
   int64_t channels_, at_once_;
   PackRowArgs row_;
   Chains chains_;
-  int lanes_;
+  LaneScratch<float> shifted_ = PerLane<float>(chains_.to_packed ? at_once_ * channels_ : 0);
 };
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,

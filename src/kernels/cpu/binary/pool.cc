@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/family.h"
 #include "kernels/match/bits.h"
 
@@ -15,24 +15,23 @@ Result<BitMaxPool> Read(const ir::Graph& group, const Device&) {
   return read;
 }
 
-class BinaryMaxPool final : public PreparedKernel {
+class BinaryMaxPool final : public CpuKernel {
  public:
   BinaryMaxPool(const Problem&, const BitMaxPool& facts) : facts_(facts) {}
 
   /// A task is a row of output pixels along the last axis.
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const Shape& y = facts_.y;
     const int64_t row = y[y.rank() - 2], words = y[y.rank() - 1];
     const auto* x = args.inputs[0].host<uint64_t>();
     auto* out = args.outputs[0].host<uint64_t>();
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor(y.Count(0, y.rank() - 2), [&](int64_t task, int) {
-          for (int64_t i = 0; i < row; ++i) {
-            uint64_t* pixel = out + (task * row + i) * words;
-            std::fill_n(pixel, words, uint64_t{0});
-            JoinWindow(x, task * row + i, pixel);
-          }
-        });
+    args.stream.ParallelFor(y.Count(0, y.rank() - 2), [&](int64_t task, int) {
+      for (int64_t i = 0; i < row; ++i) {
+        uint64_t* pixel = out + (task * row + i) * words;
+        std::fill_n(pixel, words, uint64_t{0});
+        JoinWindow(x, task * row + i, pixel);
+      }
+    });
     return OkStatus();
   }
 

@@ -2,12 +2,12 @@
 // values for each output. These lie in memory as bits, a thirty-second of their bytes: a bit says
 // whether an output adds a number, and two numbers for each output make results of what comes out.
 #include <algorithm>
-#include <cstring>
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/binary/weight_bits.h"
 #include "kernels/cpu/conv/operands.h"
 #include "kernels/cpu/conv/taps.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/family.h"
 #include "kernels/match/product.h"
 
@@ -76,16 +76,16 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
   return std::vector<StateAssignment>{std::move(states)};
 }
 
-class WeightsProduct final : public PreparedKernel {
+class WeightsProduct final : public CpuKernel {
  public:
   WeightsProduct(const Problem& problem, const Facts& facts, Epilogue epilogue, int lanes)
-      : facts_(facts),
+      : CpuKernel(lanes),
+        facts_(facts),
         blob_(facts.order),
         input_(IndexOf(problem.group->inputs, facts.x)),
         taps_(PlanTaps(facts.g)),
         out_(ChannelsLastPixels(facts.g.oc, facts.g.pixels())),
         epilogue_(std::move(epilogue)),
-        lanes_(lanes),
         tile_(ChosenRows()) {}
 
   std::vector<PackRequest> packs() const override {
@@ -106,50 +106,33 @@ class WeightsProduct final : public PreparedKernel {
     return all;
   }
 
-  int64_t workspace_bytes() const override {
-    return ZeroBytes() + TotalBytes() + lanes_ * LaneBytes();
-  }
-
-  Status Launch(const LaunchArgs& args) const override {
-    std::memset(args.workspace.host<std::byte>(), 0, ZeroBytes());
+  Status Run(const CpuLaunch& args) const override {
     const elementwise::Binding binding = epilogue_.Bind(args, 1);
     const int64_t row_tasks = CeilDiv(facts_.g.pixels(), kTaskRows);
     const int64_t panel_tasks = CeilDiv(facts_.order.panels(), kTaskPanels);
-    auto& stream = static_cast<CpuStream&>(args.stream);
-    stream.ParallelFor(row_tasks, [&](int64_t task, int lane) { SumRows(args, task, lane); });
-    stream.ParallelFor(row_tasks * facts_.order.groups * panel_tasks, [&](int64_t task, int lane) {
-      const int64_t at = task / row_tasks;
-      RunTask(args, binding, task % row_tasks, at / panel_tasks, at % panel_tasks * kTaskPanels,
-              lane);
-    });
+    args.stream.ParallelFor(row_tasks, [&](int64_t task, int lane) { SumRows(args, task, lane); });
+    args.stream.ParallelFor(row_tasks * facts_.order.groups * panel_tasks,
+                            [&](int64_t task, int lane) {
+                              const int64_t at = task / row_tasks;
+                              RunTask(args, binding, task % row_tasks, at / panel_tasks,
+                                      at % panel_tasks * kTaskPanels, lane);
+                            });
     return OkStatus();
   }
 
  private:
-  int64_t ZeroBytes() const { return RoundUp(taps_.depth * 4, 64); }
-  int64_t TotalBytes() const { return RoundUp(facts_.order.groups * facts_.g.pixels() * 4, 64); }
-  int64_t PointerBytes() const {
-    return RoundUp(kTaskRows * taps_.taps * static_cast<int64_t>(sizeof(float*)), 64);
-  }
-  int64_t LaneBytes() const {
-    return PointerBytes() + RoundUp(TapCopyBytes(facts_.g, taps_, kTaskRows, 4), 64);
-  }
   /// Sums of all numbers of a group's rows, by pixel.
-  float* TotalsOf(const LaunchArgs& args, int64_t group) const {
-    auto* all = reinterpret_cast<float*>(args.workspace.host<std::byte>() + ZeroBytes());
-    return all + group * facts_.g.pixels();
+  float* TotalsOf(const CpuLaunch& args, int64_t group) const {
+    return args.At(totals_) + group * facts_.g.pixels();
   }
   PixelRange RangeOf(int64_t task) const {
     return {task * kTaskRows, std::min(kTaskRows, facts_.g.pixels() - task * kTaskRows)};
   }
 
-  const float* const* FillPointers(const LaunchArgs& args, PixelRange range, int lane) const {
-    std::byte* scratch =
-        args.workspace.host<std::byte>() + ZeroBytes() + TotalBytes() + lane * LaneBytes();
-    auto* pointers = reinterpret_cast<const float**>(scratch);
-    FillTapPointers<float>(facts_.g, taps_, args.inputs[input_].host<float>(),
-                           args.workspace.host<float>(), 0, range, tile_,
-                           reinterpret_cast<float*>(scratch + PointerBytes()), pointers);
+  const float* const* FillPointers(const CpuLaunch& args, PixelRange range, int lane) const {
+    const float** pointers = args.At(pointers_, lane);
+    FillTapPointers<float>(facts_.g, taps_, args.inputs[input_].host<float>(), args.At(zeros_), 0,
+                           range, tile_, args.At(copies_, lane), pointers);
     return pointers;
   }
 
@@ -162,7 +145,7 @@ class WeightsProduct final : public PreparedKernel {
     return tile;
   }
 
-  void SumRows(const LaunchArgs& args, int64_t task, int lane) const {
+  void SumRows(const CpuLaunch& args, int64_t task, int lane) const {
     const PixelRange range = RangeOf(task);
     const float* const* pointers = FillPointers(args, range, lane);
     for (int64_t group = 0; group < facts_.order.groups; ++group) {
@@ -171,7 +154,7 @@ class WeightsProduct final : public PreparedKernel {
     }
   }
 
-  void RunTask(const LaunchArgs& args, const elementwise::Binding& binding, int64_t task,
+  void RunTask(const CpuLaunch& args, const elementwise::Binding& binding, int64_t task,
                int64_t group, int64_t first, int lane) const {
     const PixelRange range = RangeOf(task);
     const float* const* pointers = FillPointers(args, range, lane);
@@ -208,7 +191,11 @@ class WeightsProduct final : public PreparedKernel {
   TapPlan taps_;
   PixelLayout out_;
   Epilogue epilogue_;
-  int lanes_, tile_;
+  int tile_;
+  RunScratch<float> zeros_ = Zeroed<float>(taps_.depth);
+  RunScratch<float> totals_ = PerRun<float>(facts_.order.groups * facts_.g.pixels());
+  LaneScratch<const float*> pointers_ = PerLane<const float*>(kTaskRows * taps_.taps);
+  LaneScratch<float> copies_ = PerLane<float>(TapCopyElements(facts_.g, taps_, kTaskRows));
 };
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,

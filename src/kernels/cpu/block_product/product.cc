@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "device/cpu/cpu_device.h"
 #include "kernels/cpu/block_product/block_panel.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/norm/layer_rows.h"
 #include "kernels/cpu/operands.h"
@@ -32,10 +32,10 @@ constexpr int64_t kTaskRows = 64;
 /// Rows that are normalised and rounded by the caller: they take less than waking a lane does.
 constexpr int64_t kFewRows = 4;
 
-class BlockProductRows final : public PreparedKernel {
+class BlockProductRows final : public CpuKernel {
  public:
   BlockProductRows(const Problem& problem, const Facts& facts)
-      : p_(facts.first()), kernels_(GetBlockKernels()) {
+      : CpuKernel(problem.threads), p_(facts.first()), kernels_(GetBlockKernels()) {
     const auto& graph = *problem.group;
     a_ = IndexOf(graph.inputs, graph.nodes()[0].inputs[0]);
     if (facts.norm) norm_.emplace(graph, graph.nodes()[0], *facts.norm);
@@ -43,28 +43,23 @@ class BlockProductRows final : public PreparedKernel {
     for (size_t i = 0; i < facts.products.size(); ++i)
       Add(graph, graph.nodes()[i + (norm_ ? 1 : 0)], facts.products[i]);
     row_tasks_ = (p_.rows + kTaskRows - 1) / kTaskRows;
-    lanes_ = problem.threads;
     // Four tasks a lane even out what lanes lose.
-    const int64_t tasks = std::max<int64_t>(1, int64_t{4} * lanes_);
+    const int64_t tasks = std::max<int64_t>(1, int64_t{4} * lanes());
     task_panels_ = std::max<int64_t>(1, panels_ * row_tasks_ / tasks);
+    rounded_ = PerRun<std::byte>(p_.rows * row_bytes());
+    if (norm_) normalised_ = PerLane<float>(p_.k);
   }
 
   std::vector<PackRequest> packs() const override { return packs_; }
 
-  /// Rounded rows, and for each lane a normalised one.
-  int64_t workspace_bytes() const override {
-    return p_.rows * row_bytes() + (norm_ ? lanes_ * NormBytes() : 0);
-  }
-
-  Status Launch(const LaunchArgs& args) const override {
-    auto& stream = static_cast<CpuStream&>(args.stream);
+  Status Run(const CpuLaunch& args) const override {
     if (p_.rows <= kFewRows) {
       for (int64_t row = 0; row < p_.rows; ++row) Round(args, row, 0);
     } else {
-      stream.ParallelFor(p_.rows, [&](int64_t row, int lane) { Round(args, row, lane); });
+      args.stream.ParallelFor(p_.rows, [&](int64_t row, int lane) { Round(args, row, lane); });
     }
     const int64_t column_tasks = (panels_ + task_panels_ - 1) / task_panels_;
-    stream.ParallelFor(column_tasks * row_tasks_, [&](int64_t task, int) {
+    args.stream.ParallelFor(column_tasks * row_tasks_, [&](int64_t task, int) {
       const int64_t first = task % column_tasks * task_panels_;
       const int64_t last = std::min(first + task_panels_, panels_);
       for (const Product& product : products_) {
@@ -84,7 +79,6 @@ class BlockProductRows final : public PreparedKernel {
   };
 
   int64_t row_bytes() const { return products_[0].layout.row_bytes(); }
-  int64_t NormBytes() const { return (p_.k * 4 + 63) / 64 * 64; }
 
   void Add(const ir::Graph& graph, const ir::Node& node, const Facts::Product& facts) {
     Product& product = products_.emplace_back();
@@ -107,14 +101,14 @@ class BlockProductRows final : public PreparedKernel {
     packs_.push_back(std::move(request));
   }
 
-  std::byte* Rounded(const LaunchArgs& args, int64_t row) const {
-    return args.workspace.host<std::byte>() + row * row_bytes();
+  std::byte* Rounded(const CpuLaunch& args, int64_t row) const {
+    return args.At(rounded_) + row * row_bytes();
   }
 
-  void Round(const LaunchArgs& args, int64_t row, int lane) const {
+  void Round(const CpuLaunch& args, int64_t row, int lane) const {
     const float* a = args.inputs[a_].host<float>() + row * p_.k;
     if (norm_) {
-      auto* y = reinterpret_cast<float*>(Rounded(args, p_.rows) + lane * NormBytes());
+      float* y = args.At(normalised_, lane);
       norm_->Run(args, a, y, 1);
       a = y;
     }
@@ -122,7 +116,7 @@ class BlockProductRows final : public PreparedKernel {
   }
 
   /// A panel by the rows of a task.
-  void Multiply(const LaunchArgs& args, const Product& product, int64_t panel, int64_t row) const {
+  void Multiply(const CpuLaunch& args, const Product& product, int64_t panel, int64_t row) const {
     const BlockLayout& layout = product.layout;
     BlockTile tile;
     tile.layout = &layout;
@@ -146,7 +140,9 @@ class BlockProductRows final : public PreparedKernel {
   std::vector<Product> products_;
   std::vector<PackRequest> packs_;
   size_t a_ = 0;
-  int64_t row_tasks_ = 1, task_panels_ = 1, panels_ = 0, lanes_ = 1;
+  int64_t row_tasks_ = 1, task_panels_ = 1, panels_ = 0;
+  RunScratch<std::byte> rounded_;  // rows
+  LaneScratch<float> normalised_;  // one
 };
 
 Result<Facts::Product> ReadProduct(const ir::Graph& group, const ir::Node& node) {

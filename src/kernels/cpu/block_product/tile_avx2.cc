@@ -27,71 +27,126 @@ template <bool kHalves>
   return _mm256_set1_epi32(word);
 }
 
-/// The sums of a block's products with 8 columns; `a` is of the first row. `low` and `high` count
-/// sixteenths and ones of the codes.
-template <int kRows, int kBits>
-[[gnu::always_inline]] inline void AddBlock(const std::byte* codes, const std::byte* a,
-                                            int64_t stride, int64_t block, __m256i* low,
-                                            __m256i* high) {
-  const __m256i mask = _mm256_set1_epi8(15);
-  for (int64_t i = 0; i < block; i += 32 / kBits, codes += 64) {
-    const __m256i read = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes));
-    const __m256i first = _mm256_and_si256(read, mask);
-    const __m256i second = _mm256_and_si256(_mm256_srli_epi16(read, 4), mask);
-    for (int r = 0; r < kRows; ++r) {
-      const std::byte* at = a + r * stride + (kBits == 8 ? i : i / 2);
-      const __m256i x = Broadcast(at);
-      low[r] = _mm256_add_epi16(low[r], _mm256_maddubs_epi16(first, x));
-      if constexpr (kBits == 8) {
-        high[r] = _mm256_add_epi16(high[r], _mm256_maddubs_epi16(second, x));
-      } else {
-        const __m256i y = Broadcast(at + block / 2);
-        low[r] = _mm256_add_epi16(low[r], _mm256_maddubs_epi16(second, y));
-      }
+/// Where a block's products are summed: `low` and `high` count ones and sixteenths of the codes.
+template <int kRows, int kVectors>
+struct BlockSums {
+  __m256i low[kRows][kVectors], high[kRows][kVectors];
+};
+
+/// Adds the products of one half of the codes that were read, each of four bytes of a column.
+template <int kRows, int kVectors>
+[[gnu::always_inline]] inline void AddHalf(const __m256i* codes, const std::byte* a, int64_t stride,
+                                           __m256i (*sums)[kVectors]) {
+  for (int r = 0; r < kRows; ++r) {
+    const __m256i x = Broadcast(a + r * stride);
+    for (int v = 0; v < kVectors; ++v) {
+      sums[r][v] = _mm256_add_epi16(sums[r][v], _mm256_maddubs_epi16(codes[v], x));
+      // In this order: compilers sum by trees, which take more registers than there are.
+      asm("" : "+x"(sums[r][v]));
     }
   }
 }
 
-/// 8 of the panel's columns.
-template <int kRows, int kBits, bool kHalves>
+/// The sums of a block's products with 8 or 16 columns; `a` is of the first row.
+template <int kRows, int kVectors, int kBits>
+[[gnu::always_inline]] inline void AddBlock(const std::byte* codes, const std::byte* a,
+                                            int64_t stride, int64_t block,
+                                            BlockSums<kRows, kVectors>& sums) {
+  const __m256i mask = _mm256_set1_epi8(15);
+  for (int64_t i = 0; i < block; i += 32 / kBits, codes += 64) {
+    __m256i first[kVectors], second[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      const __m256i read = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes) + v);
+      first[v] = _mm256_and_si256(read, mask);
+      second[v] = _mm256_and_si256(_mm256_srli_epi16(read, 4), mask);
+    }
+    if constexpr (kBits == 8) {
+      AddHalf<kRows, kVectors>(first, a + i, stride, sums.low);
+      AddHalf<kRows, kVectors>(second, a + i, stride, sums.high);
+    } else {
+      AddHalf<kRows, kVectors>(first, a + i / 2, stride, sums.low);
+      AddHalf<kRows, kVectors>(second, a + i / 2 + block / 2, stride, sums.low);
+    }
+  }
+}
+
+/// How far ahead of what is read memory is asked for: the CPU by itself does not go on behind a
+/// page of 4 KiB.
+constexpr int64_t kAhead = 4096;
+
+template <int64_t kBytes>
+[[gnu::always_inline]] inline void AskFor(const std::byte* from) {
+  for (int64_t line = 0; line < kBytes; line += 64)
+    _mm_prefetch(reinterpret_cast<const char*>(from + line), _MM_HINT_T0);
+}
+
+/// What a block adds to the results of its columns, `scales` being those of the first column.
+template <int kRows, int kVectors, int kBits, bool kHalves>
+[[gnu::always_inline]] inline void ScaleBlock(const BlockSums<kRows, kVectors>& sums,
+                                              const std::byte* scales, const float* steps,
+                                              int64_t stride, int64_t blocks,
+                                              __m256 (*y)[kVectors]) {
+  const __m256i one = _mm256_set1_epi16(1), sixteen = _mm256_set1_epi16(16);
+  for (int v = 0; v < kVectors; ++v, scales += kHalves ? 16 : 32) {
+    const __m256 scale = LoadScales<kHalves>(scales);
+    const __m256 minimum = LoadScales<kHalves>(scales + (kHalves ? 32 : 64));
+    for (int r = 0; r < kRows; ++r) {
+      __m256i dots = _mm256_madd_epi16(sums.low[r][v], one);
+      if (kBits == 8) dots = _mm256_add_epi32(dots, _mm256_madd_epi16(sums.high[r][v], sixteen));
+      const float* step = steps + r * (stride / 4);
+      const __m256 factor = _mm256_mul_ps(scale, _mm256_set1_ps(*step));
+      y[r][v] = _mm256_fmadd_ps(factor, _mm256_cvtepi32_ps(dots), y[r][v]);
+      y[r][v] = _mm256_fmadd_ps(minimum, _mm256_set1_ps(step[blocks]), y[r][v]);
+    }
+  }
+}
+
+/// 8 or 16 of the panel's columns.
+template <int kRows, int kVectors, int kBits, bool kHalves>
 [[gnu::always_inline]] inline void RunColumns(const BlockTile& tile, int64_t column,
-                                              float (*y)[kBlockColumns]) {
+                                              float (*to)[kBlockColumns]) {
   const BlockLayout& layout = *tile.layout;
   const int64_t stride = layout.row_bytes(), blocks = layout.blocks(), block = layout.block;
   const auto* steps = reinterpret_cast<const float*>(tile.rows + layout.steps_at());
-  const __m256i one = _mm256_set1_epi16(1), sixteen = _mm256_set1_epi16(16);
-  __m256 sums[kRows];
-  for (int r = 0; r < kRows; ++r) sums[r] = _mm256_setzero_ps();
+  __m256 y[kRows][kVectors];
+  for (auto& row : y)
+    for (__m256& x : row) x = _mm256_setzero_ps();
   const std::byte *at = tile.panel + column * 4, *a = tile.rows;
   const int64_t block_bytes = layout.block_bytes();
   const std::byte* scales = tile.panel + layout.code_bytes() + column * (kHalves ? 2 : 4);
   for (int64_t b = 0; b < blocks; ++b, at += block_bytes, a += block, scales += block_bytes) {
-    __m256i low[kRows], high[kRows];
-    for (int r = 0; r < kRows; ++r) low[r] = high[r] = _mm256_setzero_si256();
-    block == 32 ? AddBlock<kRows, kBits>(at, a, stride, 32, low, high)
-                : AddBlock<kRows, kBits>(at, a, stride, 16, low, high);
-    const __m256 scale = LoadScales<kHalves>(scales);
-    const __m256 minimum = LoadScales<kHalves>(scales + (kHalves ? 32 : 64));
-    for (int r = 0; r < kRows; ++r) {
-      __m256i dots = _mm256_madd_epi16(low[r], one);
-      if (kBits == 8) dots = _mm256_add_epi32(dots, _mm256_madd_epi16(high[r], sixteen));
-      const float* step = steps + r * (stride / 4) + b;
-      const __m256 factor = _mm256_mul_ps(scale, _mm256_set1_ps(*step));
-      sums[r] = _mm256_fmadd_ps(factor, _mm256_cvtepi32_ps(dots), sums[r]);
-      sums[r] = _mm256_fmadd_ps(minimum, _mm256_set1_ps(step[blocks]), sums[r]);
+    AskFor<kBits * 64 + (kHalves ? 64 : 128)>(at + kAhead);
+    BlockSums<kRows, kVectors> sums;
+    for (int r = 0; r < kRows; ++r)
+      for (int v = 0; v < kVectors; ++v) sums.low[r][v] = sums.high[r][v] = _mm256_setzero_si256();
+    block == 32 ? AddBlock<kRows, kVectors, kBits>(at, a, stride, 32, sums)
+                : AddBlock<kRows, kVectors, kBits>(at, a, stride, 16, sums);
+    ScaleBlock<kRows, kVectors, kBits, kHalves>(sums, scales, steps + b, stride, blocks, y);
+  }
+  for (int r = 0; r < kRows; ++r)
+    for (int v = 0; v < kVectors; ++v) _mm256_storeu_ps(to[r] + column + v * 8, y[r][v]);
+}
+
+template <int kRows, int kBits, bool kHalves>
+void Run(const BlockTile& tile) {
+  // Codes of 8 bits have two sums each: there are registers for 8.
+  constexpr int kVectors = kRows * kBits > 16 ? 1 : 2;
+  float y[kRows][kBlockColumns];
+  for (int64_t column = 0; column < kBlockColumns; column += 8 * kVectors)
+    RunColumns<kRows, kVectors, kBits, kHalves>(tile, column, y);
+  for (int r = 0; r < kRows; ++r) {
+    float* c = tile.c + r * tile.c_stride;
+    if (tile.columns == kBlockColumns) {
+      std::memcpy(c, y[r], sizeof(y[r]));
+    } else {
+      std::copy_n(y[r], tile.columns, c);
     }
   }
-  for (int r = 0; r < kRows; ++r) _mm256_storeu_ps(y[r] + column, sums[r]);
 }
 
 template <int kRows, int kBits>
 void RunTile(const BlockTile& tile) {
-  float y[kRows][kBlockColumns];
-  for (int64_t column = 0; column < kBlockColumns; column += 8) {
-    tile.layout->halves ? RunColumns<kRows, kBits, true>(tile, column, y)
-                        : RunColumns<kRows, kBits, false>(tile, column, y);
-  }
-  for (int r = 0; r < kRows; ++r) std::copy_n(y[r], tile.columns, tile.c + r * tile.c_stride);
+  (tile.layout->halves ? Run<kRows, kBits, true> : Run<kRows, kBits, false>)(tile);
 }
 
 /// RoundOneBlock of 16 or 32 values.

@@ -1,7 +1,7 @@
 // cpu.col2im: columns of blocks summed up into images, in fp32 or fp64, row-major.
 #include <algorithm>
 
-#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
 #include "ops/op.h"
@@ -23,7 +23,7 @@ int64_t Product(const std::vector<int64_t>& extents) {
   return product;
 }
 
-class Col2Im final : public PreparedKernel {
+class Col2Im final : public CpuKernel {
  public:
   Col2Im(const Problem& problem, const Facts& facts)
       : operands_(*problem.group),
@@ -31,7 +31,7 @@ class Col2Im final : public PreparedKernel {
         positions_(Product(facts.col.positions)),
         pixels_(Product(facts.col.image)) {}
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     if (facts_.storage == DType::kF64) {
       Run<double>(args);
     } else {
@@ -42,11 +42,11 @@ class Col2Im final : public PreparedKernel {
 
  private:
   template <typename T>
-  void Run(const LaunchArgs& args) const {
+  void Run(const CpuLaunch& args) const {
     const T* x = reinterpret_cast<const T*>(operands_.input(args, 0));
     T* y = reinterpret_cast<T*>(operands_.output(args, 0));
     const int64_t taps = Product(facts_.col.block);
-    static_cast<CpuStream&>(args.stream).ParallelFor(facts_.planes, [&](int64_t plane, int) {
+    args.stream.ParallelFor(facts_.planes, [&](int64_t plane, int) {
       T* image = y + plane * pixels_;
       std::fill_n(image, pixels_, T{0});
       for (int64_t tap = 0; tap < taps; ++tap)

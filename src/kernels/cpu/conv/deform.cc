@@ -5,6 +5,7 @@
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/conv/deform_taps.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/move/copy_leaf.h"
@@ -26,10 +27,10 @@ struct Facts {
   Shape x, w, y;
 };
 
-class DeformConv final : public PreparedKernel {
+class DeformConv final : public CpuKernel {
  public:
   DeformConv(const Problem& problem, const Facts& facts)
-      : facts_(facts), kernels_(GetMicroKernels()), threads_(problem.threads) {
+      : CpuKernel(problem.threads), facts_(facts), kernels_(GetMicroKernels()) {
     for (size_t i = 0; i < std::size(operands_); ++i) {
       const ir::ValueId id = problem.node().input(i);
       const bool packed = i == 1 && problem.group->value(id).is_constant();
@@ -45,77 +46,63 @@ class DeformConv final : public PreparedKernel {
     if (problem.group->value(w).is_constant()) AskForPanels(w);
     stride_ = facts.x[1] * taps_ + (ShareCacheSets(facts.x[1] * taps_) ? kPadding : 0);
     // Enough tasks for all threads, none of whose rows outgrow the cache.
-    const int64_t fitting = std::min(kSampleBytes / 4 / stride_, CeilDiv(pixels_, 4 * threads_));
+    const int64_t fitting = std::min(kSampleBytes / 4 / stride_, CeilDiv(pixels_, 4 * lanes()));
     rows_ = std::clamp<int64_t>(CeilDiv(fitting, kernels_.mr), 1, kMaxTiles) * kernels_.mr;
+    if (panels_ < 0) computed_ = PerRun<float>(PanelElements());
+    bias_ = PerRun<float>(weights_.groups * PaddedGroup());
+    turned_ = PerRun<float>(facts_.conv.offset_groups * ImageElements());
+    samples_ = PerLane<float>(rows_ * stride_);
+    product_ = PerLane<float>(rows_ * facts_.y[1]);
   }
 
   std::vector<PackRequest> packs() const override { return packs_; }
 
-  int64_t workspace_bytes() const override {
-    return PanelBytes() + BiasBytes() + ImageBytes() + threads_ * LaneBytes();
-  }
-
-  Status Launch(const LaunchArgs& args) const override {
-    auto& stream = static_cast<CpuStream&>(args.stream);
-    PackPanels(args, stream);
+  Status Run(const CpuLaunch& args) const override {
+    PackPanels(args);
     const int64_t tasks = CeilDiv(pixels_, rows_);
     for (int64_t image = 0; image < facts_.y[0]; ++image) {
-      TurnImage(args, image, stream);
-      stream.ParallelFor(tasks, [&](int64_t task, int lane) {
+      TurnImage(args, image);
+      args.stream.ParallelFor(tasks, [&](int64_t task, int lane) {
         const int64_t first = task * rows_, count = std::min(rows_, pixels_ - first);
-        float* samples = At<float>(args, LanesAt() + lane * LaneBytes());
-        Sample(args, image, first, count, samples);
-        Multiply(args, image, first, count, samples);
+        Sample(args, image, first, count, args.At(samples_, lane));
+        Multiply(args, image, first, count, lane);
       });
     }
     return OkStatus();
   }
 
  private:
-  template <typename T>
-  static T* At(const LaunchArgs& args, int64_t bytes) {
-    return reinterpret_cast<T*>(args.workspace.host<std::byte>() + bytes);
-  }
   int64_t PaddedGroup() const { return weights_.panels(kernels_.nr) * kernels_.nr; }
-  int64_t PanelBytes() const {
-    return RoundUp(weights_.groups * weights_.group_elements(kernels_.nr) * 4, 64);
-  }
-  int64_t BiasBytes() const { return RoundUp(weights_.groups * PaddedGroup() * 4, 64); }
+  int64_t PanelElements() const { return weights_.groups * weights_.group_elements(kernels_.nr); }
   int64_t ImageElements() const {
     return (facts_.x[2] * facts_.x[3] + 1) * each_;  // of one field's channels
   }
-  int64_t ImageBytes() const {
-    return RoundUp(facts_.conv.offset_groups * ImageElements() * 4, 64);
-  }
-  int64_t LanesAt() const { return PanelBytes() + BiasBytes() + ImageBytes(); }
-  int64_t SampleBytes() const { return RoundUp(rows_ * stride_ * 4, 64); }
-  int64_t LaneBytes() const { return SampleBytes() + RoundUp(rows_ * facts_.y[1] * 4, 64); }
 
   void AskForPanels(ir::ValueId w) {
     panels_ = static_cast<int>(packs_.size());
     packs_.push_back({{w},
                       fmt::format("deform.g{}.nr{}.f32", weights_.groups, kernels_.nr),
-                      PanelBytes(),
+                      RoundUp(PanelElements() * 4, 64),
                       [shape = weights_, nr = kernels_.nr](
                           std::span<const Constant* const> constants, std::byte* out) {
                         PackWeights(*constants[0], shape, nr, 1, reinterpret_cast<float*>(out));
                         return OkStatus();
                       }});
   }
-  const float* Panels(const LaunchArgs& args) const {
-    return panels_ >= 0 ? args.packed[panels_].host<float>() : At<float>(args, 0);
+  const float* Panels(const CpuLaunch& args) const {
+    return panels_ >= 0 ? args.packed[panels_].host<float>() : args.At(computed_);
   }
 
   /// Weights as panels, a tap's channels side by side as in the samples; bias as those want it.
-  void PackPanels(const LaunchArgs& args, CpuStream& stream) const {
+  void PackPanels(const CpuLaunch& args) const {
     const int64_t panels = weights_.panels(kernels_.nr), size = weights_.depth() * kernels_.nr;
-    auto* out = At<float>(args, 0);
+    float* out = args.At(computed_);
     const int64_t packed_here = panels_ >= 0 ? 0 : weights_.groups * panels;
-    stream.ParallelFor(packed_here, [&](int64_t i, int) {
+    args.stream.ParallelFor(packed_here, [&](int64_t i, int) {
       PackWeightPanel(operands_[1].At(args), weights_, kernels_.nr, i / panels, i % panels,
                       out + i * size);
     });
-    auto* padded = At<float>(args, PanelBytes());
+    float* padded = args.At(bias_);
     std::fill_n(padded, weights_.groups * PaddedGroup(), 0.0f);
     const float* bias = operands_[3].At(args);
     for (int64_t g = 0; bias != nullptr && g < weights_.groups; ++g)
@@ -123,13 +110,13 @@ class DeformConv final : public PreparedKernel {
   }
 
   /// The image with the channels of a field innermost, and a pixel of zeros.
-  void TurnImage(const LaunchArgs& args, int64_t image, CpuStream& stream) const {
+  void TurnImage(const CpuLaunch& args, int64_t image) const {
     const int64_t plane = facts_.x[2] * facts_.x[3];
     const float* x = operands_[0].At(args) + image * facts_.x[1] * plane;
-    auto* turned = At<float>(args, PanelBytes() + BiasBytes());
+    float* turned = args.At(turned_);
     constexpr int64_t kPart = 1024;
     const int64_t parts = CeilDiv(plane, kPart);
-    stream.ParallelFor(facts_.conv.offset_groups * parts, [&](int64_t task, int) {
+    args.stream.ParallelFor(facts_.conv.offset_groups * parts, [&](int64_t task, int) {
       const int64_t field = task / parts, first = task % parts * kPart;
       const int64_t count = std::min(kPart, plane - first);
       float* to = turned + field * ImageElements();
@@ -141,10 +128,10 @@ class DeformConv final : public PreparedKernel {
   }
 
   /// Samples of pixels [first, first + count), a row for each: its taps, each with all channels.
-  void Sample(const LaunchArgs& args, int64_t image, int64_t first, int64_t count,
+  void Sample(const CpuLaunch& args, int64_t image, int64_t first, int64_t count,
               float* samples) const {
     const ops::DeformConvAttributes& conv = facts_.conv;
-    const auto* turned = At<float>(args, PanelBytes() + BiasBytes());
+    const float* turned = args.At(turned_);
     for (int64_t done = 0; done < count; done += kDeformPoints) {
       const int64_t points = std::min(kDeformPoints, count - done);
       DeformBases bases;
@@ -164,7 +151,7 @@ class DeformConv final : public PreparedKernel {
   }
 
   /// Tap `i` % taps of field `i` / taps, with its offsets from pixel `first` on.
-  DeformTap TapAt(const LaunchArgs& args, int64_t image, int64_t i, int64_t first) const {
+  DeformTap TapAt(const CpuLaunch& args, int64_t image, int64_t i, int64_t first) const {
     const ops::DeformConvAttributes& conv = facts_.conv;
     const int64_t tap = i % taps_, map = image * conv.offset_groups * taps_ + i;
     const float* rows = operands_[2].At(args) + 2 * map * pixels_ + first;
@@ -179,10 +166,11 @@ class DeformConv final : public PreparedKernel {
   }
 
   /// Rows of samples times the weights, then with the pixels of a channel side by side.
-  void Multiply(const LaunchArgs& args, int64_t image, int64_t first, int64_t count,
-                const float* samples) const {
+  void Multiply(const CpuLaunch& args, int64_t image, int64_t first, int64_t count,
+                int lane) const {
     const int64_t channels = facts_.y[1];
-    float* product = const_cast<float*>(samples) + SampleBytes() / 4;
+    const float* samples = args.At(samples_, lane);
+    float* product = args.At(product_, lane);
     const float* starts[kMaxTiles];
     TileSpan tiles[kMaxTiles];
     const auto rows = static_cast<int64_t>(kernels_.mr), used = CeilDiv(count, rows);
@@ -204,7 +192,7 @@ class DeformConv final : public PreparedKernel {
       }
       block.tiles = std::span<const TileSpan>(tiles, static_cast<size_t>(used));
       block.b = Panels(args) + g * weights_.group_elements(kernels_.nr);
-      block.bias = At<float>(args, PanelBytes()) + g * PaddedGroup();
+      block.bias = args.At(bias_) + g * PaddedGroup();
       RunBlock(kernels_, block);
     }
     float* y = args.outputs[0].host<float>() + image * channels * pixels_ + first;
@@ -214,13 +202,15 @@ class DeformConv final : public PreparedKernel {
 
   Facts facts_;
   const MicroKernels& kernels_;
-  int threads_;
   VectorOperand operands_[5];  // x, weights unless they are constant, offsets, bias, mask
   int panels_ = -1;            // of the packs: constant weights
   std::vector<PackRequest> packs_;
   WeightShape weights_;
   int64_t taps_ = 1, pixels_ = 1, each_ = 1;
-  int64_t stride_ = 1, rows_ = 1;  // of the samples of a task
+  int64_t stride_ = 1, rows_ = 1;      // of the samples of a task
+  RunScratch<float> computed_, bias_;  // as the product reads them
+  RunScratch<float> turned_;
+  LaneScratch<float> samples_, product_;
 };
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {

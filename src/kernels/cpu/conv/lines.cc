@@ -8,6 +8,7 @@
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/conv/operands.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
@@ -71,11 +72,12 @@ RowBlock ChooseRows(const CpuDevice& cpu, const LineConv& conv, int threads) {
   return {CeilDiv(all, std::max(CeilDiv(all, rows), wanted))};
 }
 
-class LinesGemm final : public PreparedKernel, public WritesWindow {
+class LinesGemm final : public CpuKernel, public WritesWindow {
  public:
   LinesGemm(const Problem& problem, const LineConv& conv, Epilogue epilogue, RowBlock block,
-            const CpuDevice& cpu)
-      : conv_(conv),
+            const CpuInfo& cpu)
+      : CpuKernel(problem.threads),
+        conv_(conv),
         g_(conv_.g),
         input_(IndexOf(problem.group->inputs, conv.operands.x)),
         out_(ChannelsLastPixels(g_.oc, g_.image_pixels())),
@@ -84,10 +86,9 @@ class LinesGemm final : public PreparedKernel, public WritesWindow {
         row_tiles_(kernels_.mr, g_.out[2]),
         epilogue_(std::move(epilogue)),
         block_(block),
-        depth_block_(ChooseBlocking(cpu.info(), kernels_.mr, kernels_.nr, g_.pixels(), g_.oc,
+        depth_block_(ChooseBlocking(cpu, kernels_.mr, kernels_.nr, g_.pixels(), g_.oc,
                                     weights_.depth(), problem.threads, kMaxTiles * kernels_.mr)
-                         .depth_block),
-        lanes_(cpu.pool().threads()) {}
+                         .depth_block) {}
 
   std::vector<PackRequest> packs() const override {
     std::vector<PackRequest> all{RequestPanels(
@@ -96,8 +97,6 @@ class LinesGemm final : public PreparedKernel, public WritesWindow {
     return all;
   }
 
-  int64_t workspace_bytes() const override { return lanes_ * LaneFloats() * 4; }
-
   Status WriteApart(const WindowRows& rows) override {
     if (epilogue_.addend() >= 0) return Unsupported("the addend lies as the output does");
     if (rows.row != out_.channels) return Unsupported("rows are not the channels of a pixel");
@@ -105,16 +104,16 @@ class LinesGemm final : public PreparedKernel, public WritesWindow {
     return OkStatus();
   }
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const elementwise::Binding binding = epilogue_.Bind(args, 1);
     const int64_t blocks = CeilDiv(g_.out[1], block_.rows);
-    static_cast<CpuStream&>(args.stream).ParallelFor(g_.batch * blocks, [&](int64_t i, int lane) {
+    args.stream.ParallelFor(g_.batch * blocks, [&](int64_t i, int lane) {
       const int64_t row = i % blocks * block_.rows;
       RunTask(args, binding,
               {.image = i / blocks,
                .row = row,
                .end = std::min(row + block_.rows, g_.out[1]),
-               .lines = args.workspace.host<float>() + lane * LaneFloats()});
+               .lines = args.At(lines_, lane)});
     });
     return OkStatus();
   }
@@ -131,9 +130,6 @@ class LinesGemm final : public PreparedKernel, public WritesWindow {
     bool operator==(const Taps&) const = default;
   };
 
-  int64_t LaneFloats() const {
-    return RoundUp(std::min(conv_.lines(block_.rows), g_.in[1]) * conv_.line_floats(), 16);
-  }
   int64_t Top(int64_t row) const { return row * g_.stride[1] - g_.pad[1]; }
   int64_t FirstLine(const Task& task) const { return std::max<int64_t>(Top(task.row), 0); }
   Taps TapsOf(int64_t row) const {
@@ -156,8 +152,7 @@ class LinesGemm final : public PreparedKernel, public WritesWindow {
     }
   }
 
-  void RunTask(const LaunchArgs& args, const elementwise::Binding& binding,
-               const Task& task) const {
+  void RunTask(const CpuLaunch& args, const elementwise::Binding& binding, const Task& task) const {
     const int64_t image_floats = g_.in[1] * g_.in[2] * g_.ic;
     CopyLines(args.inputs[input_].host<float>() + task.image * image_floats, task);
     const int64_t most = std::max<int64_t>(kMaxTiles / row_tiles_.count(), 1);
@@ -174,7 +169,7 @@ class LinesGemm final : public PreparedKernel, public WritesWindow {
   }
 
   /// Output rows that meet the same kernel rows.
-  void RunRows(const LaunchArgs& args, const Task& task, int64_t row, int64_t end,
+  void RunRows(const CpuLaunch& args, const Task& task, int64_t row, int64_t end,
                const Taps& taps) const {
     const int64_t count = row_tiles_.count();
     for (int64_t tile = 0; tile < count; tile += kMaxTiles)
@@ -184,7 +179,7 @@ class LinesGemm final : public PreparedKernel, public WritesWindow {
   struct Range {
     int64_t begin, end;
   };
-  void RunTiles(const LaunchArgs& args, const Task& task, const Range& rows, const Range& columns,
+  void RunTiles(const CpuLaunch& args, const Task& task, const Range& rows, const Range& columns,
                 const Taps& taps) const {
     std::array<TileSpan, kMaxTiles> tiles;
     std::array<const float*, kMaxTiles> firsts;
@@ -233,7 +228,8 @@ class LinesGemm final : public PreparedKernel, public WritesWindow {
   Epilogue epilogue_;
   RowBlock block_;
   int64_t depth_block_;
-  int lanes_;
+  LaneScratch<float> lines_ =
+      PerLane<float>(std::min(conv_.lines(block_.rows), g_.in[1]) * conv_.line_floats());
 };
 
 ParamSpace Space(const Problem& problem, const LineConv& conv, const Device& device) {
@@ -248,7 +244,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Li
   RowBlock block = kFields.Read(params, ChooseRows(cpu, conv, problem.threads));
   block.rows = std::clamp<int64_t>(block.rows, 1, std::max<int64_t>(conv.g.out[1], 1));
   return std::unique_ptr<PreparedKernel>(
-      new LinesGemm(problem, conv, std::move(epilogue), block, cpu));
+      new LinesGemm(problem, conv, std::move(epilogue), block, cpu.info()));
 }
 
 /// Tiles of one vector are bound by addresses, others by multiply-adds. Threads share whole lines,

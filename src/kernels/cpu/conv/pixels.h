@@ -21,6 +21,10 @@ struct PixelLayout {
   /// At least one, which may be empty.
   int64_t blocks() const { return channels == 0 ? 1 : (channels + block - 1) / block; }
   bool is_channels_last() const { return block == channels; }
+  /// Of images of another number of pixels.
+  PixelLayout WithPixels(int64_t count) const {
+    return {channels, block, count, count * block, blocks() * count * block};
+  }
   int64_t Offset(int64_t n, int64_t pixel, int64_t channel) const {
     return n * image + channel / block * plane + pixel * block + channel % block;
   }

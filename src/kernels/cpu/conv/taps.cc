@@ -137,10 +137,9 @@ TapPlan PlanTaps(const ConvGeometry& g, const PixelLayout& in, int64_t element_b
   return plan;
 }
 
-int64_t TapCopyBytes(const ConvGeometry& g, const TapPlan& plan, int64_t rows,
-                     int64_t element_bytes) {
+int64_t TapCopyElements(const ConvGeometry& g, const TapPlan& plan, int64_t rows) {
   const int64_t lines = rows / g.out[2] + 2;
-  return std::min(rows, lines * plan.copies_per_row) * plan.taps * plan.depth * element_bytes;
+  return std::min(rows, lines * plan.copies_per_row) * plan.taps * plan.depth;
 }
 
 template <typename T>

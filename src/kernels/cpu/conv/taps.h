@@ -31,9 +31,8 @@ struct PixelRange {
   int64_t rows = 0;
 };
 
-/// Bytes of scratch that FillTapPointers may need for `rows` pixels.
-int64_t TapCopyBytes(const ConvGeometry& geometry, const TapPlan& plan, int64_t rows,
-                     int64_t element_bytes);
+/// Elements of scratch that FillTapPointers may need for `rows` pixels.
+int64_t TapCopyElements(const ConvGeometry& geometry, const TapPlan& plan, int64_t rows);
 
 /// Writes the row pointers of `range` in tiles of `mr` rows, [tile][tap][row], as RunBlock reads
 /// them. Taps in the padding point to `zeros` (plan.depth elements); partly outside ones to copies

@@ -2,12 +2,12 @@
 // cpu.conv.dot.nhwc: convolutions with up to four output channels (last layers of image networks)
 // as dot products along the input channels.
 #include <algorithm>
-#include <cstring>
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/conv/operands.h"
 #include "kernels/cpu/conv/taps.h"
 #include "kernels/cpu/conv_dot/tile.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/family.h"
@@ -64,17 +64,17 @@ void Pack(const ConvGeometry& g, const TapPlan& plan, const Constant& w, const C
   PackBias(b, 0, g.oc, g.oc, 1, out + plan.taps * g.oc * padded);
 }
 
-class ConvDot final : public PreparedKernel {
+class ConvDot final : public CpuKernel {
  public:
   ConvDot(const Problem& problem, const ConvOperands& operands, const ConvGeometry& geometry,
-          Epilogue epilogue, int lanes)
-      : operands_(operands),
+          Epilogue epilogue)
+      : CpuKernel(problem.threads),
+        operands_(operands),
         input_(IndexOf(problem.group->inputs, operands.x)),
         g_(geometry),
         plan_(PlanTaps(geometry)),
         kernels_(GetDotKernels(static_cast<int>(geometry.oc))),
-        epilogue_(std::move(epilogue)),
-        lanes_(lanes) {}
+        epilogue_(std::move(epilogue)) {}
 
   std::vector<PackRequest> packs() const override {
     std::vector<PackRequest> all{RequestWeights(
@@ -86,40 +86,27 @@ class ConvDot final : public PreparedKernel {
     return all;
   }
 
-  int64_t workspace_bytes() const override { return ZeroBytes() + lanes_ * LaneBytes(); }
-
-  Status Launch(const LaunchArgs& args) const override {
-    std::memset(args.workspace.host<std::byte>(), 0, ZeroBytes());
+  Status Run(const CpuLaunch& args) const override {
     const elementwise::Binding binding = epilogue_.Bind(args, 1);
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor(CeilDiv(g_.pixels(), kTaskRows), [&](int64_t task, int lane) {
-          const int64_t begin = task * kTaskRows;
-          const int64_t rows = std::min(kTaskRows, g_.pixels() - begin);
-          RunTask(args, {begin, rows}, lane);
-          elementwise::Tile tile{.row = begin, .rows = rows, .cols = g_.oc};
-          tile.running = args.outputs[0].host<float>() + begin * g_.oc;
-          tile.running_stride = g_.oc;
-          epilogue_.Run(binding, tile);
-        });
+    args.stream.ParallelFor(CeilDiv(g_.pixels(), kTaskRows), [&](int64_t task, int lane) {
+      const int64_t begin = task * kTaskRows;
+      const int64_t rows = std::min(kTaskRows, g_.pixels() - begin);
+      RunTask(args, {begin, rows}, lane);
+      elementwise::Tile tile{.row = begin, .rows = rows, .cols = g_.oc};
+      tile.running = args.outputs[0].host<float>() + begin * g_.oc;
+      tile.running_stride = g_.oc;
+      epilogue_.Run(binding, tile);
+    });
     return OkStatus();
   }
 
  private:
   int64_t BiasOffset() const { return plan_.taps * g_.oc * RoundUp(plan_.depth, kDotPad); }
-  int64_t ZeroBytes() const { return RoundUp(plan_.depth * 4, 64); }
-  int64_t PointerBytes() const {
-    return RoundUp(kTaskRows * plan_.taps * static_cast<int64_t>(sizeof(float*)), 64);
-  }
-  int64_t LaneBytes() const {
-    return PointerBytes() + RoundUp(TapCopyBytes(g_, plan_, kTaskRows, 4), 64);
-  }
 
-  void RunTask(const LaunchArgs& args, PixelRange range, int lane) const {
-    std::byte* scratch = args.workspace.host<std::byte>() + ZeroBytes() + lane * LaneBytes();
-    auto** pointers = reinterpret_cast<const float**>(scratch);
-    FillTapPointers<float>(g_, plan_, args.inputs[input_].host<float>(),
-                           args.workspace.host<float>(), 0, range, kernels_.rows,
-                           reinterpret_cast<float*>(scratch + PointerBytes()), pointers);
+  void RunTask(const CpuLaunch& args, PixelRange range, int lane) const {
+    const float** pointers = args.At(pointers_, lane);
+    FillTapPointers<float>(g_, plan_, args.inputs[input_].host<float>(), args.At(zeros_), 0, range,
+                           kernels_.rows, args.At(copies_, lane), pointers);
     DotTileArgs tile;
     tile.taps = plan_.taps;
     tile.depth = plan_.depth;
@@ -154,15 +141,16 @@ class ConvDot final : public PreparedKernel {
   TapPlan plan_;
   DotKernels kernels_;
   Epilogue epilogue_;
-  int lanes_;
+  RunScratch<float> zeros_ = Zeroed<float>(plan_.depth);
+  LaneScratch<const float*> pointers_ = PerLane<const float*>(kTaskRows * plan_.taps);
+  LaneScratch<float> copies_ = PerLane<float>(TapCopyElements(g_, plan_, kTaskRows));
 };
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const DotConv& conv,
-                                                const Params&, const Device& device) {
+                                                const Params&, const Device&) {
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
-  const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
   return std::unique_ptr<PreparedKernel>(
-      new ConvDot(problem, conv.operands, conv.g, std::move(epilogue), lanes));
+      new ConvDot(problem, conv.operands, conv.g, std::move(epilogue)));
 }
 
 int Taste(const DotConv& conv, const Device&) {

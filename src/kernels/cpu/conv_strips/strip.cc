@@ -9,6 +9,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/conv_strips/strip.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/simd/clamp-inl.h"
 #include "kernels/cpu/simd/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -117,8 +118,7 @@ struct Strip<kForm, kStride, std::index_sequence<kOut...>, std::index_sequence<k
   }
   template <bool kWhole>
   static HWY_INLINE void Finish(V sum, V low, V high, int64_t left, float* out) {
-    // This order of operands lets NaN through.
-    const V y = hn::Min(high, hn::Max(low, sum));
+    const V y = ClampOrNan(sum, low, high);
     if constexpr (kWhole) {
       hn::StoreU(y, D(), out);
     } else {
@@ -170,8 +170,7 @@ struct PlaneStrip<kStride, kVectors, std::index_sequence<kOut...>> {
   }
   template <bool kWhole>
   static HWY_INLINE void Store(V sum, V low, V high, int64_t left, float* out) {
-    // This order of operands lets NaN through.
-    const V y = hn::Min(high, hn::Max(low, sum));
+    const V y = ClampOrNan(sum, low, high);
     if (kWhole || left >= kLanes) {
       hn::StoreU(y, D(), out);
     } else {

@@ -5,16 +5,19 @@
 #include <array>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/conv/at_extents.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/fields.h"
+#include "kernels/takes_extents.h"
 #include "tensor/read_floats.h"
 
 namespace fettle::kernels {
 namespace {
 
-constexpr int64_t kMostKernelRows = 11;
-constexpr int64_t kMostPlaneTaps = 11;  // kernel columns of strips of planes
+/// Rows of a kernel, and its columns for strips of planes.
+constexpr int64_t kMostKernelRows = 11, kMostPlaneTaps = 11;
 
 /// [vector of outputs][kernel row][input][kernel column][lane], then the padded bias.
 void Pack(const StripProblem& conv, const Constant& w, const Constant* b, float* out) {
@@ -44,9 +47,10 @@ constexpr Fields kFields("", Field{"rows", &RowBlock::rows, {}});
 
 /// Rows whose lines, all channels of them, stay in a quarter of the second-level cache while
 /// vectors of channels pass over them; and a few tasks for each lane.
-RowBlock ChooseRows(const CpuDevice& cpu, const StripProblem& conv, int threads) {
+RowBlock ChooseRows(const Device& device, const StripProblem& conv, int threads) {
   const ConvGeometry& g = conv.g;
-  const int64_t l2 = cpu.info().l2_bytes > 0 ? cpu.info().l2_bytes : 512 * 1024;
+  const int64_t known = static_cast<const CpuDevice&>(device).info().l2_bytes;
+  const int64_t l2 = known > 0 ? known : 512 * 1024;
   const int64_t row_bytes = 4 * (g.in[2] * g.ic * g.stride[1] + g.out[2] * g.oc);
   const int64_t units = CeilDiv(conv.vectors(), conv.vectors_together());
   const int64_t all = std::max<int64_t>(g.out[1], 1);
@@ -70,32 +74,30 @@ size_t PlaneStripOf(const StripProblem& conv) {
   return best;
 }
 
-class StripConv final : public PreparedKernel {
+class StripConv final : public CpuKernel, public TakesExtents {
  public:
-  StripConv(const Problem& problem, const StripProblem& conv, Epilogue epilogue, RowBlock block,
-            int lanes)
-      : conv_(conv),
+  StripConv(const Problem& problem, const StripProblem& conv, Epilogue epilogue, RowBlock block)
+      : CpuKernel(problem.threads),
+        conv_(conv),
         input_(IndexOf(problem.group->inputs, conv.operands.x)),
         out_(ChannelsLastPixels(conv.g.oc, conv.g.image_pixels())),
         kernels_(GetStripKernels()),
         epilogue_(std::move(epilogue)),
         block_(block),
-        lanes_(lanes),
         vectors_(conv.vectors()),
         together_(conv.vectors_together()),
         row_floats_(conv.row_floats()),
         vector_floats_(conv.vector_floats()),
         inputs_(conv.inputs()) {
     if (conv.g.out[2] == 0) return;
-    if (conv.form == StripForm::kPlanes) {
-      planes_ = PlaneStripOf(conv);
-      strip_ = kPlaneStrips[planes_];
-    } else {
-      strip_ = CeilDiv(conv.g.out[2], CeilDiv(conv.g.out[2], kernels_.most_outputs));
-    }
+    const bool is_planes = conv.form == StripForm::kPlanes;
+    if (is_planes) planes_ = PlaneStripOf(conv);
+    strip_ = is_planes ? kPlaneStrips[planes_]
+                       : CeilDiv(conv.g.out[2], CeilDiv(conv.g.out[2], kernels_.most_outputs));
     strips_ = CeilDiv(conv.g.out[2], strip_);
     columns_ = ((strip_ - 1) * conv.g.stride[2] + conv.g.kernel[2]) | 1;
-    line_floats_ = LineFloats();
+    line_floats_ = RoundUp(inputs_, is_planes ? 1 : kernels_.lanes) * columns_;
+    ring_ = PerLane<float>(conv.g.kernel[1] * line_floats_);
   }
 
   std::vector<PackRequest> packs() const override {
@@ -109,25 +111,29 @@ class StripConv final : public PreparedKernel {
     return all;
   }
 
-  int64_t workspace_bytes() const override { return lanes_ * LaneFloats() * 4; }
+  std::unique_ptr<PreparedKernel> At(const Problem& problem, const Device& device) const override {
+    auto at = AtExtents(conv_.g, {out_, out_}, epilogue_, *problem.group);
+    if (!at) return nullptr;
+    const StripProblem conv{conv_.operands, at->g, conv_.form};
+    const RowBlock rows = ChooseRows(device, conv, problem.threads);
+    return std::make_unique<StripConv>(problem, conv, std::move(at->epilogue), rows);
+  }
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const elementwise::Binding binding = epilogue_.Bind(args, 1);
-    const ConvGeometry& g = conv_.g;
-    const int64_t blocks = CeilDiv(g.out[1], block_.rows);
-    const int64_t units = CeilDiv(vectors_, together_);
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor(g.batch * blocks * units, [&](int64_t task, int lane) {
-          const int64_t row = task / units % blocks * block_.rows;
-          const int64_t vector = task % units * together_;
-          RunTask(args, binding,
-                  {.image = task / units / blocks,
-                   .row = row,
-                   .end = std::min(row + block_.rows, g.out[1]),
-                   .vector = vector,
-                   .channel = vector * kernels_.lanes / conv_.outputs() * inputs_,
-                   .ring = args.workspace.host<float>() + lane * LaneFloats()});
-        });
+    const int64_t rows = conv_.g.out[1], blocks = CeilDiv(rows, block_.rows),
+                  units = CeilDiv(vectors_, together_);
+    args.stream.ParallelFor(conv_.g.batch * blocks * units, [&](int64_t task, int lane) {
+      const int64_t row = task / units % blocks * block_.rows;
+      const int64_t vector = task % units * together_;
+      RunTask(args, binding,
+              {.image = task / units / blocks,
+               .row = row,
+               .end = std::min(row + block_.rows, rows),
+               .vector = vector,
+               .channel = vector * kernels_.lanes / conv_.outputs() * inputs_,
+               .ring = args.At(ring_, lane)});
+    });
     return OkStatus();
   }
 
@@ -139,17 +145,11 @@ class StripConv final : public PreparedKernel {
     float* ring;      // spread lines, those of input row h at h % kernel rows
   };
 
-  int64_t LineFloats() const {
-    const int64_t of_one = conv_.form == StripForm::kPlanes ? 1 : kernels_.lanes;
-    return RoundUp(inputs_, of_one) * columns_;
-  }
-  int64_t LaneFloats() const { return RoundUp(conv_.g.kernel[1] * line_floats_, 16); }
   float* RingLine(const Task& task, int64_t h) const {
     return task.ring + h % conv_.g.kernel[1] * line_floats_;
   }
 
-  void RunTask(const LaunchArgs& args, const elementwise::Binding& binding,
-               const Task& task) const {
+  void RunTask(const CpuLaunch& args, const elementwise::Binding& binding, const Task& task) const {
     const ConvGeometry& g = conv_.g;
     const Range inside = StripsInside();
     for (int64_t i = 0; i < strips_; ++i) {
@@ -193,14 +193,14 @@ class StripConv final : public PreparedKernel {
     return {CeilDiv(g.pad[2], g.stride[2]), last / g.stride[2] + 1};
   }
   /// Input 0 of a group in a pixel of the image.
-  const float* Pixel(const LaunchArgs& args, const Task& task, int64_t pixel) const {
-    const ConvGeometry& g = conv_.g;
-    return args.inputs[input_].host<float>() + task.image * g.in[1] * g.in[2] * g.ic +
-           task.channel + pixel * (conv_.form == StripForm::kPlanes ? 1 : g.ic);
+  const float* Pixel(const CpuLaunch& args, const Task& task, int64_t pixel) const {
+    const int64_t image = conv_.g.in[1] * conv_.g.in[2] * conv_.g.ic;
+    return args.inputs[input_].host<float>() + task.image * image + task.channel +
+           pixel * (conv_.form == StripForm::kPlanes ? 1 : conv_.g.ic);
   }
 
   /// The strips of some columns, row by row, from spread lines.
-  void RunSpread(const LaunchArgs& args, const Task& task, const Range& columns) const {
+  void RunSpread(const CpuLaunch& args, const Task& task, const Range& columns) const {
     const ConvGeometry& g = conv_.g;
     SpreadArgs spread;
     spread.width = g.in[2];
@@ -228,7 +228,7 @@ class StripConv final : public PreparedKernel {
   }
 
   /// The strips of an output row whose first columns lie in `inside`.
-  void RunInside(const LaunchArgs& args, const Task& task, const Range& inside, int64_t row) const {
+  void RunInside(const CpuLaunch& args, const Task& task, const Range& inside, int64_t row) const {
     const ConvGeometry& g = conv_.g;
     const Range rows = LinesOf(row);
     std::array<const float*, kMostKernelRows> starts, lines;
@@ -256,7 +256,7 @@ class StripConv final : public PreparedKernel {
     const float *weights, *bias;
     float* y;
   };
-  RowWork PrepareRow(const LaunchArgs& args, const Task& task, const Lines& lines,
+  RowWork PrepareRow(const CpuLaunch& args, const Task& task, const Lines& lines,
                      int64_t row) const {
     const ConvGeometry& g = conv_.g;
     RowWork work;
@@ -301,13 +301,13 @@ class StripConv final : public PreparedKernel {
   const StripKernels& kernels_;
   Epilogue epilogue_;
   RowBlock block_;
-  int lanes_;
   int64_t vectors_, together_, row_floats_, vector_floats_, inputs_;  // StripProblem's
   int64_t strip_ = 1, strips_ = 0;  // output pixels of the widest strip, strips of a row
   size_t planes_ = 0;               // which of kPlaneStrips that is
   /// Of a spread line. Columns are odd, so that neither inputs nor lines lie whole pages apart:
   /// loads would wait for stores of equal low address bits.
   int64_t columns_ = 0, line_floats_ = 0;
+  LaneScratch<float> ring_;
 };
 
 }  // namespace
@@ -332,19 +332,17 @@ Status CheckStrips(const ConvGeometry& g, StripForm form) {
 }
 
 ParamSpace StripParams(const Problem& problem, const StripProblem& conv, const Device& device) {
-  const RowBlock usual = ChooseRows(static_cast<const CpuDevice&>(device), conv, problem.threads);
+  const RowBlock usual = ChooseRows(device, conv, problem.threads);
   return {kFields.Tunables({ValuesAround(usual.rows, conv.g.out[1])}), kFields.Write(usual), {}};
 }
 
 Result<std::unique_ptr<PreparedKernel>> PrepareStrips(const Problem& problem,
                                                       const StripProblem& conv,
                                                       const Params& params, const Device& device) {
-  const auto& cpu = static_cast<const CpuDevice&>(device);
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
-  RowBlock block = kFields.Read(params, ChooseRows(cpu, conv, problem.threads));
+  RowBlock block = kFields.Read(params, ChooseRows(device, conv, problem.threads));
   block.rows = std::max<int64_t>(block.rows, 1);
-  return std::unique_ptr<PreparedKernel>(
-      new StripConv(problem, conv, std::move(epilogue), block, cpu.pool().threads()));
+  return std::unique_ptr<PreparedKernel>(new StripConv(problem, conv, std::move(epilogue), block));
 }
 
 }  // namespace fettle::kernels

@@ -1,11 +1,12 @@
+// compiled: small
 // cpu.conv_transpose.gemm.nhwc: each phase of the output as a product of row pointers and packed
 // weights. Every output is written once; nothing is scattered.
 #include <algorithm>
-#include <cstring>
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/conv/operands.h"
 #include "kernels/cpu/conv_transpose/phases.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
@@ -37,34 +38,38 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Conv&,
   return std::vector<StateAssignment>{std::move(states)};
 }
 
-class ConvTransposeGemm final : public PreparedKernel {
+class ConvTransposeGemm final : public CpuKernel {
  public:
   ConvTransposeGemm(const Problem& problem, const ConvOperands& operands,
-                    const ConvGeometry& geometry, Epilogue epilogue, const CpuDevice& device)
-      : operands_(operands),
+                    const ConvGeometry& geometry, Epilogue epilogue, const CpuInfo& cpu)
+      : CpuKernel(problem.threads),
+        operands_(operands),
         input_(IndexOf(problem.group->inputs, operands.x)),
         g_(geometry),
         kernels_(GetMicroKernels()),
-        epilogue_(std::move(epilogue)),
-        lanes_(device.pool().threads()) {
+        epilogue_(std::move(epilogue)) {
     weights_ = {.groups = g_.groups,
                 .oc = g_.oc / g_.groups,
                 .ic = g_.ic / g_.groups,
                 .taps = g_.taps(),
                 .transposed = true};
+    weights_ = JoinGroups(std::move(weights_), kernels_.nr);
     for (size_t axis = 0; axis < 3; ++axis) {
       phases_[axis] = AxisPhases(g_, axis);
       for (const AxisPhase& phase : phases_[axis])
         max_taps_[axis] = std::max(max_taps_[axis], static_cast<int64_t>(phase.taps.size()));
     }
     PlacePhases();
-    PlanTasks(device.info(), problem.threads);
+    PlanTasks(cpu);
+    const int64_t tiles = lines_per_task_ * CeilDiv(CeilDiv(g_.out[2], g_.stride[2]), kernels_.mr);
+    tiles_ = PerLane<TileSpan>(tiles);
+    pointers_ = PerLane<const float*>(tiles * kernels_.mr * MostTaps());
   }
 
   std::vector<PackRequest> packs() const override {
     std::string recipe = fmt::format(
-        "conv_transpose.g{}.s{}x{}x{}.d{}x{}x{}.p{}x{}x{}.nr{}.f32", g_.groups, g_.stride[0],
-        g_.stride[1], g_.stride[2], g_.dilation[0], g_.dilation[1], g_.dilation[2],
+        "conv_transpose.g{}.j{}.s{}x{}x{}.d{}x{}x{}.p{}x{}x{}.nr{}.f32", g_.groups, weights_.joined,
+        g_.stride[0], g_.stride[1], g_.stride[2], g_.dilation[0], g_.dilation[1], g_.dilation[2],
         g_.pad[0] % g_.stride[0], g_.pad[1] % g_.stride[1], g_.pad[2] % g_.stride[2], kernels_.nr);
     std::vector<PackRequest> all{
         RequestPanels(operands_, std::move(recipe), weights_, kernels_.nr)};
@@ -72,17 +77,13 @@ class ConvTransposeGemm final : public PreparedKernel {
     return all;
   }
 
-  int64_t workspace_bytes() const override { return ZeroBytes() + lanes_ * LaneBytes(); }
-
-  Status Launch(const LaunchArgs& args) const override {
-    std::memset(args.workspace.host<std::byte>(), 0, ZeroBytes());
+  Status Run(const CpuLaunch& args) const override {
     const elementwise::Binding binding = epilogue_.Bind(args, 1);
     const auto lines = static_cast<int64_t>(lines_.size());
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor(lines * group_tasks_, [&](int64_t task, int lane) {
-          RunTask(args, binding, lines_[task / group_tasks_],
-                  task % group_tasks_ * panels_per_task_, lane);
-        });
+    args.stream.ParallelFor(lines * group_tasks_, [&](int64_t task, int lane) {
+      RunTask(args, binding, lines_[task / group_tasks_], task % group_tasks_ * panels_per_task_,
+              lane);
+    });
     return OkStatus();
   }
 
@@ -94,19 +95,10 @@ class ConvTransposeGemm final : public PreparedKernel {
   };
 
   int64_t GroupColumns() const { return weights_.panels(kernels_.nr) * kernels_.nr; }
-  int64_t PanelElements() const { return g_.groups * weights_.group_elements(kernels_.nr); }
-  int64_t ZeroBytes() const { return RoundUp(g_.ic * 4, 64); }
-  int64_t LineTiles() const { return CeilDiv(CeilDiv(g_.out[2], g_.stride[2]), kernels_.mr); }
-  int64_t TileBytes() const {
-    return RoundUp(lines_per_task_ * LineTiles() * static_cast<int64_t>(sizeof(TileSpan)), 64);
+  int64_t PanelElements() const { return weights_.groups * weights_.group_elements(kernels_.nr); }
+  int64_t MostTaps() const {
+    return std::max<int64_t>(1, max_taps_[0] * max_taps_[1] * max_taps_[2]);
   }
-  int64_t PointerBytes() const {
-    const int64_t taps = std::max<int64_t>(1, max_taps_[0] * max_taps_[1] * max_taps_[2]);
-    return RoundUp(
-        lines_per_task_ * LineTiles() * kernels_.mr * taps * static_cast<int64_t>(sizeof(float*)),
-        64);
-  }
-  int64_t LaneBytes() const { return TileBytes() + PointerBytes(); }
   const AxisPhase& Phase(size_t axis, int64_t phase) const { return phases_[axis][phase]; }
   size_t PhaseIndex(int64_t d, int64_t h, int64_t w) const {
     return (d * g_.stride[1] + h) * g_.stride[2] + w;
@@ -134,14 +126,13 @@ class ConvTransposeGemm final : public PreparedKernel {
     }
   }
 
-  void PlanTasks(const CpuInfo& info, int threads) {
+  void PlanTasks(const CpuInfo& info) {
     const int64_t line_rows = std::max<int64_t>(1, CeilDiv(g_.out[2], g_.stride[2]));
-    const int64_t taps = std::max<int64_t>(1, max_taps_[0] * max_taps_[1] * max_taps_[2]);
     const int64_t rows = g_.batch * g_.out[0] * g_.out[1] * line_rows;
-    const int64_t all_panels = g_.groups * weights_.panels(kernels_.nr);
+    const int64_t all_panels = weights_.groups * weights_.panels(kernels_.nr);
     const Blocking blocking =
         ChooseBlocking(info, kernels_.mr, kernels_.nr, rows, all_panels * kernels_.nr,
-                       weights_.ic * taps, threads, int64_t{16} * kernels_.mr);
+                       weights_.ic * MostTaps(), lanes(), int64_t{16} * kernels_.mr);
     depth_block_ = blocking.depth_block;
     lines_per_task_ = std::max<int64_t>(1, blocking.rows / line_rows);
     panels_per_task_ = blocking.panels;
@@ -166,10 +157,10 @@ class ConvTransposeGemm final : public PreparedKernel {
   }
 
   /// Pointers of `rows` positions from jw on, [tap][row].
-  void FillTile(const LaunchArgs& args, const Lines& lines, int64_t i, const AxisPhase& width,
+  void FillTile(const CpuLaunch& args, const Lines& lines, int64_t i, const AxisPhase& width,
                 int64_t jw, int64_t rows, const float** out) const {
     const auto* x = args.inputs[input_].host<float>();
-    const float* zeros = args.workspace.host<float>();
+    const float* zeros = args.At(zeros_);
     const int64_t per_depth = Phase(1, lines.phase_h).positions, j = lines.first + i;
     for (const auto& d : Phase(0, lines.phase_d).taps) {
       const int64_t id = j / per_depth + d.offset;
@@ -187,7 +178,7 @@ class ConvTransposeGemm final : public PreparedKernel {
     }
   }
 
-  void RunTask(const LaunchArgs& args, const elementwise::Binding& binding, const Lines& lines,
+  void RunTask(const CpuLaunch& args, const elementwise::Binding& binding, const Lines& lines,
                int64_t first_panel, int lane) const {
     for (int64_t w = 0; w < g_.stride[2]; ++w) RunPhase(args, lines, w, first_panel, lane);
     ForEachGroup(first_panel, [&](int64_t group, int64_t column, int64_t columns) {
@@ -207,7 +198,7 @@ class ConvTransposeGemm final : public PreparedKernel {
   template <typename F>
   void ForEachGroup(int64_t first_panel, const F& f) const {
     const int64_t panels = weights_.panels(kernels_.nr);
-    const int64_t end = std::min(first_panel + panels_per_task_, g_.groups * panels);
+    const int64_t end = std::min(first_panel + panels_per_task_, weights_.groups * panels);
     for (int64_t panel = first_panel; panel < end;) {
       const int64_t in_group = panel % panels, count = std::min(end - panel, panels - in_group);
       const int64_t column = in_group * kernels_.nr;
@@ -216,12 +207,11 @@ class ConvTransposeGemm final : public PreparedKernel {
     }
   }
 
-  void RunPhase(const LaunchArgs& args, const Lines& lines, int64_t w, int64_t first_panel,
+  void RunPhase(const CpuLaunch& args, const Lines& lines, int64_t w, int64_t first_panel,
                 int lane) const {
     const AxisPhase& width = Phase(2, w);
-    std::byte* scratch = args.workspace.host<std::byte>() + ZeroBytes() + lane * LaneBytes();
-    auto* tiles = reinterpret_cast<TileSpan*>(scratch);
-    auto** pointers = reinterpret_cast<const float**>(scratch + TileBytes());
+    TileSpan* tiles = args.At(tiles_, lane);
+    const float** pointers = args.At(pointers_, lane);
     const auto taps = static_cast<int64_t>(Phase(0, lines.phase_d).taps.size() *
                                            Phase(1, lines.phase_h).taps.size() * width.taps.size());
     size_t count = 0;
@@ -237,7 +227,7 @@ class ConvTransposeGemm final : public PreparedKernel {
     RunTiles(args, {tiles, count}, PhaseIndex(lines.phase_d, lines.phase_h, w), taps, first_panel);
   }
 
-  void RunTiles(const LaunchArgs& args, std::span<TileSpan> tiles, size_t phase, int64_t taps,
+  void RunTiles(const CpuLaunch& args, std::span<TileSpan> tiles, size_t phase, int64_t taps,
                 int64_t first_panel) const {
     const float* panels = args.packed[0].host<float>();
     BlockArgs block;
@@ -247,6 +237,7 @@ class ConvTransposeGemm final : public PreparedKernel {
     block.depth = taps == 0 ? 0 : weights_.ic;
     block.panel_stride = weights_.taps * weights_.ic * kernels_.nr;
     block.c_stride = g_.stride[2] * g_.oc;
+    block.joined = weights_.joined;
     block.depth_block = depth_block_;
     block.low = epilogue_.clamp().low;
     block.high = epilogue_.clamp().high;
@@ -274,16 +265,19 @@ class ConvTransposeGemm final : public PreparedKernel {
   WeightShape weights_;
   const MicroKernels& kernels_;
   Epilogue epilogue_;
-  int lanes_;
   int64_t depth_block_ = 0, lines_per_task_ = 1, panels_per_task_ = 1, group_tasks_ = 1;
   std::vector<Lines> lines_;
+  RunScratch<float> zeros_ = Zeroed<float>(g_.ic);
+  LaneScratch<TileSpan> tiles_;
+  LaneScratch<const float*> pointers_;
 };
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Conv& conv,
                                                 const Params&, const Device& device) {
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
-  return std::unique_ptr<PreparedKernel>(new ConvTransposeGemm(
-      problem, conv.operands, conv.g, std::move(epilogue), static_cast<const CpuDevice&>(device)));
+  return std::unique_ptr<PreparedKernel>(
+      new ConvTransposeGemm(problem, conv.operands, conv.g, std::move(epilogue),
+                            static_cast<const CpuDevice&>(device).info()));
 }
 
 constexpr Family<Conv> kFamily{

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/move/copy_set.h"
 #include "kernels/cpu/simd/storage.h"
 #include "tensor/reorder.h"
@@ -11,12 +12,12 @@ namespace fettle::kernels {
 namespace {
 
 /// Any layout and storage type to any other, through the generic reorder.
-class GenericConversion final : public PreparedKernel {
+class GenericConversion final : public CpuKernel {
  public:
   GenericConversion(Shape shape, State from, State to)
       : shape_(std::move(shape)), from_(std::move(from)), to_(std::move(to)) {}
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     Reorder(shape_, from_, args.inputs[0].host<std::byte>(), to_,
             args.outputs[0].host<std::byte>());
     return OkStatus();
@@ -55,37 +56,35 @@ struct Passage {
 
 /// Between layouts, and storage types that float holds: the elements are converted where they lie,
 /// then moved, or the other way round, so that the fewer bytes are moved.
-class LayoutConversion final : public PreparedKernel {
+class LayoutConversion final : public CpuKernel {
  public:
   LayoutConversion(const Passage& passage, CopySet copies)
       : passage_(passage), copies_(std::move(copies)) {}
 
-  int64_t workspace_bytes() const override {
-    if (!passage_.moves || passage_.from == passage_.to) return 0;
-    return WidensLast() ? StorageBytes(passage_.from, passage_.to_elements)
-                        : StorageBytes(passage_.to, passage_.from_elements);
-  }
-
-  Status Launch(const LaunchArgs& args) const override {
-    auto& stream = static_cast<CpuStream&>(args.stream);
+  Status Run(const CpuLaunch& args) const override {
     const auto* src = args.inputs[0].host<std::byte>();
     auto* dst = args.outputs[0].host<std::byte>();
-    auto* between = args.workspace.host<std::byte>();
+    std::byte* between = args.At(between_);
     if (passage_.from == passage_.to) {
-      Move(stream, src, dst);
+      Move(args.stream, src, dst);
     } else if (!passage_.moves) {
-      Convert(stream, passage_.to_elements, src, dst);
+      Convert(args.stream, passage_.to_elements, src, dst);
     } else if (WidensLast()) {
-      Move(stream, src, between);
-      Convert(stream, passage_.to_elements, between, dst);
+      Move(args.stream, src, between);
+      Convert(args.stream, passage_.to_elements, between, dst);
     } else {
-      Convert(stream, passage_.from_elements, src, between);
-      Move(stream, between, dst);
+      Convert(args.stream, passage_.from_elements, src, between);
+      Move(args.stream, between, dst);
     }
     return OkStatus();
   }
 
  private:
+  int64_t BetweenBytes() const {
+    if (!passage_.moves || passage_.from == passage_.to) return 0;
+    return WidensLast() ? StorageBytes(passage_.from, passage_.to_elements)
+                        : StorageBytes(passage_.to, passage_.from_elements);
+  }
   bool WidensLast() const { return StorageBytes(passage_.from, 1) < StorageBytes(passage_.to, 1); }
 
   void Move(CpuStream& stream, const std::byte* src, std::byte* dst) const {
@@ -106,6 +105,7 @@ class LayoutConversion final : public PreparedKernel {
 
   Passage passage_;
   CopySet copies_;
+  RunScratch<std::byte> between_ = PerRun<std::byte>(BetweenBytes());
 };
 
 }  // namespace

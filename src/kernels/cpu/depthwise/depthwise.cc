@@ -6,11 +6,12 @@
 #include <cstring>
 
 #include "device/cpu/cpu_device.h"
-#include "kernels/cpu/conv/operands.h"
+#include "kernels/cpu/conv/at_extents.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/depthwise/runner.h"
-#include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/family.h"
+#include "kernels/takes_extents.h"
 #include "tensor/read_floats.h"
 
 namespace fettle::kernels {
@@ -63,16 +64,17 @@ void Pack(const Constant& w, const Constant* b, int64_t channels, int64_t taps, 
   PackBias(b, 0, channels, padded, 1, weights + taps * padded);
 }
 
-class Depthwise final : public PreparedKernel {
+class Depthwise final : public CpuKernel, public MovesToExtents<Depthwise> {
  public:
   Depthwise(const Problem& problem, const ConvOperands& operands, const DepthwiseRunner& runner,
-            Epilogue epilogue, int lanes)
-      : operands_(operands),
+            Epilogue epilogue)
+      : CpuKernel(problem.threads),
+        operands_(operands),
         input_(IndexOf(problem.group->inputs, operands.x)),
         runner_(runner),
-        epilogue_(std::move(epilogue)),
-        lanes_(lanes) {
+        epilogue_(std::move(epilogue)) {
     if (!operands_.computed) return;
+    computed_ = PerRun<float>((runner_.geometry().taps() + 1) * runner_.padded_channels());
     w_input_ = IndexOf(problem.group->inputs, operands_.w);
     if (operands_.b != ir::kAbsent) b_input_ = IndexOf(problem.group->inputs, operands_.b);
   }
@@ -84,24 +86,30 @@ class Depthwise final : public PreparedKernel {
     return all;
   }
 
-  int64_t workspace_bytes() const override {
-    return ZeroBytes() + ComputedBytes() + lanes_ * runner_.lane_bytes();
+  bool MoveTo(const Problem& problem, const Device&) override {
+    if (operands_.computed) return false;
+    std::optional<ConvAt> at = AtExtents(runner_.geometry(), {runner_.in(), runner_.out()},
+                                         std::move(epilogue_), *problem.group);
+    if (!at) return false;
+    const DepthwiseProblem p{at->g, at->pixels};
+    const DepthwiseRunner runner(p, ReadDepthwiseBlocking({}, p, problem.threads));
+    *this = Depthwise(problem, operands_, runner, std::move(at->epilogue));
+    return true;
   }
 
-  Status Launch(const LaunchArgs& args) const override {
-    std::memset(args.workspace.host<std::byte>(), 0, ZeroBytes());
+  Status Run(const CpuLaunch& args) const override {
     if (operands_.computed) PackComputed(args);
     const ConvGeometry& g = runner_.geometry();
     DepthwiseMemory memory;
     memory.x = args.inputs[input_].host<std::byte>();
-    memory.zeros = args.workspace.host<std::byte>();
+    memory.zeros = args.At(zeros_);
     memory.common.weights = Weights(args);
     memory.common.bias = memory.common.weights + g.taps() * runner_.padded_channels();
     memory.common.padded_channels = runner_.padded_channels();
     memory.common.low = epilogue_.clamp().low;
     memory.common.high = epilogue_.clamp().high;
     const elementwise::Binding binding = epilogue_.Bind(args, operands_.computed ? 0 : 1);
-    static_cast<CpuStream&>(args.stream).ParallelFor(runner_.tasks(), [&](int64_t task, int lane) {
+    args.stream.ParallelFor(runner_.tasks(), [&](int64_t task, int lane) {
       RunTask(args, memory, binding, runner_.TaskAt(task), lane);
     });
     return OkStatus();
@@ -115,19 +123,11 @@ class Depthwise final : public PreparedKernel {
                                                        float* out) { Pack(w, b, oc, taps, out); });
   }
 
-  int64_t ZeroBytes() const { return runner_.padded_channels() * 4; }
-
-  int64_t ComputedBytes() const {
-    return operands_.computed
-               ? (runner_.geometry().taps() + 1) * runner_.padded_channels() * int64_t{4}
-               : 0;
-  }
-  float* Weights(const LaunchArgs& args) const {
-    if (!operands_.computed) return args.packed[0].host<float>();
-    return reinterpret_cast<float*>(args.workspace.host<std::byte>() + ZeroBytes());
+  float* Weights(const CpuLaunch& args) const {
+    return operands_.computed ? args.At(computed_) : args.packed[0].host<float>();
   }
 
-  void PackComputed(const LaunchArgs& args) const {
+  void PackComputed(const CpuLaunch& args) const {
     const ConvGeometry& g = runner_.geometry();
     const int64_t padded = runner_.padded_channels(), taps = g.taps();
     const auto* w = args.inputs[w_input_].host<float>();
@@ -139,14 +139,12 @@ class Depthwise final : public PreparedKernel {
     if (b_input_ >= 0) std::copy_n(args.inputs[b_input_].host<float>(), g.oc, out + taps * padded);
   }
 
-  void RunTask(const LaunchArgs& args, const DepthwiseMemory& memory,
+  void RunTask(const CpuLaunch& args, const DepthwiseMemory& memory,
                const elementwise::Binding& binding, const DepthwiseRunner::Task& task,
                int lane) const {
     const PixelLayout& out = runner_.out();
     auto* y = args.outputs[0].host<float>();
-    std::byte* scratch = args.workspace.host<std::byte>() + ZeroBytes() + ComputedBytes() +
-                         lane * runner_.lane_bytes();
-    runner_.RunTask(memory, task, reinterpret_cast<std::byte*>(y), scratch);
+    runner_.RunTask(memory, task, reinterpret_cast<std::byte*>(y), args.At(scratch_, lane));
     // Rows follow each other within an image, and in channels-last layout through all of them.
     const int64_t width = runner_.geometry().out[2];
     for (int64_t row = task.row; row < task.end;) {
@@ -164,7 +162,9 @@ class Depthwise final : public PreparedKernel {
   int b_input_ = -1;
   DepthwiseRunner runner_;
   Epilogue epilogue_;
-  int lanes_;
+  RunScratch<std::byte> zeros_ = Zeroed<std::byte>(runner_.padded_channels() * 4);
+  RunScratch<float> computed_;  // weights
+  LaneScratch<std::byte> scratch_ = PerLane<std::byte>(runner_.lane_bytes());
 };
 
 ParamSpace Space(const Problem& problem, const Conv& conv, const Device&) {
@@ -173,13 +173,12 @@ ParamSpace Space(const Problem& problem, const Conv& conv, const Device&) {
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Conv& conv,
-                                                const Params& params, const Device& device) {
+                                                const Params& params, const Device&) {
   ASSIGN_OR_RETURN(const DepthwiseProblem p, ReadProblem(problem, conv));
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
   const DepthwiseRunner runner(p, ReadDepthwiseBlocking(params, p, problem.threads));
   return std::unique_ptr<PreparedKernel>(
-      new Depthwise(problem, conv.operands, runner, std::move(epilogue),
-                    static_cast<const CpuDevice&>(device).pool().threads()));
+      new Depthwise(problem, conv.operands, runner, std::move(epilogue)));
 }
 
 constexpr Family<Conv> kFamily{.read = Read,
@@ -192,7 +191,8 @@ constexpr Family<Conv> kBlockedFamily{.read = ReadConstant,
                                       .states = BlockedStates,
                                       .prepare = Prepare,
                                       .params = Space,
-                                      .taste = Always<9>};
+                                      .taste = Always<9>,
+                                      .takes_near_extents = true};
 
 }  // namespace
 

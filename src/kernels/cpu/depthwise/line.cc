@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/depthwise/line.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/simd/clamp-inl.h"
 #include "kernels/cpu/simd/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -13,10 +14,10 @@ namespace fettle::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Stores the clamped sums of vector `i`. This order of operands lets NaN through.
+/// Stores the clamped sums of vector `i`.
 template <class D, class V>
 void StoreSums(D d, const LineArgs& args, V sum, int64_t i) {
-  const V y = hn::Min(hn::Set(d, args.high), hn::Max(hn::Set(d, args.low), sum));
+  const V y = ClampOrNan(sum, hn::Set(d, args.low), hn::Set(d, args.high));
   constexpr int64_t kLanes = HWY_LANES(float);
   if (i + kLanes <= args.count) {
     hn::StoreU(y, d, args.out + i);

@@ -10,6 +10,7 @@
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/conv/operands.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/depthwise/line.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/family.h"
@@ -96,15 +97,15 @@ void Repeat(const float* from, int64_t n, float* out) {
   }
 }
 
-class DepthwiseLines final : public PreparedKernel {
+class DepthwiseLines final : public CpuKernel {
  public:
-  DepthwiseLines(const Problem& problem, const Conv& conv, Epilogue epilogue, int lanes)
-      : conv_(conv),
+  DepthwiseLines(const Problem& problem, const Conv& conv, Epilogue epilogue)
+      : CpuKernel(problem.threads),
+        conv_(conv),
         input_(IndexOf(problem.group->inputs, conv.operands.x)),
         out_(ChannelsLastPixels(conv.g.oc, conv.g.image_pixels())),
         kernel_(GetLineKernel()),
         epilogue_(std::move(epilogue)),
-        lanes_(lanes),
         part_floats_(conv.part_floats()),
         line_floats_(conv.line_floats()),
         offsets_(conv.offsets()) {
@@ -112,7 +113,7 @@ class DepthwiseLines final : public PreparedKernel {
     // Tasks copy lines anew that others have copied, too.
     const int64_t wanted =
         std::max(kTaskMacs / std::max<int64_t>(row_macs, 1), 2 * conv.window_lines());
-    const int64_t share = CeilDiv(conv.g.batch * conv.g.out[1], lanes);
+    const int64_t share = CeilDiv(conv.g.batch * conv.g.out[1], int64_t{lanes()});
     rows_ = std::clamp<int64_t>(std::min(wanted, share), 1, std::max<int64_t>(conv.g.out[1], 1));
   }
 
@@ -127,20 +128,17 @@ class DepthwiseLines final : public PreparedKernel {
     return all;
   }
 
-  int64_t workspace_bytes() const override { return lanes_ * LaneFloats() * 4; }
-
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const elementwise::Binding binding = epilogue_.Bind(args, 1);
     const int64_t blocks = CeilDiv(conv_.g.out[1], rows_);
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor(conv_.g.batch * blocks, [&](int64_t task, int lane) {
-          const int64_t row = task % blocks * rows_;
-          RunRows(args, binding,
-                  {.image = task / blocks,
-                   .row = row,
-                   .end = std::min(row + rows_, conv_.g.out[1]),
-                   .ring = args.workspace.host<float>() + lane * LaneFloats()});
-        });
+    args.stream.ParallelFor(conv_.g.batch * blocks, [&](int64_t task, int lane) {
+      const int64_t row = task % blocks * rows_;
+      RunRows(args, binding,
+              {.image = task / blocks,
+               .row = row,
+               .end = std::min(row + rows_, conv_.g.out[1]),
+               .ring = args.At(ring_, lane)});
+    });
     return OkStatus();
   }
 
@@ -150,8 +148,6 @@ class DepthwiseLines final : public PreparedKernel {
     int64_t image, row, end;
     float* ring;  // padded lines, that of input row h at h % window_lines()
   };
-
-  int64_t LaneFloats() const { return RoundUp(conv_.window_lines() * line_floats_, 16); }
 
   void CopyLine(const float* line, float* out) const {
     const ConvGeometry& g = conv_.g;
@@ -190,8 +186,7 @@ class DepthwiseLines final : public PreparedKernel {
     }
   }
 
-  void RunRows(const LaunchArgs& args, const elementwise::Binding& binding,
-               const Task& task) const {
+  void RunRows(const CpuLaunch& args, const elementwise::Binding& binding, const Task& task) const {
     const ConvGeometry& g = conv_.g;
     const int64_t line_elements = g.in[2] * g.ic;
     const auto* x = args.inputs[input_].host<float>() + task.image * g.in[1] * line_elements;
@@ -234,18 +229,16 @@ class DepthwiseLines final : public PreparedKernel {
   PixelLayout out_;
   LineKernel kernel_;
   Epilogue epilogue_;
-  int lanes_;
   int64_t part_floats_, line_floats_;
   std::vector<int64_t> offsets_;
   int64_t rows_ = 1;
+  LaneScratch<float> ring_ = PerLane<float>(conv_.window_lines() * line_floats_);
 };
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Conv& conv,
-                                                const Params&, const Device& device) {
+                                                const Params&, const Device&) {
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
-  const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
-  return std::unique_ptr<PreparedKernel>(
-      new DepthwiseLines(problem, conv, std::move(epilogue), lanes));
+  return std::unique_ptr<PreparedKernel>(new DepthwiseLines(problem, conv, std::move(epilogue)));
 }
 
 /// Lines are split for a stride. Of one channel products of kernel rows read them as they lie, if

@@ -12,6 +12,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/depthwise/row.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/simd/clamp-inl.h"
 #include "kernels/cpu/simd/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -75,9 +76,9 @@ struct Codec {
     if constexpr (kForm != DepthwiseForm::kFloats) {
       x = hn::Mul(x, hn::LoadU(D(), scale_end - left));
     }
-    // This order of operands lets NaN through.
-    x = hn::Min(high, hn::Max(low, x));
     if constexpr (kForm == DepthwiseForm::kBytes) {
+      // This order of operands makes the least byte of NaN.
+      x = hn::Min(hn::Max(x, low), high);
       const hn::Rebind<uint8_t, D> bytes;
       const auto q = hn::Xor(hn::DemoteTo(bytes, hn::Add(hn::NearestInt(x), out_zero)), out_flip);
       if (left >= kLanes) {
@@ -87,9 +88,9 @@ struct Codec {
         hn::StoreU(q, bytes, tail);
         for (int64_t i = 0; i < left && i < kLanes; ++i) out[i] = tail[i];
       }
-    } else if (left >= kLanes) {
-      hn::StoreU(x, D(), out);
     } else {
+      x = ClampOrNan(x, low, high);
+      if (left >= kLanes) return hn::StoreU(x, D(), out);
       StoreFirst(D(), x, left, out);
     }
   }

@@ -61,6 +61,7 @@ class DepthwiseRunner {
   Task TaskAt(int64_t i) const;
 
   const ConvGeometry& geometry() const { return p_.g; }
+  const PixelLayout& in() const { return p_.pixels.in; }
   const PixelLayout& out() const { return p_.pixels.out; }
   int64_t padded_channels() const { return padded_; }
   /// The image and the first pixel of an output row.

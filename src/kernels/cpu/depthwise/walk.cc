@@ -8,6 +8,8 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/depthwise/walk.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/depthwise/pair-inl.h"
+#include "kernels/cpu/simd/clamp-inl.h"
 #include "kernels/cpu/simd/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -54,24 +56,17 @@ struct Walk<kStride, std::index_sequence<kOut...>, std::index_sequence<kColumn..
     }
   };
 
-  template <int kAt, int kT>
-  static HWY_INLINE void Tap(V* acc, V x, V w) {
-    constexpr int kOffset = kAt - kT;
-    if constexpr (kOffset >= 0 && kOffset % kStride == 0 && kOffset / kStride < kOutputs)
-      acc[kOffset / kStride] = hn::MulAdd(x, w, acc[kOffset / kStride]);
-  }
   template <int kAt, bool kLeft, bool kRight>
   static HWY_INLINE void Column(V* acc, const float* line, int64_t step, const V* w) {
     if constexpr (!(kLeft && kAt == 0) && !(kRight && kAt == kColumns - 1)) {
       const V x = hn::LoadU(D(), line + (kAt - kLeft) * step);
-      Tap<kAt, 0>(acc, x, w[0]);
-      Tap<kAt, 1>(acc, x, w[1]);
-      Tap<kAt, 2>(acc, x, w[2]);
+      AddTap<kStride, kOutputs, kAt, 0>(acc, x, w[0]);
+      AddTap<kStride, kOutputs, kAt, 1>(acc, x, w[1]);
+      AddTap<kStride, kOutputs, kAt, 2>(acc, x, w[2]);
     }
   }
   static HWY_INLINE void Store(const Row& row, V sum, float* out) {
-    // This order of operands lets NaN through.
-    const V y = hn::Min(row.high, hn::Max(row.low, sum));
+    const V y = ClampOrNan(sum, row.low, row.high);
     if (row.channels >= kLanes) {
       hn::StoreU(y, D(), out);
     } else {
@@ -145,6 +140,33 @@ void WalkRows(const DepthwiseRow* rows, int64_t count) {
   }
 }
 
+/// Rows in pairs where they can, each other one alone.
+void RunInPairs(const DepthwiseRow* rows, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (i + 1 < count && CanPair(rows[i], rows[i + 1])) {
+      RunPair(rows[i], rows[i + 1]);
+      ++i;
+    } else {
+      RunDepthwiseRow(rows[i]);
+    }
+  }
+}
+
+/// Neighbours that can walk together, each other one alone.
+void RunWalking(const DepthwiseRow* rows, int64_t count) {
+  int64_t done = 0;
+  for (int64_t i = 0; i <= count; ++i) {
+    if (i < count && CanWalk(rows[i])) continue;
+    if (i > done) WalkRows(rows + done, i - done);
+    if (i < count) RunDepthwiseRow(rows[i]);
+    done = i + 1;
+  }
+}
+
+void RunRows(const DepthwiseRow* rows, int64_t count) {
+  (HWY_TARGET == HWY_AVX2 ? RunInPairs : RunWalking)(rows, count);
+}
+
 bool TakeByteWindows(const DepthwiseRow* rows, int64_t count) {
   return HWY_TARGET == HWY_AVX2 && std::all_of(rows, rows + count, TakesByteWindow);
 }
@@ -156,21 +178,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fettle::kernels {
 
-HWY_EXPORT(CanWalk);
-HWY_EXPORT(WalkRows);
+HWY_EXPORT(RunRows);
 HWY_EXPORT(TakeByteWindows);
 
 void RunDepthwiseRows(std::span<const DepthwiseRow> rows) {
   const auto count = static_cast<int64_t>(rows.size());
   if (HWY_DYNAMIC_DISPATCH(TakeByteWindows)(rows.data(), count)) return RunByteWindows(rows);
-  size_t done = 0;
-  for (size_t i = 0; i <= rows.size(); ++i) {
-    if (i < rows.size() && HWY_DYNAMIC_DISPATCH(CanWalk)(rows[i])) continue;
-    if (i > done)
-      HWY_DYNAMIC_DISPATCH(WalkRows)(rows.data() + done, static_cast<int64_t>(i - done));
-    if (i < rows.size()) RunDepthwiseRow(rows[i]);
-    done = i + 1;
-  }
+  HWY_DYNAMIC_DISPATCH(RunRows)(rows.data(), count);
 }
 
 }  // namespace fettle::kernels

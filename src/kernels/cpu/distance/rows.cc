@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "device/cpu/cpu_device.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
 #include "ops/op.h"
@@ -70,14 +69,14 @@ class DistanceRows final : public NodeKernel {
  public:
   DistanceRows(const Problem& problem, const Distances& of) : NodeKernel(problem), of_(of) {}
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const auto* a = reinterpret_cast<const float*>(operands().input(args, 0));
     const auto* b = reinterpret_cast<const float*>(operands().input(args, 1));
     auto* y = reinterpret_cast<float*>(operands().output(args, 0));
     // A task is some of the others against one row.
     const int64_t part = std::max<int64_t>(kMacsPerTask / std::max<int64_t>(1, of_.length), 4);
     const int64_t parts = (of_.others + part - 1) / part;
-    static_cast<CpuStream&>(args.stream).ParallelFor(of_.rows * parts, [&](int64_t task, int) {
+    args.stream.ParallelFor(of_.rows * parts, [&](int64_t task, int) {
       const int64_t row = task / parts, first = task % parts * part;
       const int64_t count = std::min(part, of_.others - first);
       float* to = y + row * of_.others + first;

@@ -3,12 +3,13 @@
 // and in any layout.
 #include <algorithm>
 
-#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/elementwise/program.h"
 #include "kernels/cpu/layout/broadcast.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/family.h"
+#include "kernels/takes_extents.h"
 #include "kernels/wanted_states.h"
 #include "ops/op.h"
 
@@ -22,7 +23,7 @@ using expr::Expr;
 /// Bytes that one task moves: enough to hide the claim of a task, few enough to share out evenly.
 constexpr int64_t kBytesPerTask = 128 << 10;
 
-class Chain final : public PreparedKernel {
+class Chain final : public CpuKernel, public MovesToExtents<Chain> {
  public:
   /// `pads`: of each output.
   Chain(Program program, std::vector<Alias> aliases, std::vector<PadLanes> pads)
@@ -46,13 +47,20 @@ class Chain final : public PreparedKernel {
   std::vector<PackRequest> packs() const override { return program_.packs(); }
   std::vector<Alias> aliases() const override { return aliases_; }
 
-  Status Launch(const LaunchArgs& args) const override {
+  bool MoveTo(const Problem& problem, const Device&) override {
+    if (!std::ranges::all_of(pads_, &PadLanes::empty) || HasPads(problem) ||
+        !program_.TakeExtents(problem))
+      return false;
+    *this = Chain(std::move(program_), std::move(aliases_), std::move(pads_));
+    return true;
+  }
+
+  Status Run(const CpuLaunch& args) const override {
     const elementwise::Binding binding = program_.Bind(args.inputs, args.packed, args.outputs);
     const int64_t rows = program_.rows(), cols = program_.cols();
     if (rows * cols == 0) return OkStatus();
     const int64_t row_pieces = (rows + rows_per_task_ - 1) / rows_per_task_;
-    auto& stream = static_cast<CpuStream&>(args.stream);
-    stream.ParallelFor(row_pieces * col_pieces_, [&](int64_t i, int) {
+    args.stream.ParallelFor(row_pieces * col_pieces_, [&](int64_t i, int) {
       const int64_t row = i / col_pieces_ * rows_per_task_;
       const int64_t col = i % col_pieces_ * cols_per_task_;
       program_.Run(binding, {.row = row,
@@ -61,7 +69,7 @@ class Chain final : public PreparedKernel {
                              .cols = std::min(cols_per_task_, cols - col)});
     });
     for (size_t i = 0; i < pads_.size(); ++i)
-      pads_[i].Zero(stream, args.outputs[i].host<std::byte>());
+      pads_[i].Zero(args.stream, args.outputs[i].host<std::byte>());
     return OkStatus();
   }
 

@@ -144,6 +144,62 @@ void Program::RunRows(const Binding& binding, const Tile& tile) const {
   }
 }
 
+bool Program::WalksRows(int64_t rows, int64_t cols) const {
+  if (dims_.size() > 2 || cols != cols_ || (dims_.size() == 1 && rows != 1)) return false;
+  return dims_.size() == 1 || std::ranges::all_of(operands_, [&](const Operand& operand) {
+           if (operand.strides.empty()) return true;  // the running value
+           const int64_t row = operand.strides[0], col = operand.strides[1];
+           return col == 0 ? row <= 1 : col == 1 && (row == 0 || row == cols_);
+         });
+}
+
+void Program::SetRows(int64_t rows) {
+  if (dims_.size() == 2) dims_[0] = rows;
+  rows_ = rows;
+}
+
+std::array<int64_t, 2> Program::ExtentsOf(const Problem& problem) const {
+  std::array<int64_t, 2> extents{};
+  for (const Operand& operand : operands_) {
+    const int64_t row = operand.strides[0], col = operand.strides[1];
+    const bool is_vector = (row == 0) != (col == 0);
+    if (operand.pack >= 0) {
+      if (row != 0) extents[0] = dims_[0];
+      if (col != 0) extents[1] = dims_[1];
+    } else if (is_vector) {
+      extents[row == 0 ? 1 : 0] = problem.shape(problem.group->inputs[operand.input]).elements();
+    }
+  }
+  return extents;
+}
+
+bool Program::TakeExtents(const Problem& problem) {
+  const int64_t elements = problem.shape(problem.group->outputs[0]).elements();
+  const auto walks = [&](const Operand& operand) {
+    if (operand.input < 0 && operand.pack < 0) return false;
+    if (dims_.size() == 1)
+      return operand.strides[0] == 0 || (operand.strides[0] == 1 && operand.pack < 0);
+    const int64_t row = operand.strides[0], col = operand.strides[1];
+    return col == 0 ? row <= 1 : col == 1 && (row == 0 || row == cols_);
+  };
+  if (elements == 0 || dims_.size() > 2 || !std::ranges::all_of(operands_, walks)) return false;
+  if (dims_.size() == 1) {
+    dims_[0] = cols_ = elements;
+    return true;
+  }
+  auto [rows, cols] = ExtentsOf(problem);
+  if (rows == 0 && cols == 0) return false;
+  if (rows == 0) rows = elements / cols;
+  if (cols == 0) cols = elements / rows;
+  if (rows * cols != elements) return false;
+  for (Operand& operand : operands_)
+    if (operand.strides[0] == cols_ && operand.strides[1] == 1) operand.strides[0] = cols;
+  dims_ = {rows, cols};
+  rows_ = rows;
+  cols_ = cols;
+  return true;
+}
+
 std::optional<std::vector<ChainLink>> Program::Chain() const {
   if (outputs_.size() != 1 || outputs_[0].storage != DType::kF32 || dims_.size() > 2)
     return std::nullopt;

@@ -78,6 +78,15 @@ class Program {
   Binding Bind(std::span<const Location> inputs, std::span<const Location> packed,
                std::span<const Location> outputs) const;
 
+  /// Whether the program of `rows` rows, of a group that differs in extents above 1 alone, is this
+  /// one but for SetRows: each operand steps along rows as far as it always does.
+  bool WalksRows(int64_t rows, int64_t cols) const;
+  void SetRows(int64_t rows);
+
+  /// Makes it the program of `problem`, whose group differs in extents above 1 alone, where each
+  /// operand walks rows and columns as whole ones; says whether it could.
+  bool TakeExtents(const Problem& problem);
+
   int64_t rows() const { return rows_; }
   int64_t cols() const { return cols_; }
   /// Bytes that one element of the output costs to read and write, constants left out.
@@ -99,6 +108,8 @@ class Program {
   friend class Compiler;  // compile.cc
 
   void RunRows(const Binding& binding, const Tile& tile) const;
+  /// The extents of rows and columns that the operands of `problem` have; 0: no operand says.
+  std::array<int64_t, 2> ExtentsOf(const Problem& problem) const;
   /// Whole small tiles, from one to another.
   void RunTiles(const Binding& binding, int64_t begin, int64_t end) const;
 

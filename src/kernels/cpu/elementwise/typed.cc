@@ -2,6 +2,7 @@
 // and Cast between these and float, in any layout: plain loops that the compiler vectorises.
 #include <algorithm>
 
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/elementwise/broadcast.h"
 #include "kernels/cpu/elementwise/tile_copy.h"
 #include "kernels/cpu/elementwise/typed_rows.h"
@@ -125,7 +126,7 @@ class TaskRows {
 /// Elements of rows that are joined, at least.
 constexpr int64_t kMostOfTile = 512;
 
-class Typed final : public PreparedKernel {
+class Typed final : public CpuKernel {
  public:
   Typed(const ir::Graph& group, const Facts& facts, BroadcastLoop loop, PadLanes pads)
       : function_(facts.function), loop_(std::move(loop)), pads_(std::move(pads)) {
@@ -160,15 +161,14 @@ class Typed final : public PreparedKernel {
 
   std::vector<PackRequest> packs() const override { return packs_; }
 
-  Status Launch(const LaunchArgs& args) const override {
-    auto& stream = static_cast<CpuStream&>(args.stream);
-    loop_.RunTasks(stream, [&] {
+  Status Run(const CpuLaunch& args) const override {
+    loop_.RunTasks(args.stream, [&] {
       return [this, &args, rows = TaskRows(loop_, operands_)](const int64_t* offsets, int64_t n,
                                                               int64_t at) mutable {
         RunRow(args, rows, offsets, n, args.outputs[0].host<std::byte>() + at * output_bytes_);
       };
     });
-    pads_.Zero(stream, args.outputs[0].host<std::byte>());
+    pads_.Zero(args.stream, args.outputs[0].host<std::byte>());
     return OkStatus();
   }
 

@@ -112,10 +112,11 @@ void Divide(const Operands& x) {
   auto* y = reinterpret_cast<int32_t*>(x.out);
   for (int64_t i = 0; i < x.n; i += lanes) {
     const auto of = hn::LoadU(d, a + (i & x.masks[0])), by = hn::LoadU(d, b + (i & x.masks[1]));
-    const auto quotient =
-        hn::DemoteTo(d, hn::Div(hn::PromoteTo(wide, of), hn::PromoteTo(wide, by)));
+    const auto none = hn::Eq(by, hn::Zero(d));
+    const auto divisor = hn::PromoteTo(wide, hn::IfThenElse(none, hn::Set(d, 1), by));
+    const auto quotient = hn::DemoteTo(d, hn::Div(hn::PromoteTo(wide, of), divisor));
     const auto wrapped = hn::IfThenElse(hn::Eq(by, hn::Set(d, -1)), hn::Neg(of), quotient);
-    hn::StoreU(hn::IfThenZeroElse(hn::Eq(by, hn::Zero(d)), wrapped), d, y + i);
+    hn::StoreU(hn::IfThenZeroElse(none, wrapped), d, y + i);
   }
 }
 

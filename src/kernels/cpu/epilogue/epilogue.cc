@@ -103,6 +103,13 @@ Result<Epilogue> Epilogue::CompileSum(const ir::Graph& group, const StateAssignm
   return epilogue;
 }
 
+bool Epilogue::TakeRows(int64_t rows, int64_t cols) {
+  if (!program_) return true;
+  if (!program_->WalksRows(rows, cols)) return false;
+  program_->SetRows(rows);
+  return true;
+}
+
 void Epilogue::AppendPacks(std::vector<PackRequest>& packs) const {
   if (!program_) return;
   packs.insert(packs.end(), program_->packs().begin(), program_->packs().end());

@@ -31,6 +31,10 @@ class Epilogue {
   /// no program, and addend() says which.
   static Result<Epilogue> CompileSum(const ir::Graph& group, const StateAssignment& states);
 
+  /// Makes it the same of a group that differs in extents of more than one element alone, and whose
+  /// output has so many rows; says whether it could.
+  bool TakeRows(int64_t rows, int64_t cols);
+
   const Clamp& clamp() const { return clamp_; }
   /// The group's input that is to be added, in the output's state and shape; or -1.
   int addend() const { return addend_; }

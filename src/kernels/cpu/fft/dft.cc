@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/fft/spectrum.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
@@ -28,10 +29,16 @@ struct Facts {
 };
 
 template <typename T>
-class Dft final : public PreparedKernel {
+class Dft final : public CpuKernel {
  public:
   Dft(const Problem& problem, const Facts& facts)
-      : operands_(*problem.group), spectrum_(facts.spectrum), threads_(problem.threads) {
+      : CpuKernel(problem.threads), operands_(*problem.group), spectrum_(facts.spectrum) {
+    if (IsShared()) {
+      shared_ = PerRun<T>(4 * PlaneNumbers());
+      work_ = PerRun<T>(2 * WorkNumbers());
+    } else {
+      planes_ = PerLane<T>(4 * PlaneNumbers());
+    }
     if (!facts.windowed) return;
     windowed_ = true;
     const Constant* constant = problem.group->value(problem.node().inputs[2]).constant.get();
@@ -39,14 +46,7 @@ class Dft final : public PreparedKernel {
       window_.push_back(static_cast<T>(constant->GetDouble(i)));
   }
 
-  int64_t workspace_bytes() const override {
-    const int64_t sets = IsShared() ? 1 : threads_;
-    const int64_t numbers = sets * 2 * PlaneNumbers() + threads_ * spectrum_.fft().work_numbers();
-    return numbers * 2 * static_cast<int64_t>(sizeof(T));
-  }
-
-  Status Launch(const LaunchArgs& args) const override {
-    auto& stream = static_cast<CpuStream&>(args.stream);
+  Status Run(const CpuLaunch& args) const override {
     const T* x = reinterpret_cast<const T*>(operands_.input(args, 0));
     T* y = reinterpret_cast<T*>(operands_.output(args, 0));
     const T* window = nullptr;
@@ -55,14 +55,14 @@ class Dft final : public PreparedKernel {
           window_.empty() ? reinterpret_cast<const T*>(operands_.input(args, 2)) : window_.data();
     }
     if (IsShared()) {
-      RunShared(x, window, args.workspace.host<T>(), y, stream);
+      RunShared(args, x, window, y);
       return OkStatus();
     }
     const auto alone = [](int64_t tasks, FftWork work) {
       for (int64_t i = 0; i < tasks; ++i) work(i, 0);
     };
-    stream.ParallelFor(spectrum_.steps(), [&](int64_t step, int lane) {
-      T* memory = args.workspace.host<T>() + lane * 4 * PlaneNumbers();
+    args.stream.ParallelFor(spectrum_.steps(), [&](int64_t step, int lane) {
+      T* memory = args.At(planes_, lane);
       const Planes<T> a{memory, memory + PlaneNumbers()};
       spectrum_.Load(x, window, step, 0, spectrum_.loads(), a);
       const Planes<T> z = spectrum_.Run(a, a.From(2 * PlaneNumbers()), {}, alone);
@@ -73,14 +73,14 @@ class Dft final : public PreparedKernel {
 
  private:
   bool IsShared() const { return spectrum_.fft().side() == 1; }
+  int64_t WorkNumbers() const { return lanes() * spectrum_.fft().work_numbers(); }
   int64_t PlaneNumbers() const { return spectrum_.fft().extent() * spectrum_.fft().side(); }
 
   /// One transform after the other, each by all lanes.
-  void RunShared(const T* x, const T* window, T* memory, T* y, CpuStream& stream) const {
-    const auto share = [&](int64_t tasks, FftWork work) { stream.ParallelFor(tasks, work); };
-    const Planes<T> a{memory, memory + PlaneNumbers()};
-    T* scratch = memory + 4 * PlaneNumbers();
-    const Planes<T> work{scratch, scratch + threads_ * spectrum_.fft().work_numbers()};
+  void RunShared(const CpuLaunch& args, const T* x, const T* window, T* y) const {
+    const auto share = [&](int64_t tasks, FftWork work) { args.stream.ParallelFor(tasks, work); };
+    T *memory = args.At(shared_), *scratch = args.At(work_);
+    const Planes<T> a{memory, memory + PlaneNumbers()}, work{scratch, scratch + WorkNumbers()};
     const auto chunks = [&](int64_t numbers, auto&& move) {
       share((numbers + kNumbersPerTask - 1) / kNumbersPerTask, [&](int64_t task, int) {
         move(task * kNumbersPerTask, std::min(numbers, (task + 1) * kNumbersPerTask));
@@ -97,9 +97,10 @@ class Dft final : public PreparedKernel {
 
   NodeOperands operands_;
   Spectrum<T> spectrum_;
-  int threads_;
   bool windowed_ = false;
   std::vector<T> window_;  // where it is constant
+  RunScratch<T> shared_, work_;
+  LaneScratch<T> planes_;
 };
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {

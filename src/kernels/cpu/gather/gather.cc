@@ -3,7 +3,6 @@
 #include <cstring>
 #include <functional>
 
-#include "device/cpu/cpu_device.h"
 #include "kernels/cpu/gather/indices.h"
 #include "kernels/cpu/gather/runs.h"
 #include "kernels/cpu/operands.h"
@@ -129,7 +128,7 @@ class GatherRuns final : public NodeKernel {
     parts_ = (run_bytes_ + kTaskBytes - 1) / kTaskBytes;
   }
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const Indices indices{operands().input(args, 1), index_type_};
     if (run_bytes_ == 0 || rows_ == 0 || plan_.count == 0) return OkStatus();
     RETURN_IF_ERROR(CheckIndices(indices, plan_.count, plan_.extent));
@@ -138,12 +137,11 @@ class GatherRuns final : public NodeKernel {
     // A run in parts, or some runs to a task.
     const int64_t bytes = std::min(run_bytes_, kTaskBytes), per_task = kTaskBytes / bytes;
     const int64_t runs = rows_ * plan_.count;
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor((runs + per_task - 1) / per_task * parts_, [&](int64_t task, int) {
-          const int64_t begin = task / parts_ * per_task, skip = task % parts_ * bytes;
-          Copy(indices, begin, std::min(runs, begin + per_task), src + skip, dst + skip,
-               std::min(bytes, run_bytes_ - skip));
-        });
+    args.stream.ParallelFor((runs + per_task - 1) / per_task * parts_, [&](int64_t task, int) {
+      const int64_t begin = task / parts_ * per_task, skip = task % parts_ * bytes;
+      Copy(indices, begin, std::min(runs, begin + per_task), src + skip, dst + skip,
+           std::min(bytes, run_bytes_ - skip));
+    });
     return OkStatus();
   }
 
@@ -192,7 +190,7 @@ class GatherLookups final : public NodeKernel {
     rows_ = SliceElements(plan_) * parts_;
   }
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const Indices indices{operands().input(args, 1), index_type_};
     if (rows_ == 0 || plan_.count == 0) return OkStatus();
     RETURN_IF_ERROR(CheckIndices(indices, plan_.count, plan_.extent));
@@ -205,7 +203,7 @@ class GatherLookups final : public NodeKernel {
       WithElement(plan_.element_bytes,
                   [&]<typename U>() { LookUp<U>(indices, begin, end, src, dst); });
     };
-    static_cast<CpuStream&>(args.stream).ParallelFor((rows_ + per_task - 1) / per_task, run);
+    args.stream.ParallelFor((rows_ + per_task - 1) / per_task, run);
     return OkStatus();
   }
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <atomic>
 
-#include "device/cpu/cpu_device.h"
 #include "kernels/cpu/gather/indices.h"
 #include "kernels/cpu/gather/lines.h"
 #include "kernels/cpu/operands.h"
@@ -70,24 +69,23 @@ class GatherElements final : public NodeKernel {
         dtype_(facts.dtype),
         index_type_(facts.index_type) {}
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const Indices indices{operands().input(args, 1), index_type_};
     if (lines_.extent() == 0 || count_ == 0) return CheckIndices(indices, count_, lines_.extent());
     const std::byte* src = operands().input(args, 0);
     std::byte* dst = operands().output(args, 0);
     std::atomic<bool> ok = true;
     const int64_t per_task = std::max<int64_t>(1, lines_.parts() * kTaskElements / count_);
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor((lines_.parts() + per_task - 1) / per_task, [&](int64_t task, int) {
-          const int64_t begin = task * per_task, end = std::min(lines_.parts(), begin + per_task);
-          WithTypedIndices(indices, [&](const auto* typed) {
-            ops::DispatchElementSize(dtype_, [&]<typename U>() {
-              if (!GatherLines(lines_, begin, end, typed, reinterpret_cast<const U*>(src),
-                               reinterpret_cast<U*>(dst)))
-                ok = false;
-            });
-          });
+    args.stream.ParallelFor((lines_.parts() + per_task - 1) / per_task, [&](int64_t task, int) {
+      const int64_t begin = task * per_task, end = std::min(lines_.parts(), begin + per_task);
+      WithTypedIndices(indices, [&](const auto* typed) {
+        ops::DispatchElementSize(dtype_, [&]<typename U>() {
+          if (!GatherLines(lines_, begin, end, typed, reinterpret_cast<const U*>(src),
+                           reinterpret_cast<U*>(dst)))
+            ok = false;
         });
+      });
+    });
     return ok ? OkStatus() : CheckIndices(indices, count_, lines_.extent());
   }
 
@@ -103,7 +101,7 @@ class GatherTuples final : public NodeKernel {
   GatherTuples(const Problem& problem, const TupleFacts& facts)
       : NodeKernel(problem), facts_(facts) {}
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const Indices indices{operands().input(args, 1), facts_.index_type};
     if (facts_.slice_bytes == 0) return OkStatus();
     const std::byte* src = operands().input(args, 0);
@@ -111,8 +109,8 @@ class GatherTuples final : public NodeKernel {
     std::atomic<bool> ok = true;
     const int64_t per_task =
         std::max<int64_t>(1, kTaskElements * 4 / std::max<int64_t>(facts_.slice_bytes, 1));
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor((facts_.tuples.tuples + per_task - 1) / per_task, [&](int64_t task, int) {
+    args.stream.ParallelFor(
+        (facts_.tuples.tuples + per_task - 1) / per_task, [&](int64_t task, int) {
           const int64_t end = std::min(facts_.tuples.tuples, (task + 1) * per_task);
           const int64_t bytes = facts_.slice_bytes;
           WithTypedIndices(indices, [&](const auto* typed) {

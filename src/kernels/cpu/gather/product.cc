@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/gather/indices.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
@@ -137,7 +137,7 @@ Result<GatheredProduct> Read(const ir::Graph& group, const Device&) {
   return product;
 }
 
-class ProductKernel final : public PreparedKernel {
+class ProductKernel final : public CpuKernel {
  public:
   ProductKernel(const Problem& problem, const GatheredProduct& facts)
       : group_(problem.group), facts_(facts) {
@@ -153,27 +153,21 @@ class ProductKernel final : public PreparedKernel {
     return requests;
   }
 
-  int64_t workspace_bytes() const override {
-    return (facts_.tokens + facts_.matrices + 1) * static_cast<int64_t>(sizeof(int64_t));
-  }
-
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const Indices indices{Operand(args, facts_.indices), group_->value(facts_.indices).dtype};
     RETURN_IF_ERROR(CheckIndices(indices, facts_.tokens, facts_.matrices));
-    auto* ends = reinterpret_cast<int64_t*>(args.workspace.host<std::byte>());
-    int64_t* order = ends + facts_.matrices + 1;
+    int64_t *ends = args.At(ends_), *order = args.At(order_);
     SortTokens(indices, ends, order);
     const auto* w = reinterpret_cast<const float*>(Operand(args, facts_.w));
     const auto* x = reinterpret_cast<const float*>(Operand(args, facts_.x));
     auto* y = reinterpret_cast<float*>(args.outputs[0].host<std::byte>());
     const int64_t parts = (facts_.results + part_ - 1) / part_;
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor(facts_.matrices * parts, [&](int64_t task, int) {
-          const int64_t matrix = task / parts, first = task % parts * part_;
-          const float* at = w + matrix * facts_.depth * facts_.results;
-          for (int64_t i = matrix == 0 ? 0 : ends[matrix - 1]; i < ends[matrix]; i += kMostTokens)
-            Multiply(at, first, {order + i, order + std::min(i + kMostTokens, ends[matrix])}, x, y);
-        });
+    args.stream.ParallelFor(facts_.matrices * parts, [&](int64_t task, int) {
+      const int64_t matrix = task / parts, first = task % parts * part_;
+      const float* at = w + matrix * facts_.depth * facts_.results;
+      for (int64_t i = matrix == 0 ? 0 : ends[matrix - 1]; i < ends[matrix]; i += kMostTokens)
+        Multiply(at, first, {order + i, order + std::min(i + kMostTokens, ends[matrix])}, x, y);
+    });
     return OkStatus();
   }
 
@@ -215,6 +209,8 @@ class ProductKernel final : public PreparedKernel {
   GatheredProduct facts_;
   std::vector<ir::ValueId> constants_;
   int64_t part_ = 0;  // results of a task
+  RunScratch<int64_t> ends_ = PerRun<int64_t>(facts_.matrices + 1);
+  RunScratch<int64_t> order_ = PerRun<int64_t>(facts_.tokens);
 };
 
 constexpr Family<GatheredProduct> kFamily{.read = Read,

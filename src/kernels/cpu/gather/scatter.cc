@@ -59,11 +59,10 @@ class Scatter : public NodeKernel {
     return {};
   }
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const Indices indices{operands().input(args, 1), index_type_};
     std::byte* dst = operands().output(args, 0);
-    CopyData(operands().input(args, 0), dst, StorageBytes(dtype_, data_.elements()),
-             static_cast<CpuStream&>(args.stream));
+    CopyData(operands().input(args, 0), dst, StorageBytes(dtype_, data_.elements()), args.stream);
     return Update(indices, operands().input(args, 2), dst);
   }
 

@@ -176,6 +176,7 @@ void RunBlock(const MicroKernels& kernels, const BlockArgs& args) {
       RunPanel(kernels, args, tile, column, slice.tap, in_panels ? next : nullptr);
     }
   }
+  if (args.joined > 1 && HasNan(args)) RunGroupsApart(args, nr);
 }
 
 namespace {

@@ -55,10 +55,18 @@ struct BlockArgs {
   /// of a later block is made of.
   const float* ahead = nullptr;
   int64_t ahead_step = 0;
+  /// Groups of a block diagonal (WeightShape::joined), without c_block, accumulate and addend:
+  /// where the other groups' zeros met infinity or NaN, sums are made of each group's own.
+  int64_t joined = 1;
   /// Depth (taps * depth) done before C is stored and read again.
   int64_t depth_block = INT64_MAX;
 };
 void RunBlock(const MicroKernels& kernels, const BlockArgs& args);
+
+/// RunBlock of joined groups that are kept apart, without vectors.
+void RunGroupsApart(const BlockArgs& args, int64_t nr);
+/// Whether a sum of a block is no number.
+bool HasNan(const BlockArgs& args);
 
 /// Cuts `rows` rows into tiles of up to mr. Pointers lie tile by tile: tile i (rows i * mr ...) at
 /// a + i * mr * taps. C's rows are c_stride apart. Returns the tiles written to `out`, at most

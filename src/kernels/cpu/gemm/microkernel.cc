@@ -9,6 +9,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/gemm/row_bases-inl.h"
+#include "kernels/cpu/simd/clamp-inl.h"
 #include "kernels/cpu/simd/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -70,8 +71,7 @@ HWY_NOINLINE void FinishColumns(const TileArgs& args, int rows, int vectors, con
       V x = hn::Load(D(), sums + v * kLanes);
       if (args.accumulate) x = hn::Add(x, hn::MaskedLoad(mask, D(), args.c + at));
       if (args.addend != nullptr) x = hn::Add(x, hn::MaskedLoad(mask, D(), args.addend + at));
-      // This order of operands lets NaN through.
-      StoreFirst(D(), hn::Min(high, hn::Max(low, x)), left, args.c + at);
+      StoreUpTo(D(), ClampOrNan(x, low, high), left, args.c + at);
     }
   }
 }
@@ -214,8 +214,7 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
   HWY_INLINE void StoreVector(V x, const TileArgs& args, int64_t at, V low, V high) {
     if (args.accumulate) x = hn::Add(x, hn::LoadU(D(), args.c + at));
     if (args.addend != nullptr) x = hn::Add(x, hn::LoadU(D(), args.addend + at));
-    // This order of operands lets NaN through.
-    hn::StoreU(hn::Min(high, hn::Max(low, x)), D(), args.c + at);
+    hn::StoreU(ClampOrNan(x, low, high), D(), args.c + at);
   }
   // Without a loop over vectors: one would keep the accumulators in memory on some targets.
   HWY_INLINE void StoreRow(size_t r, const TileArgs& args, V low, V high) {

@@ -85,7 +85,38 @@ void PackTransposedGroup(const Constant& weights, int64_t at, const WeightShape&
   }
 }
 
+/// The groups that one stands for, as a block diagonal.
+void PackJoined(const Constant& weights, int64_t at, const WeightShape& shape, int nr, float scale,
+                float* out) {
+  const int64_t oc = shape.oc / shape.joined, ic = shape.ic / shape.joined;
+  const int64_t step_o = shape.transposed ? shape.taps : ic * shape.taps;
+  const int64_t step_i = shape.transposed ? oc * shape.taps : shape.taps;
+  std::vector<float> piece(oc * ic * shape.taps);
+  std::fill_n(out, shape.group_elements(nr), 0.F);
+  for (int64_t j = 0; j < shape.joined; ++j) {
+    ReadFloats(weights, at + j * std::ssize(piece), std::ssize(piece), piece.data());
+    for (int64_t t = 0; t < shape.taps; ++t) {
+      float* row = out + (shape.Position(t) * shape.ic + j * ic) * nr + j * oc;
+      for (int64_t i = 0; i < ic; ++i, row += nr) {
+        for (int64_t o = 0; o < oc; ++o) row[o] = scale * piece[o * step_o + i * step_i + t];
+      }
+    }
+  }
+}
+
 }  // namespace
+
+WeightShape JoinGroups(WeightShape shape, int nr) {
+  for (int64_t count = nr / 2 / std::max<int64_t>(shape.oc, 1); count > 1; --count) {
+    if (shape.groups % count != 0) continue;
+    shape.joined = count;
+    shape.groups /= count;
+    shape.oc *= count;
+    shape.ic *= count;
+    break;
+  }
+  return shape;
+}
 
 void PackPanel(const StridedMatrix& b, int64_t depth, int64_t columns, int nr, float scale,
                float* out) {
@@ -110,8 +141,12 @@ void CopyRows(const StridedMatrix& a, int64_t rows, int64_t depth, int64_t strid
 
 void PackWeights(const Constant& weights, const WeightShape& shape, int nr, float scale,
                  float* out) {
-  const int64_t group_source = shape.oc * shape.ic * shape.taps;
+  const int64_t group_source = shape.oc * shape.ic * shape.taps / shape.joined;
   for (int64_t g = 0; g < shape.groups; ++g, out += shape.group_elements(nr)) {
+    if (shape.joined > 1) {
+      PackJoined(weights, g * group_source, shape, nr, scale, out);
+      continue;
+    }
     const int64_t panel = shape.depth() * nr;
     if (shape.depth() != shape.ic * shape.taps) {
       std::fill_n(out, shape.panels(nr) * panel, 0.F);

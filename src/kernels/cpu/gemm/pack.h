@@ -42,6 +42,9 @@ struct WeightShape {
   /// Input channels side by side; 0: all. With less, the order is [channel block][tap][ic_block],
   /// zero-padded to whole blocks.
   int64_t ic_block = 0;
+  /// Each group stands for so many of the weights' own, whose channels `oc` and `ic` count
+  /// together: a block diagonal of one panel, zero beside it. Of constants whose ic_block is 0.
+  int64_t joined = 1;
 
   int64_t Position(int64_t t) const { return tap_position.empty() ? t : tap_position[t]; }
   int64_t block() const { return ic_block == 0 ? ic : ic_block; }
@@ -54,6 +57,10 @@ struct WeightShape {
 };
 void PackWeights(const Constant& weights, const WeightShape& shape, int nr, float scale,
                  float* out);
+
+/// `shape` with as many groups joined as one vector of half a panel has columns for: they take the
+/// steps of one. Infinity times zero is no number: BlockArgs::joined says what a product does then.
+WeightShape JoinGroups(WeightShape shape, int nr);
 
 /// One panel of weights in memory, in the order [groups][oc][ic][taps].
 void PackWeightPanel(const float* weights, const WeightShape& shape, int nr, int64_t group,

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "device/cpu/cpu_device.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/cpu/row_tasks.h"
 #include "kernels/family.h"
@@ -30,11 +29,10 @@ class Generate : public NodeKernel {
 
   /// Calls row(r) for every row, some in each task.
   template <typename F>
-  void ForRows(const LaunchArgs& args, F&& row) const {
-    ForByteRows(static_cast<CpuStream&>(args.stream), facts_.rows, facts_.columns * size(),
-                [&](int64_t begin, int64_t end) {
-                  for (int64_t r = begin; r < end; ++r) row(r);
-                });
+  void ForRows(const CpuLaunch& args, F&& row) const {
+    ForByteRows(args.stream, facts_.rows, facts_.columns * size(), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) row(r);
+    });
   }
 
  private:
@@ -51,7 +49,7 @@ class Trilu final : public Generate {
                : std::vector<Alias>{{.output = 0, .input = operands().bound(0)}};
   }
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const std::byte* x = operands().input(args, 0);
     const auto* diagonal = reinterpret_cast<const int64_t*>(operands().input(args, 1));
     std::byte* y = operands().output(args, 0);
@@ -79,7 +77,7 @@ class EyeLike final : public Generate {
     HostView{one_, facts.dtype, Shape{1}, {1}}.SetInt(0, 1);
   }
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     std::byte* y = operands().output(args, 0);
     const int64_t columns = facts().columns;
     ForRows(args, [&](int64_t r) {
@@ -99,7 +97,7 @@ class Range final : public Generate {
  public:
   using Generate::Generate;
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const std::byte *start = operands().input(args, 0), *delta = operands().input(args, 2);
     std::byte* y = operands().output(args, 0);
     switch (facts().dtype) {
@@ -114,16 +112,14 @@ class Range final : public Generate {
 
  private:
   template <typename T, typename W>
-  void Steps(const LaunchArgs& args, const std::byte* start, const std::byte* delta,
+  void Steps(const CpuLaunch& args, const std::byte* start, const std::byte* delta,
              std::byte* out) const {
     const auto first = static_cast<W>(*reinterpret_cast<const T*>(start));
     const auto step = static_cast<W>(*reinterpret_cast<const T*>(delta));
     T* y = reinterpret_cast<T*>(out);
-    ForByteRows(static_cast<CpuStream&>(args.stream), facts().columns, size(),
-                [&](int64_t begin, int64_t end) {
-                  for (int64_t i = begin; i < end; ++i)
-                    y[i] = static_cast<T>(first + static_cast<W>(i) * step);
-                });
+    ForByteRows(args.stream, facts().columns, size(), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) y[i] = static_cast<T>(first + static_cast<W>(i) * step);
+    });
   }
 };
 

@@ -1,7 +1,7 @@
 // cpu.affine_grid: AffineGrid in fp32: each line of the grid is a point and steps from it.
 #include <algorithm>
 
-#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/norm/operands.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
@@ -19,7 +19,7 @@ struct Facts {
   bool align;
 };
 
-class AffineGrid final : public PreparedKernel {
+class AffineGrid final : public CpuKernel {
  public:
   AffineGrid(const Problem& problem, const Facts& facts) : facts_(facts) {
     const ir::ValueId theta = problem.node().inputs[0];
@@ -30,7 +30,7 @@ class AffineGrid final : public PreparedKernel {
 
   std::vector<PackRequest> packs() const override { return packs_; }
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const float* theta = theta_.At(args);
     float* y = args.outputs[0].host<float>();
     const int axes = facts_.y.rank() - 2;
@@ -42,7 +42,7 @@ class AffineGrid final : public PreparedKernel {
         Line(theta + l / lines_each * axes * (axes + 1), l % lines_each, y + l * width * axes);
       }
     };
-    static_cast<CpuStream&>(args.stream).ParallelFor((lines + per_task - 1) / per_task, run);
+    args.stream.ParallelFor((lines + per_task - 1) / per_task, run);
     return OkStatus();
   }
 

@@ -3,7 +3,6 @@
 // padding, in fp32 and any layout that keeps the pixels in order; either operand may be a constant.
 #include <algorithm>
 
-#include "device/cpu/cpu_device.h"
 #include "kernels/cpu/grid_sample/tap_block.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
@@ -57,7 +56,7 @@ class GridSampleTaps final : public NodeKernel {
         images_(images),
         pads_(facts.y, problem.states.outputs[0].layout, sizeof(float)) {}
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const auto* x = reinterpret_cast<const float*>(operands().input(args, 0));
     const auto* grid = reinterpret_cast<const float*>(operands().input(args, 1));
     auto* y = reinterpret_cast<float*>(operands().output(args, 0));
@@ -65,8 +64,7 @@ class GridSampleTaps final : public NodeKernel {
     const int64_t per_block = BlockPoints(taps);
     const int64_t blocks = (points_ + per_block - 1) / per_block;
     const int64_t of_picture = images_.outer / batch_;
-    auto& stream = static_cast<CpuStream&>(args.stream);
-    stream.ParallelFor(batch_ * blocks, [&](int64_t task, int) {
+    args.stream.ParallelFor(batch_ * blocks, [&](int64_t task, int) {
       const int64_t n = task / blocks, first = task % blocks * per_block;
       const int64_t count = std::min(per_block, points_ - first);
       TapBlock block;
@@ -77,7 +75,7 @@ class GridSampleTaps final : public NodeKernel {
                     y + (image * points_ + first) * images_.inner);
       }
     });
-    pads_.Zero(stream, reinterpret_cast<std::byte*>(y));
+    pads_.Zero(args.stream, reinterpret_cast<std::byte*>(y));
     return OkStatus();
   }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/half_weights/panels.h"
@@ -50,17 +51,16 @@ constexpr int64_t kSlice = 256;
 /// Rows up to which A is read where it is.
 constexpr int64_t kFewRows = 8;
 
-class HalfWeightsGemm final : public PreparedKernel {
+class HalfWeightsGemm final : public CpuKernel {
  public:
-  HalfWeightsGemm(const Problem& problem, const Product& product, DType storage, Epilogue epilogue,
-                  int lanes)
-      : p_(product),
+  HalfWeightsGemm(const Problem& problem, const Product& product, DType storage, Epilogue epilogue)
+      : CpuKernel(problem.threads),
+        p_(product),
         a_(IndexOf(problem.group->inputs, product.a)),
         kernels_(GetMicroKernels()),
         half_kernels_(GetHalfKernels(storage)),
         panels_{storage, kernels_.nr, p_.n, p_.k, p_.trans_b},
         epilogue_(std::move(epilogue)),
-        lanes_(lanes),
         tiles_(kernels_.mr, p_.m),
         copies_a_(p_.m > kFewRows && ShareCacheSets(p_.k)),
         a_stride_(copies_a_ ? p_.k + kPadding : p_.k) {
@@ -90,14 +90,11 @@ class HalfWeightsGemm final : public PreparedKernel {
     return all;
   }
 
-  int64_t workspace_bytes() const override { return CopyBytes() + lanes_ * LaneBytes(); }
-
-  Status Launch(const LaunchArgs& args) const override {
-    auto& stream = static_cast<CpuStream&>(args.stream);
-    if (copies_a_) CopyA(args, stream);
+  Status Run(const CpuLaunch& args) const override {
+    if (copies_a_) CopyA(args);
     const elementwise::Binding binding = epilogue_.Bind(args, 1);
     const int64_t column_tasks = CeilDiv(panels_.count(), task_panels_);
-    stream.ParallelFor(
+    args.stream.ParallelFor(
         column_tasks * CeilDiv(tiles_.count(), kMaxTiles), [&](int64_t task, int lane) {
           Block block;
           block.first_tile = task / column_tasks * kMaxTiles;
@@ -126,28 +123,20 @@ class HalfWeightsGemm final : public PreparedKernel {
     int64_t first_tile, end_tile, first_panel, end_panel;
   };
 
-  int64_t CopyBytes() const { return copies_a_ ? RoundUp(p_.m * a_stride_ * 4, 64) : 0; }
-  int64_t PointerBytes() const {
-    return RoundUp(kMaxTiles * kernels_.mr * static_cast<int64_t>(sizeof(float*)), 64);
-  }
-  int64_t LaneBytes() const { return PointerBytes() + kSlice * panels_.nr * 4; }
-
   /// Rows that would share a few sets of the first-level cache lie a line further apart.
-  void CopyA(const LaunchArgs& args, CpuStream& stream) const {
+  void CopyA(const CpuLaunch& args) const {
     constexpr int64_t kRows = 16;
-    stream.ParallelFor(CeilDiv(p_.m, kRows), [&](int64_t task, int) {
+    args.stream.ParallelFor(CeilDiv(p_.m, kRows), [&](int64_t task, int) {
       const int64_t row = task * kRows;
       CopyRows({args.inputs[a_].host<float>() + row * p_.k, p_.k}, std::min(kRows, p_.m - row),
-               p_.k, a_stride_, args.workspace.host<float>() + row * a_stride_);
+               p_.k, a_stride_, args.At(copy_) + row * a_stride_);
     });
   }
 
-  void RunTask(const LaunchArgs& args, const Block& block, int lane) const {
-    std::byte* scratch = args.workspace.host<std::byte>() + CopyBytes() + lane * LaneBytes();
-    auto** pointers = reinterpret_cast<const float**>(scratch);
-    auto* slice = reinterpret_cast<float*>(scratch + PointerBytes());
+  void RunTask(const CpuLaunch& args, const Block& block, int lane) const {
+    float* slice = args.At(slice_, lane);
     const int64_t row = tiles_.Begin(block.first_tile);
-    const float* a = copies_a_ ? args.workspace.host<float>() : args.inputs[a_].host<float>();
+    const float* a = copies_a_ ? args.At(copy_) : args.inputs[a_].host<float>();
     const auto* weights = args.packed[0].host<std::byte>();
     const auto* bias = reinterpret_cast<const float*>(weights + panels_.bytes());
     TileSpan tiles[kMaxTiles];
@@ -155,8 +144,9 @@ class HalfWeightsGemm final : public PreparedKernel {
       BlockArgs work;
       const int64_t column = panel * panels_.nr;
       float* c = args.outputs[0].host<float>() + row * p_.n + column;
-      work.tiles = CutTiles(tiles_, block.first_tile, block.end_tile,
-                            {a + row * a_stride_, a_stride_}, c, p_.n, pointers, tiles);
+      work.tiles =
+          CutTiles(tiles_, block.first_tile, block.end_tile, {a + row * a_stride_, a_stride_}, c,
+                   p_.n, args.At(pointers_, lane), tiles);
       work.b = slice;
       work.c_stride = p_.n;
       work.columns = std::min<int64_t>(panels_.nr, p_.n - column);
@@ -181,7 +171,7 @@ class HalfWeightsGemm final : public PreparedKernel {
   }
 
   /// All rows, which are few, with the block's panels.
-  void RunRows(const LaunchArgs& args, const Block& block) const {
+  void RunRows(const CpuLaunch& args, const Block& block) const {
     const auto* weights = args.packed[0].host<std::byte>();
     HalfRowsArgs work;
     work.a = args.inputs[a_].host<float>();
@@ -202,7 +192,7 @@ class HalfWeightsGemm final : public PreparedKernel {
   }
 
   /// What is added to the result at `c`; or null.
-  const float* AddendOver(const LaunchArgs& args, const float* c) const {
+  const float* AddendOver(const CpuLaunch& args, const float* c) const {
     if (epilogue_.addend() < 0) return nullptr;
     return args.inputs[epilogue_.addend()].host<float>() + (c - args.outputs[0].host<float>());
   }
@@ -213,19 +203,20 @@ class HalfWeightsGemm final : public PreparedKernel {
   const HalfKernels& half_kernels_;
   HalfPanels panels_;
   Epilogue epilogue_;
-  int lanes_;
   RowTiles tiles_;
   bool copies_a_;
   int64_t a_stride_, task_panels_ = 1;
+  RunScratch<float> copy_ = PerRun<float>(copies_a_ ? p_.m * a_stride_ : 0);
+  LaneScratch<const float*> pointers_ = PerLane<const float*>(kMaxTiles * kernels_.mr);
+  LaneScratch<float> slice_ = PerLane<float>(kSlice * panels_.nr);
 };
 
 template <DType kStorage>
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Product& product,
-                                                const Params&, const Device& device) {
+                                                const Params&, const Device&) {
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::CompileSum(*problem.group, problem.states));
   return std::unique_ptr<PreparedKernel>(
-      new HalfWeightsGemm(problem, product, kStorage, std::move(epilogue),
-                          static_cast<const CpuDevice&>(device).pool().threads()));
+      new HalfWeightsGemm(problem, product, kStorage, std::move(epilogue)));
 }
 
 constexpr int kFaster = 12, kUnknown = 3;

@@ -9,6 +9,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/half_weights/rows.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/simd/clamp-inl.h"
 #include "kernels/cpu/simd/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -60,8 +61,7 @@ struct RowSums<Half, std::index_sequence<kRow...>> {
     const auto mask = hn::FirstN(D(), static_cast<size_t>(left));
     if (args.bias != nullptr) x = hn::Add(x, hn::LoadU(D(), args.bias + column));
     if (args.addend != nullptr) x = hn::Add(x, hn::MaskedLoad(mask, D(), args.addend + at));
-    // This order of operands lets NaN through.
-    x = hn::Min(hn::Set(D(), args.high), hn::Max(hn::Set(D(), args.low), x));
+    x = ClampOrNan(x, hn::Set(D(), args.low), hn::Set(D(), args.high));
     if (left >= kLanes) {
       hn::StoreU(x, D(), args.c + at);
     } else {

@@ -1,17 +1,21 @@
+// compiled: small
 // MatMul and Gemm. A constant B is packed at load, another one at each launch, unless so few rows
 // meet it that it is read as it is. Both operands may be where the caller bound them.
 //   cpu.matmul.gemm       row-major operands
-//   cpu.matmul.gemm.nwc   A, the product or both with the rows of each matrix innermost, as one-
-//                         dimensional convolutions leave and take them
+//   cpu.matmul.gemm.nwc   A, a computed B, the product or several of them with the rows of each
+//                         matrix innermost, as one-dimensional convolutions and transposes leave
+//                         and take them
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/gemm/task_grid.h"
 #include "kernels/cpu/matmul/product_states.h"
 #include "kernels/family.h"
+#include "kernels/takes_extents.h"
 
 namespace fettle::kernels {
 namespace {
@@ -27,29 +31,36 @@ int64_t RowShare(const CpuDevice& cpu) {
   return (cpu.info().l2_bytes > 0 ? cpu.info().l2_bytes : 256 * 1024) / 2;
 }
 
-class MatMul final : public PreparedKernel {
+Blocking UsualBlocking(const Product& p, int threads, const Device& device);
+
+class MatMul final : public CpuKernel, public MovesToExtents<MatMul> {
  public:
   MatMul(const Problem& problem, ProductForm form, Epilogue epilogue, const Blocking& blocking,
          const CpuDevice& cpu)
-      : p_(std::move(form.product)),
+      : CpuKernel(problem.threads),
+        p_(std::move(form.product)),
         transposed_c_(form.transposed_c),
         a_(InputIndex(problem, p_.a)),
         b_(p_.constant_b ? 0 : InputIndex(problem, p_.b)),
-        kernels_(GetMicroKernels()),
+        kernels_(&GetMicroKernels()),
         epilogue_(std::move(epilogue)),
-        lanes_(cpu.pool().threads()),
         blocking_(blocking) {
     const bool shared_sets = ShareCacheSets(p_.k);
     copies_a_ = p_.trans_a || (shared_sets && p_.m > 2 * kFewRows && p_.n >= kManyColumns);
     a_stride_ = copies_a_ && shared_sets ? p_.k + kPadding : p_.k;
     for (const Product::Batch& batch : p_.batches) a_matrices_ = std::max(a_matrices_, batch.a + 1);
-    direct_b_ = ReadsAsItIs(p_);
+    direct_b_ = ReadsAsItIs(p_) || ReadsSmallAsItIs(p_);
     packs_end_ = direct_b_ && problem.states.inputs[b_].external && EndsWithinVector(p_);
     if (p_.addend != ir::kAbsent && !p_.constant_row) addend_ = InputIndex(problem, p_.addend);
     // Tasks stay within one matrix.
-    tiles_ = RowTiles(kernels_.mr, std::max<int64_t>(p_.m, 1));
-    blocking_.rows = std::min(blocking_.rows, tiles_.count() * kernels_.mr);
+    tiles_ = RowTiles(kernels_->mr, std::max<int64_t>(p_.m, 1));
+    blocking_.rows = std::min(blocking_.rows, tiles_.count() * kernels_->mr);
     far_rows_ = blocking_.rows * p_.k * 4 > RowShare(cpu);
+    if (!p_.constant_b && !direct_b_) packed_ = PerRun<float>(p_.b_matrices * MatrixElements());
+    if (copies_a_) copy_ = PerRun<float>(a_matrices_ * p_.m * a_stride_);
+    pointers_ = PerLane<const float*>(blocking_.rows);
+    if (transposed_c_) result_ = PerLane<float>(blocking_.rows * blocking_.panels * kernels_->nr);
+    if (packs_end_) end_ = PerLane<float>(p_.k * kernels_->nr);
   }
 
   std::vector<PackRequest> packs() const override {
@@ -58,11 +69,11 @@ class MatMul final : public PreparedKernel {
       PackRequest request;
       request.constants = {p_.b};
       if (p_.constant_row) request.constants.push_back(p_.addend);
-      request.recipe = fmt::format("matmul.t{}.nr{}.a{}.b{}.f32", p_.trans_b, kernels_.nr, p_.alpha,
-                                   p_.constant_row ? p_.beta : 0);
-      request.bytes = (p_.b_matrices * MatrixElements() + Panels() * kernels_.nr) * 4;
-      request.pack = [p = p_, nr = kernels_.nr](std::span<const Constant* const> constants,
-                                                std::byte* out) {
+      request.recipe = fmt::format("matmul.t{}.nr{}.a{}.b{}.f32", p_.trans_b, kernels_->nr,
+                                   p_.alpha, p_.constant_row ? p_.beta : 0);
+      request.bytes = (p_.b_matrices * MatrixElements() + Panels() * kernels_->nr) * 4;
+      request.pack = [p = p_, nr = kernels_->nr](std::span<const Constant* const> constants,
+                                                 std::byte* out) {
         const WeightShape shape{
             .groups = p.b_matrices, .oc = p.n, .ic = p.k, .transposed = !p.trans_b};
         auto* panels = reinterpret_cast<float*>(out);
@@ -77,21 +88,32 @@ class MatMul final : public PreparedKernel {
     return all;
   }
 
-  int64_t workspace_bytes() const override {
-    return PackedBytes() + CopyBytes() + lanes_ * LaneBytes();
+  /// One list of rows that meets one constant matrix.
+  bool MoveTo(const Problem& problem, const Device& device) override {
+    const Shape& a = problem.shape(p_.a);
+    if (!p_.constant_b || p_.b_matrices != 1 || p_.batches.size() != 1 || p_.trans_a ||
+        transposed_c_ || (p_.addend != ir::kAbsent && !p_.constant_row) || a.elements() == 0 ||
+        a[a.rank() - 1] != p_.k)
+      return false;
+    p_.m = a.elements() / p_.k;
+    if (!epilogue_.TakeRows(p_.m, p_.n)) return false;
+    const Blocking usual = UsualBlocking(p_, problem.threads, device);
+    *this = MatMul(problem, {std::move(p_), false}, std::move(epilogue_),
+                   ReadBlocking({}, usual, kernels_->mr, kMaxFarTiles),
+                   static_cast<const CpuDevice&>(device));
+    return true;
   }
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     if (p_.m == 0 || p_.n == 0) return OkStatus();
-    auto& stream = static_cast<CpuStream&>(args.stream);
-    if (!p_.constant_b && !direct_b_) PackOperand(args, stream);
-    if (copies_a_) CopyA(args, stream);
+    if (!p_.constant_b && !direct_b_) PackOperand(args);
+    if (copies_a_) CopyA(args);
     const elementwise::Binding binding = epilogue_.Bind(args, p_.constant_b ? 1 : 0);
-    const EvenParts rows(tiles_.count(), blocking_.rows / kernels_.mr);
+    const EvenParts rows(tiles_.count(), blocking_.rows / kernels_->mr);
     const EvenParts columns(Panels(), blocking_.panels);
     const int64_t per_batch = rows.count() * columns.count();
     const auto batches = static_cast<int64_t>(p_.batches.size());
-    stream.ParallelFor(batches * per_batch, [&](int64_t task, int lane) {
+    args.stream.ParallelFor(batches * per_batch, [&](int64_t task, int lane) {
       Block block;
       block.batch = task / per_batch;
       const int64_t row = task % per_batch / columns.count(), column = task % columns.count();
@@ -99,8 +121,8 @@ class MatMul final : public PreparedKernel {
       block.end_tile = rows.Begin(row + 1);
       block.row = tiles_.Begin(block.first_tile);
       block.rows = tiles_.Begin(block.end_tile) - block.row;
-      block.column = columns.Begin(column) * kernels_.nr;
-      block.columns = std::min(columns.Begin(column + 1) * kernels_.nr, p_.n) - block.column;
+      block.column = columns.Begin(column) * kernels_->nr;
+      block.columns = std::min(columns.Begin(column + 1) * kernels_->nr, p_.n) - block.column;
       RunTask(args, binding, block, lane);
     });
     return OkStatus();
@@ -115,67 +137,44 @@ class MatMul final : public PreparedKernel {
   static size_t InputIndex(const Problem& problem, ir::ValueId id) {
     return IndexOf(problem.group->inputs, id);
   }
-  int64_t Panels() const { return CeilDiv(p_.n, kernels_.nr); }
-  int64_t MatrixElements() const { return Panels() * kernels_.nr * p_.k; }
-  int64_t PackedBytes() const {
-    return p_.constant_b || direct_b_ ? 0 : RoundUp(p_.b_matrices * MatrixElements() * 4, 64);
-  }
-  int64_t PointerBytes() const {
-    return RoundUp(blocking_.rows * static_cast<int64_t>(sizeof(float*)), 64);
-  }
-  int64_t CopyBytes() const {
-    return copies_a_ ? RoundUp(a_matrices_ * p_.m * a_stride_ * 4, 64) : 0;
-  }
-  int64_t EndBytes() const { return packs_end_ ? RoundUp(p_.k * kernels_.nr * 4, 64) : 0; }
-  int64_t LaneBytes() const { return PointerBytes() + ResultBytes() + EndBytes(); }
-  /// A block of the product before it is transposed.
-  int64_t ResultBytes() const {
-    return transposed_c_ ? RoundUp(blocking_.rows * blocking_.panels * kernels_.nr * 4, 64) : 0;
-  }
+  int64_t Panels() const { return CeilDiv(p_.n, kernels_->nr); }
+  int64_t MatrixElements() const { return Panels() * kernels_->nr * p_.k; }
 
-  void PackOperand(const LaunchArgs& args, CpuStream& stream) const {
+  void PackOperand(const CpuLaunch& args) const {
     const auto* b = args.inputs[b_].host<float>();
-    auto* packed = args.workspace.host<float>();
-    stream.ParallelFor(p_.b_matrices * Panels(), [&](int64_t task, int) {
-      const int64_t matrix = task / Panels(), column = task % Panels() * kernels_.nr;
+    float* packed = args.At(packed_);
+    args.stream.ParallelFor(p_.b_matrices * Panels(), [&](int64_t task, int) {
+      const int64_t matrix = task / Panels(), column = task % Panels() * kernels_->nr;
       const int64_t row_stride = p_.trans_b ? 1 : p_.n, column_stride = p_.trans_b ? p_.k : 1;
       const StridedMatrix source{b + matrix * p_.k * p_.n + column * column_stride, row_stride,
                                  column_stride};
-      PackPanel(source, p_.k, std::min<int64_t>(kernels_.nr, p_.n - column), kernels_.nr, p_.alpha,
-                packed + matrix * MatrixElements() + column * p_.k);
+      PackPanel(source, p_.k, std::min<int64_t>(kernels_->nr, p_.n - column), kernels_->nr,
+                p_.alpha, packed + matrix * MatrixElements() + column * p_.k);
     });
   }
 
-  std::byte* Lane(const LaunchArgs& args, int lane) const {
-    return args.workspace.host<std::byte>() + PackedBytes() + CopyBytes() + lane * LaneBytes();
-  }
-  /// Where the copy of A lies.
-  float* CopyOfA(const LaunchArgs& args) const {
-    return reinterpret_cast<float*>(args.workspace.host<std::byte>() + PackedBytes());
-  }
-
-  void CopyA(const LaunchArgs& args, CpuStream& stream) const {
+  void CopyA(const CpuLaunch& args) const {
     constexpr int64_t kRows = 16;
     const auto* a = args.inputs[a_].host<float>();
     const int64_t tasks = CeilDiv(p_.m, kRows);
-    stream.ParallelFor(a_matrices_ * tasks, [&](int64_t task, int) {
+    args.stream.ParallelFor(a_matrices_ * tasks, [&](int64_t task, int) {
       const int64_t matrix = task / tasks, row = task % tasks * kRows;
       const float* first = a + matrix * p_.m * p_.k;
       const StridedMatrix source = p_.trans_a ? StridedMatrix{first + row, 1, p_.m}
                                               : StridedMatrix{first + row * p_.k, p_.k};
       CopyRows(source, std::min(kRows, p_.m - row), p_.k, a_stride_,
-               CopyOfA(args) + (matrix * p_.m + row) * a_stride_);
+               args.At(copy_) + (matrix * p_.m + row) * a_stride_);
     });
   }
 
   /// The rows of A: a copy where it is transposed, or where they would share cache sets.
-  EvenRows RowsOfA(const LaunchArgs& args, const Block& block) const {
-    const float* a = copies_a_ ? CopyOfA(args) : args.inputs[a_].host<float>();
+  EvenRows RowsOfA(const CpuLaunch& args, const Block& block) const {
+    const float* a = copies_a_ ? args.At(copy_) : args.inputs[a_].host<float>();
     return {a + (p_.batches[block.batch].a * p_.m + block.row) * a_stride_, a_stride_};
   }
 
   /// Gemm's addend; it has no transposed form.
-  void CopyAddend(const LaunchArgs& args, const Block& block, float* c) const {
+  void CopyAddend(const CpuLaunch& args, const Block& block, float* c) const {
     const float* from = args.inputs[addend_].host<float>() + block.row * p_.addend_row_stride +
                         block.column * p_.addend_column_stride;
     for (int64_t r = 0; r < block.rows; ++r, c += p_.n, from += p_.addend_row_stride) {
@@ -184,15 +183,13 @@ class MatMul final : public PreparedKernel {
     }
   }
 
-  float* BlockOfC(const LaunchArgs& args, const Block& block, int lane) const {
-    if (transposed_c_) {
-      return reinterpret_cast<float*>(Lane(args, lane) + PointerBytes());
-    }
+  float* BlockOfC(const CpuLaunch& args, const Block& block, int lane) const {
+    if (transposed_c_) return args.At(result_, lane);
     return args.outputs[0].host<float>() + (block.batch * p_.m + block.row) * p_.n + block.column;
   }
 
   /// Writes a block, rows innermost.
-  void StoreTransposed(const LaunchArgs& args, const Block& block, const float* c) const {
+  void StoreTransposed(const CpuLaunch& args, const Block& block, const float* c) const {
     float* out =
         args.outputs[0].host<float>() + (block.batch * p_.n + block.column) * p_.m + block.row;
     for (int64_t n = 0; n < block.columns; ++n, out += p_.m) {
@@ -202,28 +199,30 @@ class MatMul final : public PreparedKernel {
 
   /// `work` with B in its own order. Behind a caller's nothing may be read, as whole vectors would:
   /// the panel at its end is packed where it ends within one.
-  void RunAsItIs(const LaunchArgs& args, const Block& block, BlockArgs work, int lane) const {
-    const bool at_end = packs_end_ && block.column + block.columns == p_.n;
-    const int64_t end = at_end ? p_.n % kernels_.nr : 0;
+  void RunAsItIs(const CpuLaunch& args, const Block& block, BlockArgs work, int lane) const {
     const int64_t matrix = p_.batches[block.batch].b;
+    const int64_t behind = (p_.b_matrices - matrix - 1) * p_.k * p_.n;
+    const bool at_end = block.column + block.columns == p_.n && behind < kernels_->nr;
+    const int64_t end = packs_end_ && at_end ? p_.n % kernels_->nr : 0;
     work.b = args.inputs[b_].host<float>() + matrix * p_.k * p_.n + block.column;
     work.b_step = p_.n;
     work.columns -= end;
-    if (work.columns > 0) RunBlock(kernels_, work);
+    if (work.columns > 0) RunBlock(*kernels_, work);
     if (end == 0) return;
-    auto* panel = reinterpret_cast<float*>(Lane(args, lane) + PointerBytes() + ResultBytes());
-    PackPanel({work.b + work.columns, p_.n}, p_.k, end, kernels_.nr, 1, panel);
-    TileSpan tile = work.tiles[0];  // few rows are one tile
-    tile.c += work.columns;
+    float* panel = args.At(end_, lane);
+    PackPanel({work.b + work.columns, p_.n}, p_.k, end, kernels_->nr, 1, panel);
+    TileSpan tiles[kMaxFarTiles];
+    std::ranges::copy(work.tiles, tiles);
+    for (size_t i = 0; i < work.tiles.size(); ++i) tiles[i].c += work.columns;
     if (work.addend != nullptr) work.addend += work.columns;
-    work.tiles = {&tile, 1};
+    work.tiles = {tiles, work.tiles.size()};
     work.b = panel;
     work.b_step = 0;
     work.columns = end;
-    RunBlock(kernels_, work);
+    RunBlock(*kernels_, work);
   }
 
-  void RunTask(const LaunchArgs& args, const elementwise::Binding& binding, const Block& block,
+  void RunTask(const CpuLaunch& args, const elementwise::Binding& binding, const Block& block,
                int lane) const {
     BlockArgs work;
     work.depth = p_.k;
@@ -238,9 +237,8 @@ class MatMul final : public PreparedKernel {
       work.addend =
           args.inputs[epilogue_.addend()].host<float>() + (c - args.outputs[0].host<float>());
     TileSpan tiles[kMaxFarTiles];
-    auto* pointers = reinterpret_cast<const float**>(Lane(args, lane));
     work.tiles = CutTiles(tiles_, block.first_tile, block.end_tile, RowsOfA(args, block), c,
-                          work.c_stride, pointers, tiles);
+                          work.c_stride, args.At(pointers_, lane), tiles);
     if (p_.addend != ir::kAbsent && !p_.constant_row) {
       CopyAddend(args, block, c);
       work.accumulate = true;
@@ -248,11 +246,10 @@ class MatMul final : public PreparedKernel {
     if (direct_b_) {
       RunAsItIs(args, block, work, lane);
     } else {
-      const auto* panels =
-          p_.constant_b ? args.packed[0].host<float>() : args.workspace.host<float>();
+      const float* panels = p_.constant_b ? args.packed[0].host<float>() : args.At(packed_);
       work.b = panels + p_.batches[block.batch].b * MatrixElements() + block.column * p_.k;
       if (p_.constant_row) work.bias = panels + p_.b_matrices * MatrixElements() + block.column;
-      RunBlock(kernels_, work);
+      RunBlock(*kernels_, work);
     }
     if (transposed_c_) return StoreTransposed(args, block, c);
     elementwise::Tile tile{.row = block.batch * p_.m + block.row, .rows = block.rows};
@@ -266,13 +263,16 @@ class MatMul final : public PreparedKernel {
   Product p_;
   bool transposed_c_;
   size_t a_, b_, addend_ = 0;
-  const MicroKernels& kernels_;
+  const MicroKernels* kernels_;
   Epilogue epilogue_;
-  int lanes_;
   Blocking blocking_;
   RowTiles tiles_;
   bool direct_b_ = false, packs_end_ = false, copies_a_ = false, far_rows_ = false;
   int64_t a_stride_ = 0, a_matrices_ = 0;
+  RunScratch<float> packed_, copy_;  // B, and A
+  LaneScratch<const float*> pointers_;
+  LaneScratch<float> result_;  // a block of the product before it is transposed
+  LaneScratch<float> end_;     // the last panel of B
 };
 
 Blocking UsualBlocking(const Product& p, int threads, const Device& device) {

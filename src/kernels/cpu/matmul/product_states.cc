@@ -62,12 +62,20 @@ Result<std::vector<StateAssignment>> MatrixListStates(const ir::Graph& group,
   ASSIGN_OR_RETURN(const Epilogue epilogue, Epilogue::Compile(group, usual));
   const size_t a = IndexOf(group.inputs, product.a);
   const Layout nwc = Layout::ChannelsLast(3);
-  std::vector<StateAssignment> all(3, usual);
+  std::vector<StateAssignment> all(1, usual);
   all[0].inputs[a].layout = nwc;
-  all[1].outputs[0].layout = nwc;
-  all[2].inputs[a].layout = all[2].outputs[0].layout = nwc;
+  if (!product.constant_b && group.value(product.b).shape->rank() == 3) {
+    const size_t b = IndexOf(group.inputs, product.b);
+    all.push_back(usual);
+    all.push_back(all[0]);
+    all[1].inputs[b].layout = all[2].inputs[b].layout = nwc;
+  }
   // A program would walk the product in the order in which it is stored.
-  if (epilogue.has_program()) all.resize(1);
+  if (epilogue.has_program()) return all;
+  const size_t row_major = all.size();
+  all.push_back(usual);
+  for (size_t i = 0; i < row_major; ++i) all.push_back(all[i]);
+  for (size_t i = row_major; i < all.size(); ++i) all[i].outputs[0].layout = nwc;
   return all;
 }
 
@@ -76,6 +84,9 @@ ProductForm FormIn(const Problem& problem, const Product& product) {
   const size_t a = IndexOf(problem.group->inputs, form.product.a);
   form.transposed_c = !problem.states.outputs[0].layout.IsRowMajor();
   if (!problem.states.inputs[a].layout.IsRowMajor()) form.product.trans_a = true;
+  const int b = IndexOf(problem.group->inputs, form.product.b);
+  if (!form.product.constant_b && !problem.states.inputs[b].layout.IsRowMajor())
+    form.product.trans_b = true;
   if (form.transposed_c || !problem.states.inputs[a].layout.IsRowMajor())
     SplitBatches(form.product, problem.shape(form.product.a)[0]);
   return form;
@@ -83,6 +94,12 @@ ProductForm FormIn(const Problem& problem, const Product& product) {
 
 bool ReadsAsItIs(const Product& product) {
   return !product.constant_b && !product.trans_b && product.alpha == 1 && product.m <= kFewRows;
+}
+
+bool ReadsSmallAsItIs(const Product& product) {
+  constexpr int64_t kMostRows = 64, kMostBytes = 16 * 1024;
+  return !product.constant_b && !product.trans_b && product.alpha == 1 && product.m <= kMostRows &&
+         product.n * product.k * 4 <= kMostBytes;
 }
 
 bool EndsWithinVector(const Product& product) {

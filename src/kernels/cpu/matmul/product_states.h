@@ -17,11 +17,11 @@ Result<std::vector<StateAssignment>> RowMajorProductStates(const ir::Graph& grou
 
 /// A list of matrices, whose rows may lie innermost.
 Result<Product> ReadMatrixList(const ir::Graph& group, const Device& device);
-/// A, the product or both with the rows of each matrix innermost.
+/// A, a computed B, the product or several of them with the rows of each matrix innermost.
 Result<std::vector<StateAssignment>> MatrixListStates(const ir::Graph& group,
                                                       const Product& product, const Device& device);
 
-/// The product of a problem, in whose states A may be transposed; and whether the result is.
+/// The product of a problem, in whose states A and B may be transposed; and whether the result is.
 struct ProductForm {
   Product product;
   bool transposed_c = false;
@@ -33,6 +33,8 @@ inline constexpr int64_t kFewRows = 4;
 
 /// Whether B is read in its own order.
 bool ReadsAsItIs(const Product& product);
+/// The same of small matrices that meet more rows: each stays in the first-level cache.
+bool ReadsSmallAsItIs(const Product& product);
 
 /// Whether the last columns of such a B are read as part of a vector that ends behind them.
 bool EndsWithinVector(const Product& product);

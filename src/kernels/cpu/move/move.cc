@@ -3,18 +3,25 @@
 #include <algorithm>
 #include <array>
 
-#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/move/copy_set.h"
 #include "kernels/join_windows.h"
 #include "kernels/move/views.h"
 #include "kernels/planned_states.h"
+#include "kernels/takes_extents.h"
 #include "tensor/reorder.h"
 
 namespace fettle::kernels {
 namespace {
 
-class MoveKernel final : public PreparedKernel, public JoinsWindows {
+/// Blocks fit some extents only: which states there are depends on these.
+bool HasBlocks(const StateAssignment& states) {
+  const auto has = [](const State& state) { return !state.layout.blocks.empty(); };
+  return std::ranges::any_of(states.inputs, has) || std::ranges::any_of(states.outputs, has);
+}
+
+class MoveKernel final : public CpuKernel, public JoinsWindows, public TakesExtents {
  public:
   MoveKernel(const Problem& problem, const MoveContext& context, std::vector<Piece> moves)
       : storage_(problem.states.outputs.empty() ? DType::kF32 : problem.states.outputs[0].storage),
@@ -36,6 +43,19 @@ class MoveKernel final : public PreparedKernel, public JoinsWindows {
       copies_.Add(StorageBytes(storage_, 1), std::move(move));
     }
   }
+
+  std::unique_ptr<PreparedKernel> At(const Problem& problem, const Device&) const override {
+    if (HasBlocks(problem.states)) return nullptr;
+    const MoveContext context(*problem.group, problem.states);
+    Result<std::vector<Piece>> moves = PlanMoves(context);
+    if (!moves.ok()) return nullptr;
+    auto kernel = std::make_unique<MoveKernel>(problem, context, *std::move(moves));
+    const auto same = [](const MoveOperand& a, const MoveOperand& b) { return a.id == b.id; };
+    if (!std::ranges::equal(kernel->constants_, constants_, same)) return nullptr;
+    return kernel;
+  }
+
+  bool takes_constants() const override { return true; }
 
   std::vector<PackRequest> packs() const override {
     std::vector<PackRequest> requests;
@@ -60,11 +80,11 @@ class MoveKernel final : public PreparedKernel, public JoinsWindows {
   std::vector<Window> windows() const override { return windows_; }
   bool writes_nothing_else() const override { return !writes_more_; }
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     // Sources are inputs of the group, and packed constants behind them.
     const auto bound = static_cast<int>(args.inputs.size());
     copies_.Run(
-        static_cast<CpuStream&>(args.stream),
+        args.stream,
         [&](int source) {
           return source < bound ? args.inputs[source].host<std::byte>()
                                 : args.packed[source - bound].host<std::byte>();
@@ -229,6 +249,7 @@ Result<Plans> Read(const ir::Graph& group, const Device&) {
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Plans& plans,
                                                 const Params&, const Device&) {
+  if (!plans.Has(problem.states)) return Unsupported("other extents than these states are for");
   const MoveContext context(*problem.group, problem.states);
   return std::unique_ptr<PreparedKernel>(
       new MoveKernel(problem, context, plans.In(problem.states)));

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/elementwise/instruction.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/norm/operands.h"
@@ -44,13 +44,13 @@ void ConvertRow(const void* from, DType storage, int64_t n, void* to, DType want
 /// Pixels whose columns one task sums; the partial sums are joined in order.
 constexpr int64_t kElementsPerPart = 32768;
 
-class ChannelNorm final : public PreparedKernel {
+class ChannelNorm final : public CpuKernel {
  public:
   ChannelNorm(const Problem& problem, const Extents& extents, bool channels_last, float epsilon)
-      : extents_(extents),
+      : CpuKernel(problem.threads),
+        extents_(extents),
         channels_last_(channels_last),
         storage_(problem.states.outputs[0].storage),
-        lanes_(problem.threads),
         epsilon_(epsilon) {
     const ir::Node& node = problem.node();
     x_ = static_cast<size_t>(
@@ -64,18 +64,19 @@ class ChannelNorm final : public PreparedKernel {
     // Short sums keep their digits; the parts are joined in double.
     part_rows_ = std::max(std::min<int64_t>(rows, 256), (extents.space + 2047) / 2048);
     parts_ = (extents.space + part_rows_ - 1) / std::max<int64_t>(part_rows_, 1);
+    if (storage_ != DType::kF32) {
+      row_ = PerLane<float>(RowElements());
+    } else if (channels_last_) {
+      columns_ = PerRun<float>((parts_ + 2) * extents_.all_channels());
+    }
   }
 
   std::vector<PackRequest> packs() const override { return packs_; }
   std::vector<Alias> aliases() const override {
     return {{.output = 0, .input = static_cast<int>(x_)}};
   }
-  int64_t workspace_bytes() const override {
-    if (storage_ != DType::kF32) return lanes_ * RowElements() * 4;
-    return channels_last_ ? (parts_ + 2) * extents_.all_channels() * 4 : 0;
-  }
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     if (extents_.elements() == 0) return OkStatus();
     if (!channels_last_) {
       storage_ == DType::kF32 ? Rows(args) : HalfRows(args);
@@ -92,7 +93,7 @@ class ChannelNorm final : public PreparedKernel {
   int64_t RowElements() const { return extents_.channels * extents_.space; }
 
   /// Group `i` of all images.
-  void Row(const LaunchArgs& args, int64_t i, const float* x, float* y) const {
+  void Row(const CpuLaunch& args, int64_t i, const float* x, float* y) const {
     const RowStatistics s = MeasureRow(x, RowElements(), true);
     for (int64_t c = 0; c < extents_.channels; ++c) {
       const int64_t channel = i % extents_.groups * extents_.channels + c;
@@ -103,38 +104,35 @@ class ChannelNorm final : public PreparedKernel {
   }
 
   /// Row-major: a group is one row.
-  void Rows(const LaunchArgs& args) const {
+  void Rows(const CpuLaunch& args) const {
     const float* x = args.inputs[x_].host<float>();
     float* y = args.outputs[0].host<float>();
     const int64_t row = RowElements();
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor(extents_.batch * extents_.groups,
-                     [&](int64_t i, int) { Row(args, i, x + i * row, y + i * row); });
+    args.stream.ParallelFor(extents_.batch * extents_.groups,
+                            [&](int64_t i, int) { Row(args, i, x + i * row, y + i * row); });
   }
-  void HalfRows(const LaunchArgs& args) const {
+  void HalfRows(const CpuLaunch& args) const {
     const std::byte* x = args.inputs[x_].host<std::byte>();
     std::byte* y = args.outputs[0].host<std::byte>();
     const int64_t row = RowElements(), bytes = ByteSize(storage_) * row;
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor(extents_.batch * extents_.groups, [&](int64_t i, int lane) {
-          float* floats = args.workspace.host<float>() + lane * row;
-          ConvertRow(x + i * bytes, storage_, row, floats, DType::kF32);
-          Row(args, i, floats, floats);
-          ConvertRow(floats, DType::kF32, row, y + i * bytes, storage_);
-        });
+    args.stream.ParallelFor(extents_.batch * extents_.groups, [&](int64_t i, int lane) {
+      float* floats = args.At(row_, lane);
+      ConvertRow(x + i * bytes, storage_, row, floats, DType::kF32);
+      Row(args, i, floats, floats);
+      ConvertRow(floats, DType::kF32, row, y + i * bytes, storage_);
+    });
   }
 
   /// One image, or one block of it, whose channels are columns: sums of columns in parts,
   /// statistics of groups of columns, then all pixels.
-  void Columns(const LaunchArgs& args, int64_t n) const {
-    auto& stream = static_cast<CpuStream&>(args.stream);
+  void Columns(const CpuLaunch& args, int64_t n) const {
     const int64_t columns = extents_.all_channels();
     const float* x = args.inputs[x_].host<float>() + n * extents_.space * columns;
     float* y = args.outputs[0].host<float>() + n * extents_.space * columns;
-    float* mean = args.workspace.host<float>();
+    float* mean = args.At(columns_);
     float *a = mean + columns, *parts = a + columns;
     const auto for_parts = [&](auto&& f) {
-      stream.ParallelFor(parts_, [&](int64_t part, int) {
+      args.stream.ParallelFor(parts_, [&](int64_t part, int) {
         const int64_t begin = part * part_rows_;
         f(part, begin * columns, std::min(part_rows_, extents_.space - begin));
       });
@@ -176,12 +174,13 @@ class ChannelNorm final : public PreparedKernel {
   Extents extents_;
   bool channels_last_;
   DType storage_;  // of the input and the output
-  int64_t lanes_;
   float epsilon_;
   size_t x_ = 0;
   std::vector<PackRequest> packs_;
   VectorOperand scale_, bias_;
   int64_t part_rows_ = 1, parts_ = 1;
+  LaneScratch<float> row_;
+  RunScratch<float> columns_;  // means, factors, and sums of each part
 };
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {

@@ -3,32 +3,42 @@
 // place where the input dies.
 #include <algorithm>
 
-#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/norm/layer_rows.h"
 #include "kernels/family.h"
+#include "kernels/takes_extents.h"
 
 namespace fettle::kernels {
 namespace {
 
-class LayerNorm final : public PreparedKernel {
+class LayerNorm final : public CpuKernel, public MovesToExtents<LayerNorm> {
  public:
   LayerNorm(const Problem& problem, const LayerFacts& facts)
       : rows_(*problem.group, problem.node(), facts),
+        row_(facts.row),
         x_(static_cast<size_t>(std::find(problem.group->inputs.begin(), problem.group->inputs.end(),
                                          problem.node().inputs[0]) -
                                problem.group->inputs.begin())) {}
+
+  bool MoveTo(const Problem& problem, const Device&) override {
+    const Shape& x = problem.shape(problem.node().inputs[0]);
+    for (int i = 0; i < row_.rank(); ++i)
+      if (x[i] == 0 || (row_[i] != 1 && row_[i] != x[i])) return false;
+    rows_.SetCount(x.elements() / rows_.length());
+    return true;
+  }
 
   std::vector<PackRequest> packs() const override { return rows_.packs(); }
   std::vector<Alias> aliases() const override {
     return {{.output = 0, .input = static_cast<int>(x_)}};
   }
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const float* x = args.inputs[x_].host<float>();
     float* y = args.outputs[0].host<float>();
     const int64_t n = rows_.length();
     const RowTasks tasks = rows_.Tasks();
-    static_cast<CpuStream&>(args.stream).ParallelFor(tasks.count, [&](int64_t task, int) {
+    args.stream.ParallelFor(tasks.count, [&](int64_t task, int) {
       const int64_t row = task * tasks.rows;
       rows_.Run(args, x + row * n, y + row * n, std::min(tasks.rows, rows_.count() - row));
     });
@@ -37,6 +47,7 @@ class LayerNorm final : public PreparedKernel {
 
  private:
   LayerRows rows_;
+  Shape row_;  // LayerFacts::row
   size_t x_;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/elementwise/instruction.h"
 #include "kernels/cpu/norm/layer_rows.h"
 #include "kernels/cpu/quantised/affine.h"
@@ -18,13 +19,13 @@ struct Facts {
   LayerFacts layer;
 };
 
-class LayerNormBytes final : public PreparedKernel {
+class LayerNormBytes final : public CpuKernel {
  public:
-  LayerNormBytes(const Problem& problem, const Facts& facts, int lanes)
-      : rows_(*problem.group, *facts.affine.node, facts.layer),
+  LayerNormBytes(const Problem& problem, const Facts& facts)
+      : CpuKernel(problem.threads),
+        rows_(*problem.group, *facts.affine.node, facts.layer),
         from_(facts.affine.from),
-        to_(facts.affine.to),
-        lanes_(lanes) {
+        to_(facts.affine.to) {
     using elementwise::Fn;
     using elementwise::Source;
     const Source x{Source::kOperand, 0, 0};
@@ -44,15 +45,14 @@ class LayerNormBytes final : public PreparedKernel {
 
   std::vector<PackRequest> packs() const override { return rows_.packs(); }
   std::vector<Alias> aliases() const override { return {{.output = 0, .input = 0}}; }
-  int64_t workspace_bytes() const override { return lanes_ * LaneBytes(); }
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const auto* x = args.inputs[0].host<std::byte>();
     auto* y = args.outputs[0].host<std::byte>();
     const int64_t n = rows_.length();
     const RowTasks tasks = rows_.Tasks();
-    static_cast<CpuStream&>(args.stream).ParallelFor(tasks.count, [&](int64_t task, int lane) {
-      auto* row = reinterpret_cast<float*>(args.workspace.host<std::byte>() + lane * LaneBytes());
+    args.stream.ParallelFor(tasks.count, [&](int64_t task, int lane) {
+      float* row = args.At(row_, lane);
       const int64_t first = task * tasks.rows;
       const int64_t rows = std::min(tasks.rows, rows_.count() - first);
       const elementwise::Window in{x + first * n, 0, 1, from_.storage};
@@ -66,12 +66,10 @@ class LayerNormBytes final : public PreparedKernel {
   }
 
  private:
-  int64_t LaneBytes() const { return (rows_.Tasks().rows * rows_.length() * 4 + 63) / 64 * 64; }
-
   LayerRows rows_;
   AffineType from_, to_;
   elementwise::Instruction dequantise_, quantise_;
-  int lanes_;
+  LaneScratch<float> row_ = PerLane<float>(rows_.Tasks().rows * rows_.length());
 };
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
@@ -83,15 +81,9 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   return facts;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
-                                                const Params&, const Device& device) {
-  const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
-  return std::unique_ptr<PreparedKernel>(new LayerNormBytes(problem, facts, lanes));
-}
-
 constexpr Family<Facts> kFamily{.read = Read,
                                 .states = RowMajorAlone,
-                                .prepare = Prepare,
+                                .prepare = Make<LayerNormBytes>,
                                 .taste = Always<15>,
                                 .reads_callers_memory = true};
 

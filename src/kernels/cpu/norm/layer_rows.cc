@@ -1,5 +1,6 @@
 #include "kernels/cpu/norm/layer_rows.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/cpu/norm/rows.h"
@@ -51,10 +52,18 @@ LayerRows::LayerRows(const ir::Graph& group, const ir::Node& node, const LayerFa
 
 void LayerRows::Run(const LaunchArgs& args, const float* x, float* y, int64_t rows) const {
   const float *scale = scale_.At(args), *bias = bias_.At(args);
-  for (int64_t row = 0; row < rows; ++row, x += length_, y += length_) {
-    const RowStatistics s = MeasureRow(x, length_, takes_mean_);
-    const float factor = 1.0f / std::sqrt(s.variance + epsilon_);
-    NormaliseRow(x, y, length_, s.mean, factor, scale, bias);
+  // As many at a time as stay in the first-level cache.
+  constexpr int64_t kMostRows = 16, kElements = 2048;
+  const int64_t most = std::clamp<int64_t>(kElements / std::max<int64_t>(length_, 1), 1, kMostRows);
+  while (rows > 0) {
+    const int64_t some = std::min(rows, most);
+    RowStatistics statistics[kMostRows];
+    MeasureRows(x, some, length_, takes_mean_, statistics);
+    for (int64_t r = 0; r < some; ++r, x += length_, y += length_) {
+      const float factor = 1.0f / std::sqrt(statistics[r].variance + epsilon_);
+      NormaliseRow(x, y, length_, statistics[r].mean, factor, scale, bias);
+    }
+    rows -= some;
   }
 }
 

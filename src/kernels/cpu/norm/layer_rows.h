@@ -20,10 +20,13 @@ struct LayerFacts {
 /// the reason.
 Result<LayerFacts> ReadLayer(const ir::Graph& group, const ir::Node& node);
 
-/// Immutable.
+/// Immutable but for SetCount.
 class LayerRows {
  public:
   LayerRows(const ir::Graph& group, const ir::Node& node, const LayerFacts& facts);
+
+  /// The same rows, but so many.
+  void SetCount(int64_t count) { count_ = count; }
 
   const std::vector<PackRequest>& packs() const { return packs_; }
   int64_t count() const { return count_; }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/cpu/reduce/fold.h"
 #include "kernels/cpu/row_tasks.h"
@@ -20,16 +21,16 @@ struct Facts {
   bool l1;
 };
 
-class LpNorm final : public PreparedKernel {
+class LpNorm final : public CpuKernel {
  public:
   LpNorm(const Problem&, const Facts& facts) : extents_(facts.extents), l1_(facts.l1) {}
 
   std::vector<Alias> aliases() const override { return {{.output = 0, .input = 0}}; }
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const float* x = args.inputs[0].host<float>();
     float* y = args.outputs[0].host<float>();
-    ForColumns(static_cast<CpuStream&>(args.stream), extents_, kColumns,
+    ForColumns(args.stream, extents_, kColumns,
                [&](int64_t at, int64_t columns) { Columns(x + at, columns, y + at); });
     return OkStatus();
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/norm/operands.h"
 #include "kernels/cpu/norm/rows.h"
 #include "kernels/family.h"
@@ -19,29 +20,24 @@ struct Facts {
   ResponseWindow window;
 };
 
-class Lrn final : public PreparedKernel {
+class Lrn final : public CpuKernel {
  public:
-  Lrn(const Facts& facts, bool channels_last, int lanes)
-      : batch_(facts.batch),
+  Lrn(const Problem& problem, const Facts& facts, bool channels_last)
+      : CpuKernel(problem.threads),
+        batch_(facts.batch),
         space_(facts.space),
         channels_last_(channels_last),
-        lanes_(lanes),
         window_(facts.window) {}
 
-  int64_t workspace_bytes() const override {
-    return channels_last_ ? lanes_ * LaneElements() * 4 : 0;
-  }
-
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     if (batch_ * space_ * window_.channels == 0) return OkStatus();
     const float* x = args.inputs[0].host<float>();
     float* y = args.outputs[0].host<float>();
-    auto& stream = static_cast<CpuStream&>(args.stream);
     if (channels_last_) {
       const int64_t pixels = batch_ * space_;
       const int64_t per_task = std::max<int64_t>(1, 8192 / window_.channels);
-      stream.ParallelFor((pixels + per_task - 1) / per_task, [&](int64_t task, int lane) {
-        float* squares = args.workspace.host<float>() + lane * LaneElements();
+      args.stream.ParallelFor((pixels + per_task - 1) / per_task, [&](int64_t task, int lane) {
+        float* squares = args.At(squares_, lane);
         const int64_t end = std::min(pixels, (task + 1) * per_task);
         for (int64_t p = task * per_task; p < end; ++p)
           ResponsePixel(window_, x + p * window_.channels, y + p * window_.channels, squares);
@@ -49,7 +45,7 @@ class Lrn final : public PreparedKernel {
       return OkStatus();
     }
     const int64_t pieces = (space_ + kColumnsPerTask - 1) / kColumnsPerTask;
-    stream.ParallelFor(batch_ * pieces, [&](int64_t task, int) {
+    args.stream.ParallelFor(batch_ * pieces, [&](int64_t task, int) {
       const int64_t column = task % pieces * kColumnsPerTask;
       const int64_t at = task / pieces * window_.channels * space_ + column;
       ResponseColumns(window_, x + at, y + at, space_, std::min(kColumnsPerTask, space_ - column));
@@ -58,14 +54,11 @@ class Lrn final : public PreparedKernel {
   }
 
  private:
-  int64_t LaneElements() const {
-    return (window_.channels + window_.before + window_.after + 15) / 16 * 16;
-  }
-
   int64_t batch_, space_;
   bool channels_last_;
-  int lanes_;
   ResponseWindow window_;
+  LaneScratch<float> squares_ =
+      PerLane<float>(channels_last_ ? window_.channels + window_.before + window_.after : 0);
 };
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
@@ -94,10 +87,9 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
-                                                const Params&, const Device& device) {
+                                                const Params&, const Device&) {
   const bool channels_last = facts.rank < 3 || !problem.states.outputs[0].layout.IsRowMajor();
-  const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
-  return std::unique_ptr<PreparedKernel>(new Lrn(facts, channels_last, lanes));
+  return std::unique_ptr<PreparedKernel>(new Lrn(problem, facts, channels_last));
 }
 
 constexpr Family<Facts> kFamily{.read = Read,

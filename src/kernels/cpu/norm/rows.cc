@@ -52,14 +52,16 @@ float SumOf(const float* x, int64_t n, float shift) {
   return static_cast<float>(sum);
 }
 
-void MeasureRowOnTarget(const float* x, int64_t n, bool takes_mean, RowStatistics& statistics) {
+void MeasureRowsOnTarget(const float* x, int64_t rows, int64_t n, bool takes_mean,
+                         RowStatistics* statistics) {
   const auto count = static_cast<float>(n);
-  if (takes_mean) {
-    const float rough = SumOf<false>(x, n, 0) / count;
-    // The second sum is small: it takes the rounding of the first back.
-    statistics.mean = rough + SumOf<false>(x, n, rough) / count;
-  }
-  statistics.variance = SumOf<true>(x, n, statistics.mean) / count;
+  for (int64_t r = 0; r < rows; ++r)
+    statistics[r].mean = takes_mean ? SumOf<false>(x + r * n, n, 0) / count : 0;
+  // The second sum is small: it takes the rounding of the first back.
+  for (int64_t r = 0; r < rows && takes_mean; ++r)
+    statistics[r].mean += SumOf<false>(x + r * n, n, statistics[r].mean) / count;
+  for (int64_t r = 0; r < rows; ++r)
+    statistics[r].variance = SumOf<true>(x + r * n, n, statistics[r].mean) / count;
 }
 
 void ScaleShiftRowOnTarget(const float* x, float* y, int64_t n, float mean, float a, float b) {
@@ -181,7 +183,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fettle::kernels {
 
-HWY_EXPORT(MeasureRowOnTarget);
+HWY_EXPORT(MeasureRowsOnTarget);
 HWY_EXPORT(ScaleShiftRowOnTarget);
 HWY_EXPORT(NormaliseRowOnTarget);
 HWY_EXPORT(SquaredDeviationsOnTarget);
@@ -189,10 +191,9 @@ HWY_EXPORT(ScaleShiftColumnsOnTarget);
 HWY_EXPORT(ResponseColumnsOnTarget);
 HWY_EXPORT(ResponsePixelOnTarget);
 
-RowStatistics MeasureRow(const float* x, int64_t n, bool takes_mean) {
-  RowStatistics statistics;
-  HWY_DYNAMIC_DISPATCH(MeasureRowOnTarget)(x, n, takes_mean, statistics);
-  return statistics;
+void MeasureRows(const float* x, int64_t rows, int64_t n, bool takes_mean,
+                 RowStatistics* statistics) {
+  HWY_DYNAMIC_DISPATCH(MeasureRowsOnTarget)(x, rows, n, takes_mean, statistics);
 }
 void ScaleShiftRow(const float* x, float* y, int64_t n, float mean, float a, float b) {
   HWY_DYNAMIC_DISPATCH(ScaleShiftRowOnTarget)(x, y, n, mean, a, b);

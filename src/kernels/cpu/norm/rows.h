@@ -10,8 +10,16 @@ struct RowStatistics {
   float variance = 0;  // of the population; the mean of squares where no mean is taken
 };
 
-/// Two passes, so that a mean far from zero costs no digits.
-RowStatistics MeasureRow(const float* x, int64_t n, bool takes_mean);
+/// Of rows of `n` elements without gaps. Two passes, so that a mean far from zero costs no digits.
+/// Each is made over all rows before the next one: a row's chain of sums is longer than what the
+/// processor sees at once.
+void MeasureRows(const float* x, int64_t rows, int64_t n, bool takes_mean,
+                 RowStatistics* statistics);
+inline RowStatistics MeasureRow(const float* x, int64_t n, bool takes_mean) {
+  RowStatistics statistics;
+  MeasureRows(x, 1, n, takes_mean, &statistics);
+  return statistics;
+}
 
 /// y = (x - mean) * a + b: a row without variance becomes b itself.
 void ScaleShiftRow(const float* x, float* y, int64_t n, float mean, float a, float b);

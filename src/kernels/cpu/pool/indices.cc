@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/cpu/pool/row.h"
 #include "kernels/cpu/pool/tap_row.h"
@@ -21,7 +21,7 @@ struct Facts {
   float empty = 0;                // the maximum of no elements
 };
 
-class PoolWithIndices final : public PreparedKernel {
+class PoolWithIndices final : public CpuKernel {
  public:
   PoolWithIndices(const Problem& problem, const Facts& facts)
       : operands_(*problem.group), facts_(facts) {
@@ -39,16 +39,15 @@ class PoolWithIndices final : public PreparedKernel {
     while (inside_end_ < plan.out[2] && is_inside(inside_end_)) ++inside_end_;
   }
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const auto* x = reinterpret_cast<const float*>(operands_.input(args, 0));
     auto* y = reinterpret_cast<float*>(operands_.output(args, 0));
     auto* positions = reinterpret_cast<int64_t*>(operands_.output(args, 1));
     const int64_t rows = facts_.plan.batch * facts_.plan.out[0] * facts_.plan.out[1];
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor((rows + rows_per_task_ - 1) / rows_per_task_, [&](int64_t task, int) {
-          const int64_t end = std::min(rows, (task + 1) * rows_per_task_);
-          for (int64_t row = task * rows_per_task_; row < end; ++row) RunRow(x, row, y, positions);
-        });
+    args.stream.ParallelFor((rows + rows_per_task_ - 1) / rows_per_task_, [&](int64_t task, int) {
+      const int64_t end = std::min(rows, (task + 1) * rows_per_task_);
+      for (int64_t row = task * rows_per_task_; row < end; ++row) RunRow(x, row, y, positions);
+    });
     return OkStatus();
   }
 

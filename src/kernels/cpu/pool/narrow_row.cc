@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "kernels/cpu/pool/row.h"
+#include "kernels/cpu/pool/width.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/pool/narrow_row.cc"
@@ -30,39 +31,46 @@ HWY_INLINE float JoinOne(float a, float b) {
   return a + b;
 }
 
-/// to = all rows joined, and to as well unless `first`, for `n` neighbours.
-template <bool max, typename T>
-void JoinAll(const T* const* rows, int64_t count, int64_t n, bool first, float* to) {
+/// to = kRows rows joined, and to as well unless `first`, for `n` neighbours; what follows in `to`,
+/// up to a vector, is overwritten.
+template <bool max, int kRows, typename T>
+void JoinSome(const T* const* rows, int64_t n, bool first, float* to) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto join = [&](int64_t i) HWY_ATTR {
-    auto joined = LoadFloats(d, rows[0] + i);
-    for (int64_t r = 1; r < count; ++r) joined = Join<max>(joined, LoadFloats(d, rows[r] + i));
+  const T *a = rows[0], *b = rows[kRows > 1 ? 1 : 0], *c = rows[kRows > 2 ? 2 : 0];
+  const auto join = [&](int64_t i, auto load) HWY_ATTR {
+    auto joined = load(a + i);
+    if constexpr (kRows > 1) joined = Join<max>(joined, load(b + i));
+    if constexpr (kRows > 2) joined = Join<max>(joined, load(c + i));
     hn::StoreU(first ? joined : Join<max>(hn::LoadU(d, to + i), joined), d, to + i);
   };
   int64_t i = 0;
-  if (std::is_same_v<T, float> && first && count == 3) {
-    const T *a = rows[0], *b = rows[1], *c = rows[2];
-    for (; i + lanes <= n; i += lanes) {
-      const auto two = Join<max>(LoadFloats(d, a + i), LoadFloats(d, b + i));
-      hn::StoreU(Join<max>(two, LoadFloats(d, c + i)), d, to + i);
+  for (; i + lanes <= n; i += lanes) join(i, [&](const T* x) HWY_ATTR { return LoadFloats(d, x); });
+  if (i < n) join(i, [&](const T* x) HWY_ATTR { return LoadSomeFloats(d, x, n - i); });
+}
+
+template <bool max, typename T>
+void JoinAll(const T* const* rows, int64_t count, int64_t n, bool first, float* to) {
+  for (int64_t r = 0; r < count; first = false) {
+    const int64_t left = count - r;
+    // One row at a time of integers, whose code is long and whose conversions take most.
+    if (left == 1 || !std::is_same_v<T, float>) {
+      JoinSome<max, 1>(rows + r++, n, first, to);
+      continue;
     }
-  }
-  for (; i + lanes <= n; i += lanes) join(i);
-  // May be joined twice.
-  if ((max || first) && i < n && n >= lanes) return join(n - lanes);
-  for (; i < n; ++i) {
-    auto joined = static_cast<float>(rows[0][i]);
-    for (int64_t r = 1; r < count; ++r)
-      joined = JoinOne<max>(joined, static_cast<float>(rows[r][i]));
-    to[i] = first ? joined : JoinOne<max>(to[i], joined);
+    if constexpr (std::is_same_v<T, float>) {
+      // Four are two and two.
+      const bool three = left != 2 && left != 4;
+      three ? JoinSome<max, 3>(rows + r, n, first, to) : JoinSome<max, 2>(rows + r, n, first, to);
+      r += three ? 3 : 2;
+    }
   }
 }
 
 /// The rows of the window as one: what the width is joined over.
 template <bool max, typename T>
-void JoinRows(const PoolPlan& plan, const T* image, const PoolTaps& d, const PoolTaps& h,
-              float* to) {
+HWY_NOINLINE void JoinRows(const PoolPlan& plan, const T* image, const PoolTaps& d,
+                           const PoolTaps& h, float* to) {
   constexpr int64_t kMost = 32;
   const T* rows[kMost];
   const int64_t width = plan.in[2] * plan.channels;
@@ -74,11 +82,13 @@ void JoinRows(const PoolPlan& plan, const T* image, const PoolTaps& d, const Poo
     first = false;
     count = 0;
   };
+  const int64_t step = plan.dilation[1] * width;
   for (int64_t kd = d.begin; kd < d.end; ++kd) {
+    const int64_t depth = d.first + kd * plan.dilation[0];
+    const T* row = image + (depth * plan.in[1] + h.first) * width + h.begin * step;
     for (int64_t kh = h.begin; kh < h.end; ++kh) {
-      const int64_t row =
-          (d.first + kd * plan.dilation[0]) * plan.in[1] + h.first + kh * plan.dilation[1];
-      rows[count++] = image + row * width;
+      rows[count++] = row;
+      row += step;
       if (count == kMost) join();
     }
   }
@@ -86,46 +96,45 @@ void JoinRows(const PoolPlan& plan, const T* image, const PoolTaps& d, const Poo
   if (first) std::fill_n(to, width, max ? std::numeric_limits<float>::lowest() : 0.0f);
 }
 
-/// Taps of neighbouring windows, `step` elements apart: those of neighbours are neighbours.
+/// Writes to[0, n): vectors of what `joined(i)` gives, of which the last overlaps the one before.
+template <class Joined>
+HWY_INLINE void StoreWindows(int64_t n, float scale, float* to, const Joined& joined) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto factor = hn::Set(d, scale);
+  if (n < lanes) return StoreSomeFloats(d, hn::Mul(joined(int64_t{0}), factor), to, n);
+  for (int64_t i = 0; i < n; i += lanes) {
+    i = std::min(i, n - lanes);
+    hn::StoreU(hn::Mul(joined(i), factor), d, to + i);
+  }
+}
+
+/// Taps of neighbouring windows, `step` elements apart: those of neighbours are neighbours. Reads
+/// up to a vector behind the last tap.
 template <bool max>
 void JoinNeighbours(const float* from, int64_t n, int64_t taps, int64_t step, float scale,
                     float* to) {
   const hn::ScalableTag<float> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto join = [&](int64_t i) HWY_ATTR {
+  if (taps == 3)
+    return StoreWindows(n, scale, to, [&](int64_t i) HWY_ATTR {
+      const float* x = from + i;
+      const auto two = Join<max>(hn::LoadU(d, x), hn::LoadU(d, x + step));
+      return Join<max>(two, hn::LoadU(d, x + 2 * step));
+    });
+  StoreWindows(n, scale, to, [&](int64_t i) HWY_ATTR {
     auto joined = hn::LoadU(d, from + i);
     for (int64_t k = 1; k < taps; ++k)
       joined = Join<max>(joined, hn::LoadU(d, from + i + k * step));
-    hn::StoreU(max ? joined : hn::Mul(joined, hn::Set(d, scale)), d, to + i);
-  };
-  int64_t i = 0;
-  if (taps == 3) {
-    const auto factor = hn::Set(d, scale);
-    for (; i + lanes <= n; i += lanes) {
-      const float* x = from + i;
-      const auto two = Join<max>(hn::LoadU(d, x), hn::LoadU(d, x + step));
-      const auto joined = Join<max>(two, hn::LoadU(d, x + 2 * step));
-      hn::StoreU(max ? joined : hn::Mul(joined, factor), d, to + i);
-    }
-  }
-  for (; i + lanes <= n; i += lanes) join(i);
-  if (i < n && n >= lanes) return join(n - lanes);
-  for (; i < n; ++i) {
-    float joined = from[i];
-    for (int64_t k = 1; k < taps; ++k) joined = JoinOne<max>(joined, from[i + k * step]);
-    to[i] = max ? joined : joined * scale;
-  }
+    return joined;
+  });
 }
 
-/// The same of windows that lie two elements apart, of taps side by side. Returns how many of the
-/// `n` windows it joined: some of the last are left.
+/// The same of windows that lie two elements apart, of taps side by side. Reads up to two vectors
+/// behind the last tap.
 template <bool max>
-int64_t JoinPairs(const float* from, int64_t n, int64_t taps, float scale, float* to) {
+void JoinPairs(const float* from, int64_t n, int64_t taps, float scale, float* to) {
   const hn::ScalableTag<float> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  // An odd tap is read with the one behind it.
-  for (; i + lanes + taps % 2 <= n; i += lanes) {
+  StoreWindows(n, scale, to, [&](int64_t i) HWY_ATTR {
     hn::Vec<decltype(d)> joined, even, odd;
     hn::LoadInterleaved2(d, from + 2 * i, joined, odd);
     if (taps > 1) joined = Join<max>(joined, odd);
@@ -134,9 +143,22 @@ int64_t JoinPairs(const float* from, int64_t n, int64_t taps, float scale, float
       joined = Join<max>(joined, even);
       if (k + 1 < taps) joined = Join<max>(joined, odd);
     }
-    hn::StoreU(max ? joined : hn::Mul(joined, hn::Set(d, scale)), d, to + i);
+    return joined;
+  });
+}
+
+/// The same of windows any number of elements apart: `n` pixels of `channels` elements.
+template <bool max>
+void JoinApart(const PoolPlan& plan, const float* from, int64_t n, float scale, float* to) {
+  const int64_t channels = plan.channels, step = plan.dilation[2] * channels;
+  for (int64_t i = 0; i < n; ++i, from += plan.stride[2] * channels, to += channels) {
+    for (int64_t c = 0; c < channels; ++c) {
+      float joined = from[c];
+      for (int64_t k = 1; k < plan.kernel[2]; ++k)
+        joined = JoinOne<max>(joined, from[k * step + c]);
+      to[c] = joined * scale;
+    }
   }
-  return i;
 }
 
 /// One output pixel at the border, or between: only the taps inside count.
@@ -154,39 +176,20 @@ void JoinPixel(const PoolPlan& plan, const PoolTaps& w, const float* from, float
   }
 }
 
-/// The pixels of a row of outputs whose whole window lies inside its width.
-struct InsideWidth {
-  int64_t begin, end;
-
-  InsideWidth(int64_t begin, int64_t end) : begin(begin), end(end) {}
-  HWY_NOINLINE explicit InsideWidth(const PoolPlan& plan) {
-    const int64_t stride = plan.stride[2], pad = plan.pad_begin[2];
-    const int64_t reach = (plan.kernel[2] - 1) * plan.dilation[2];
-    const int64_t last = plan.in[2] - 1 - reach + pad;  // from which none are outside
-    begin = std::min((pad + stride - 1) / stride, plan.out[2]);
-    end = last < 0 ? begin : std::clamp(last / stride + 1, begin, plan.out[2]);
+/// Averages of WidthPads' windows at the border of `count` rows: they counted the padding.
+inline void ScaleBorders(const PoolPlan& plan, const InsideWidth& inside, int64_t count,
+                         float* to) {
+  for (int64_t ow = 0; ow < plan.out[2]; ++ow) {
+    if (ow == inside.begin) ow = inside.end;
+    if (ow == plan.out[2]) break;
+    const PoolTaps taps(plan, 2, ow);
+    const float scale = static_cast<float>(plan.kernel[2]) / static_cast<float>(taps.counted);
+    for (int64_t k = 0; k < count; ++k) {
+      float* pixel = to + (k * plan.out[2] + ow) * plan.channels;
+      for (int64_t c = 0; c < plan.channels; ++c) pixel[c] *= scale;
+    }
   }
-};
-
-/// What rows of a maximum have before and behind them so that all windows, one beside the other,
-/// lie inside: elements that lose against every other. Nothing in the way of other poolings.
-struct WidthPads {
-  int64_t before = 0, behind = 0;
-
-  HWY_NOINLINE explicit WidthPads(const PoolPlan& plan) {
-    const int64_t pad = plan.pad_begin[2], kernel = plan.kernel[2], last = plan.out[2] - 1 - pad;
-    if (!plan.max || plan.stride[2] != 1 || plan.dilation[2] != 1 || pad >= kernel ||
-        last >= plan.in[2])
-      return;
-    before = pad * plan.channels;
-    behind = std::max<int64_t>(0, last + kernel - plan.in[2]) * plan.channels;
-  }
-  bool any() const { return before + behind > 0; }
-  HWY_NOINLINE void Fill(float* row, int64_t width) const {
-    std::fill_n(row, before, -std::numeric_limits<float>::infinity());
-    std::fill_n(row + before + width, behind, -std::numeric_limits<float>::infinity());
-  }
-};
+}
 
 /// The other pixels of `count` rows, each of `width` joined elements with its own number of rows.
 template <bool max>
@@ -214,15 +217,13 @@ void JoinInside(const PoolPlan& plan, const InsideWidth& at, const float* from, 
   const float scale = max ? 1.0f : 1.0f / (rows * static_cast<float>(plan.kernel[2]));
   const int64_t taps = plan.kernel[2], step = plan.dilation[2] * inner, n = at.end - at.begin;
   if (stride == 1) return JoinNeighbours<max>(first, n * inner, taps, step, scale, inside);
-  int64_t i = 0;
-  if (stride == 2 && step == 1) i = JoinPairs<max>(first, n, taps, scale, inside);
-  for (; i < n; ++i)
-    JoinNeighbours<max>(first + i * stride * inner, inner, taps, step, scale, inside + i * inner);
+  if (stride == 2 && step == 1) return JoinPairs<max>(first, n, taps, scale, inside);
+  JoinApart<max>(plan, first, n, scale, inside);
 }
 
 /// Rounded integers.
 template <typename T>
-void StoreRow(const PoolPlan& plan, const float* from, int64_t n, T* to) {
+HWY_NOINLINE void StoreRow(const PoolPlan& plan, const float* from, int64_t n, T* to) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto mul = hn::Set(d, plan.mul), add = hn::Set(d, plan.add);
@@ -238,55 +239,68 @@ void StoreRow(const PoolPlan& plan, const float* from, int64_t n, T* to) {
   }
 }
 
-template <bool max, typename T>
+/// The width's windows of `count` rows that JoinRows joined.
+template <bool max>
+HWY_NOINLINE void JoinWidth(const PoolPlan& plan, const WidthPads& pads, const float* from,
+                            int64_t pitch, const float* counted, int64_t count, float* to) {
+  const InsideWidth inside(plan), all(0, plan.out[2]);
+  const bool padded = pads.any();
+  if (!padded) JoinBorders<max>(plan, inside, from, pitch, counted, count, to);
+  for (int64_t k = 0; k < count; ++k) {
+    JoinInside<max>(plan, padded ? all : inside, from + k * pitch, counted[k],
+                    to + k * plan.out[2] * plan.channels);
+  }
+  if (padded && !max) ScaleBorders(plan, inside, count, to);
+}
+
+/// The rows of one window: of floats, or of bytes that become floats.
+template <bool max>
+void JoinRowsOf(const PoolPlan& plan, const std::byte* x, const PoolRowAt& at, const PoolTaps& d,
+                const PoolTaps& h, float* to) {
+  const int64_t image = at.image * plan.in[0] * plan.in[1] * plan.in[2] * plan.channels;
+  switch (plan.storage) {
+    case DType::kU8:
+      return JoinRows<max>(plan, reinterpret_cast<const uint8_t*>(x) + image, d, h, to);
+    case DType::kI8:
+      return JoinRows<max>(plan, reinterpret_cast<const int8_t*>(x) + image, d, h, to);
+    default: return JoinRows<max>(plan, reinterpret_cast<const float*>(x) + image, d, h, to);
+  }
+}
+
+template <bool max>
 void NarrowRows(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t first, int64_t rows,
                 float* scratch) {
   const int64_t width = plan.in[2] * plan.channels, out_width = plan.out[2] * plan.channels;
   const WidthPads pads(plan);
   const int64_t pitch = pads.before + width + pads.behind;
   float counted[kNarrowRows];
-  for (int64_t k = 0; k < rows; ++k) {
-    const PoolRowAt at(plan, first + k);
+  PoolRowAt at(plan, first);
+  for (int64_t k = 0; k < rows; ++k, at.Next(plan)) {
     const PoolTaps d(plan, 0, at.depth), h(plan, 1, at.height);
-    const T* image = reinterpret_cast<const T*>(x) + at.image * plan.in[0] * plan.in[1] * width;
-    if (max) pads.Fill(scratch + k * pitch, width);
-    JoinRows<max>(plan, image, d, h, scratch + k * pitch + pads.before);
+    JoinRowsOf<max>(plan, x, at, d, h, scratch + k * pitch + pads.before);
+    pads.Fill(scratch + k * pitch, width, max);  // what JoinRows overwrote, too
     counted[k] = static_cast<float>(d.counted * h.counted);
   }
-  InsideWidth inside(plan);
-  if (pads.any()) inside = {0, plan.out[2]};
-  T* to = reinterpret_cast<T*>(y) + first * out_width;
-  if constexpr (std::is_same_v<T, float>)
-    JoinBorders<max>(plan, inside, scratch, pitch, counted, rows, to);
-  for (int64_t k = 0; k < rows; ++k, to += out_width) {
-    const float* from = scratch + k * pitch + pads.before;
-    if constexpr (std::is_same_v<T, float>) {
-      JoinInside<max>(plan, inside, from, counted[k], to);
-    } else {
-      float* joined = scratch + rows * pitch;
-      JoinBorders<max>(plan, inside, from, pitch, counted + k, 1, joined);
-      JoinInside<max>(plan, inside, from, counted[k], joined);
-      StoreRow(plan, joined, out_width, to);
-    }
+  const float* from = scratch + pads.before;
+  if (plan.storage == DType::kF32) {
+    float* to = reinterpret_cast<float*>(y) + first * out_width;
+    return JoinWidth<max>(plan, pads, from, pitch, counted, rows, to);
   }
-}
-
-template <typename T>
-void NarrowRowsOf(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row, int64_t rows,
-                  float* scratch) {
-  plan.max ? NarrowRows<true, T>(plan, x, y, row, rows, scratch)
-           : NarrowRows<false, T>(plan, x, y, row, rows, scratch);
+  std::byte* to = y + first * out_width;
+  float* joined = scratch + rows * pitch + kJoinedSlack;
+  for (int64_t k = 0; k < rows; ++k, to += out_width) {
+    JoinWidth<max>(plan, pads, from + k * pitch, pitch, counted + k, 1, joined);
+    plan.storage == DType::kU8 ? StoreRow(plan, joined, out_width, reinterpret_cast<uint8_t*>(to))
+                               : StoreRow(plan, joined, out_width, reinterpret_cast<int8_t*>(to));
+  }
 }
 
 }  // namespace
 
 void PoolNarrowRowsOnTarget(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,
                             int64_t rows, float* scratch) {
-  switch (plan.storage) {
-    case DType::kU8: return NarrowRowsOf<uint8_t>(plan, x, y, row, rows, scratch);
-    case DType::kI8: return NarrowRowsOf<int8_t>(plan, x, y, row, rows, scratch);
-    default: return NarrowRowsOf<float>(plan, x, y, row, rows, scratch);
-  }
+  plan.max ? NarrowRows<true>(plan, x, y, row, rows, scratch)
+           : NarrowRows<false>(plan, x, y, row, rows, scratch);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -307,7 +321,7 @@ int64_t PoolScratch(const PoolPlan& plan, int64_t rows) {
   const int64_t joined = plan.storage == DType::kF32 ? 0 : plan.out[2] * plan.channels;
   // Twice a window around each row, for WidthPads.
   const int64_t width = (plan.in[2] + 2 * plan.kernel[2]) * plan.channels;
-  return (rows * width + joined + 15) / 16 * 16;
+  return (rows * width + kJoinedSlack + joined + 15) / 16 * 16;
 }
 
 }  // namespace fettle::kernels

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/cpu/pool/byte_max.h"
@@ -12,6 +13,8 @@
 #include "kernels/family.h"
 #include "kernels/join_windows.h"
 #include "kernels/match/extents.h"
+#include "kernels/takes_extents.h"
+#include "ops/extent_rule.h"
 #include "ops/op.h"
 #include "ops/pool/op.h"
 
@@ -21,21 +24,39 @@ namespace {
 /// Pixels of fewer elements are walked along the width.
 constexpr int64_t kWidePixel = 8;
 
-class Pool final : public PreparedKernel, public WritesWindow {
+class Pool final : public CpuKernel, public WritesWindow, public TakesExtents {
  public:
-  Pool(const PoolPlan& plan, PadLanes pads, int lanes)
-      : plan_(plan),
+  Pool(const PoolPlan& plan, PadLanes pads, bool pads_follow, int lanes)
+      : CpuKernel(lanes),
+        plan_(plan),
+        pads_follow_(pads_follow),
         pads_(std::move(pads)),
-        lanes_(lanes),
         narrow_(plan.channels < kWidePixel),
         selects_bytes_(!narrow_ && plan.selects_bytes()) {
     // Enough input bytes per task to hide its claim.
     const int64_t taps = plan.kernel[0] * plan.kernel[1] * plan.kernel[2];
     const int64_t work = std::max<int64_t>(plan.out[2] * plan.channels * taps, 1);
     rows_per_task_ = std::max<int64_t>(1, 16384 / work);
+    if (narrow_) scratch_ = PerLane<std::byte>(PoolScratch(plan_, RowsAtOnce()) * 4);
+    if (selects_bytes_) scratch_ = PerLane<std::byte>(MaxBytesScratch(plan_));
   }
 
-  int64_t workspace_bytes() const override { return lanes_ * ScratchBytes(); }
+  std::unique_ptr<PreparedKernel> At(const Problem& problem, const Device&) const override {
+    const Shape &x = problem.shape(problem.group->inputs[0]),
+                &y = problem.shape(problem.group->outputs[0]);
+    const Result<ImageExtents> images = SplitImages(x, problem.states.outputs[0].layout);
+    if (pads_follow_ || !pads_.empty() || HasPads(problem)) return nullptr;
+    if (x.elements() == 0 || !images.ok()) return nullptr;
+    PoolPlan plan = plan_;
+    plan.batch = images->outer;
+    plan.channels = plan.pitch = images->inner;
+    const size_t lead = 5 - x.rank();
+    for (int i = 2; i < x.rank(); ++i) {
+      plan.in[lead + i - 2] = x[i];
+      plan.out[lead + i - 2] = y[i];
+    }
+    return std::make_unique<Pool>(plan, pads_, pads_follow_, problem.threads);
+  }
 
   Status WriteApart(const WindowRows& rows) override {
     if (narrow_ || selects_bytes_ || rows.row != plan_.channels)
@@ -44,30 +65,25 @@ class Pool final : public PreparedKernel, public WritesWindow {
     return OkStatus();
   }
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const auto* x = args.inputs[0].host<std::byte>();
     auto* y = args.outputs[0].host<std::byte>();
     const int64_t rows = plan_.batch * plan_.out[0] * plan_.out[1];
     if (plan_.channels == 0) return OkStatus();
-    auto& stream = static_cast<CpuStream&>(args.stream);
     const int64_t tasks = (rows + rows_per_task_ - 1) / rows_per_task_;
-    stream.ParallelFor(tasks, [&](int64_t task, int lane) {
-      std::byte* scratch = args.workspace.host<std::byte>() + lane * ScratchBytes();
+    args.stream.ParallelFor(tasks, [&](int64_t task, int lane) {
+      std::byte* scratch = args.At(scratch_, lane);
       const int64_t end = std::min(rows, (task + 1) * rows_per_task_);
       const int64_t step = RowsAtOnce();
       for (int64_t row = task * rows_per_task_; row < end; row += step)
         RunRows(x, y, row, std::min(step, end - row), scratch);
     });
-    pads_.Zero(stream, y);
+    pads_.Zero(args.stream, y);
     return OkStatus();
   }
 
  private:
   int64_t RowsAtOnce() const { return narrow_ ? std::min(kNarrowRows, rows_per_task_) : 1; }
-  int64_t ScratchBytes() const {
-    if (narrow_) return PoolScratch(plan_, RowsAtOnce()) * 4;
-    return selects_bytes_ ? (MaxBytesScratch(plan_) + 63) / 64 * 64 : 0;
-  }
 
   /// One row, but of narrow pixels.
   void RunRows(const std::byte* x, std::byte* y, int64_t row, int64_t rows,
@@ -78,16 +94,18 @@ class Pool final : public PreparedKernel, public WritesWindow {
   }
 
   PoolPlan plan_;
+  bool pads_follow_;  // from the extents of the input
   PadLanes pads_;
-  int lanes_;
   bool narrow_, selects_bytes_;
   int64_t rows_per_task_ = 1;
+  LaneScratch<std::byte> scratch_;
 };
 
 /// A pooling; batch and channels of the plan are those of a layout (In).
 struct Facts {
   Shape x;
   PoolPlan plan;
+  bool pads_follow;
 
   Result<PoolPlan> In(const Layout& layout) const {
     ASSIGN_OR_RETURN(const ImageExtents images, SplitImages(x, layout));
@@ -129,7 +147,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
     plan.pad_begin[to] = pool.pad_begin[i];
     plan.pad_end[to] = pool.pad_end[i];
   }
-  return Facts{x, plan};
+  return Facts{x, plan, ops::PadsFollowInput(node.attributes)};
 }
 
 Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts& facts,
@@ -147,12 +165,12 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
-                                                const Params&, const Device& device) {
+                                                const Params&, const Device&) {
   const State& state = problem.states.outputs[0];
   ASSIGN_OR_RETURN(const PoolPlan plan, facts.In(state.layout));
   PadLanes pads(problem.shape(problem.group->outputs[0]), state.layout, ByteSize(state.storage));
-  const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
-  return std::unique_ptr<PreparedKernel>(new Pool(plan, std::move(pads), lanes));
+  return std::unique_ptr<PreparedKernel>(
+      new Pool(plan, std::move(pads), facts.pads_follow, problem.threads));
 }
 
 constexpr Family<Facts> kFamily{.read = Read,

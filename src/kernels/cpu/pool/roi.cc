@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "device/cpu/cpu_device.h"
 #include "kernels/cpu/gather/indices.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
@@ -58,18 +57,15 @@ class Roi final : public NodeKernel {
   Roi(const Problem& problem, const Facts& facts)
       : NodeKernel(problem),
         facts_(facts),
-        lanes_(problem.threads),
         channels_(facts.x[1]),
         row_major_(problem.states.outputs[0].layout.IsRowMajor()) {}
 
-  int64_t workspace_bytes() const override { return lanes_ * LaneBytes(); }
-
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const int64_t rois = facts_.y[0], rows = facts_.y[2];
     if (facts_.y.elements() == 0) return OkStatus();
     for (int64_t k = 0; k < rois; ++k) RETURN_IF_ERROR(Check(args, k));
-    static_cast<CpuStream&>(args.stream).ParallelFor(rois * rows, [&](int64_t task, int lane) {
-      auto* cell = reinterpret_cast<float*>(args.workspace.host<std::byte>() + lane * LaneBytes());
+    args.stream.ParallelFor(rois * rows, [&](int64_t task, int lane) {
+      float* cell = args.At(cell_, lane);
       const int64_t k = task / rows, row = task % rows;
       for (int64_t column = 0; column < facts_.y[3]; ++column) {
         facts_.aligns ? Align(args, k, row, column, cell) : Pool(args, k, row, column, cell);
@@ -80,7 +76,6 @@ class Roi final : public NodeKernel {
   }
 
  private:
-  int64_t LaneBytes() const { return (channels_ * 4 + 63) / 64 * 64; }
   const float* Corners(const LaunchArgs& args, int64_t k) const {
     return reinterpret_cast<const float*>(operands().input(args, 1)) + k * (facts_.aligns ? 4 : 5);
   }
@@ -196,8 +191,9 @@ class Roi final : public NodeKernel {
   }
 
   Facts facts_;
-  int64_t lanes_, channels_;
+  int64_t channels_;
   bool row_major_;
+  LaneScratch<float> cell_ = PerLane<float>(channels_);
 };
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {

@@ -37,6 +37,14 @@ struct PoolRowAt {
     image = planes / plan.out[0];
     depth = planes - image * plan.out[0];
   }
+
+  void Next(const PoolPlan& plan) {
+    if (++height < plan.out[1]) return;
+    height = 0;
+    if (++depth < plan.out[0]) return;
+    depth = 0;
+    ++image;
+  }
 };
 
 /// The taps of one axis that fall inside the input, and how many an average counts: at least one,
@@ -52,6 +60,12 @@ struct PoolTaps {
       begin = 0, end = counted = kernel;
       return;
     }
+    Clip(plan, axis);
+  }
+
+ private:
+  [[gnu::noinline]] void Clip(const PoolPlan& plan, size_t axis) {
+    const int64_t dilation = plan.dilation[axis], kernel = plan.kernel[axis];
     const auto below = [&](int64_t limit) {  // taps at positions before `limit`
       const int64_t room = limit - first;
       if (room <= 0) return int64_t{0};

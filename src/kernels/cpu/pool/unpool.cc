@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "device/cpu/cpu_device.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
 #include "ops/element_access.h"
@@ -28,16 +27,15 @@ class Unpool final : public NodeKernel {
       : NodeKernel(problem), facts_(facts), strides_(RowMajorStrides(facts.y)) {}
 
   /// Elements are put in order, whatever the threads: of equal indices the last one counts.
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const std::byte* x = operands().input(args, 0);
     const auto* indices = reinterpret_cast<const int64_t*>(operands().input(args, 1));
     std::byte* y = operands().output(args, 0);
     const int64_t bytes = facts_.y.elements() * ByteSize(facts_.dtype);
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor((bytes + kTaskBytes - 1) / kTaskBytes, [&](int64_t task, int) {
-          const int64_t begin = task * kTaskBytes;
-          std::memset(y + begin, 0, std::min(kTaskBytes, bytes - begin));
-        });
+    args.stream.ParallelFor((bytes + kTaskBytes - 1) / kTaskBytes, [&](int64_t task, int) {
+      const int64_t begin = task * kTaskBytes;
+      std::memset(y + begin, 0, std::min(kTaskBytes, bytes - begin));
+    });
     const auto most = static_cast<uint64_t>(facts_.counted.elements());
     for (int64_t i = 0; i < facts_.elements; ++i) {
       if (static_cast<uint64_t>(indices[i]) >= most) {

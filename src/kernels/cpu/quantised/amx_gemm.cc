@@ -35,16 +35,12 @@ QuantLayout LayoutFor(const QuantProduct& p, const TapPlan& taps) {
   return layout;
 }
 
-class AmxGemm final : public PreparedKernel {
+class AmxGemm final : public QuantKernel {
  public:
-  AmxGemm(QuantProduct p, const CpuDevice& device)
-      : q_(p.q),
-        g_(p.shapes.g),
-        taps_(PlanTaps(p.shapes.g, p.pixels.in, 1)),
-        operands_(p.problem.group, q_, LayoutFor(p, taps_), false),
-        results_(p.problem, q_, p.pixels.out, operands_.layout(), std::move(p.program)),
+  AmxGemm(QuantProduct p, const QuantLayout& layout, const TapPlan& taps, const CpuDevice& device)
+      : QuantKernel(p, layout, layout.w_shift != 0 ? "amx.i8" : "amx", false, device),
+        taps_(taps),
         blocking_(p.blocking),
-        lanes_(device.pool().threads()),
         tile_rows_(TileRowsOf(g_)),
         chunks_(operands_.layout().steps() / kTileSteps),
         run_(GetTileBlock(operands_.signed_x(),
@@ -53,37 +49,23 @@ class AmxGemm final : public PreparedKernel {
     if (TileLines::Fit(g_, tile_rows_) && !operands_.needs_row_sums())
       lines_.emplace(g_, taps_, tile_rows_, operands_.layout().stacked);
     near_panels_ = std::max<int64_t>(1, l2 / 2 / operands_.layout().panel_bytes());
+    DeclareScratch();
   }
 
-  std::vector<PackRequest> packs() const override {
-    std::vector<PackRequest> all{
-        MakeQuantPack(q_, operands_.layout(), operands_.layout().w_shift != 0 ? "amx.i8" : "amx")};
-    all.insert(all.end(), results_.packs().begin(), results_.packs().end());
-    return all;
-  }
-
-  std::vector<Alias> aliases() const override { return results_.aliases(); }
-  int64_t workspace_bytes() const override { return SharedBytes() + lanes_ * LaneBytes(); }
-
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const int32_t zero = operands_.InputZero(args);
-    std::byte* shared = args.workspace.host<std::byte>();
-    std::memset(shared, zero, PaddingBytes());
-    auto* init = reinterpret_cast<int32_t*>(shared + PaddingBytes());
-    operands_.FillInit(args, zero, init);
-    auto& stream = static_cast<CpuStream&>(args.stream);
+    std::memset(args.At(padding_), zero, PaddingBytes());
+    operands_.FillInit(args, zero, args.At(init_));
     const std::byte* x = args.inputs[operands_.input()].host<std::byte>();
-    if (PaddedBytes() > 0) {
-      std::byte* padded = shared + PaddingBytes() + InitBytes();
-      lines_->Pad(stream, x, zero, padded);
-      x = padded;
+    if (lines_ && lines_->padded_bytes() > 0) {
+      lines_->Pad(args.stream, x, zero, args.At(padded_));
+      x = args.At(padded_);
     }
     const QuantLaunch launch = results_.Begin(args, nullptr);
     const TaskGrid grid(1, g_.pixels(), g_.groups * operands_.layout().panels(), blocking_);
-    stream.ParallelFor(grid.count(), [&](int64_t i, int lane) {
+    args.stream.ParallelFor(grid.count(), [&](int64_t i, int lane) {
       const TaskGrid::Task part = grid.At(i);
-      const Task work{launch, x,    {part.row, part.rows},
-                      zero,   init, shared + SharedBytes() + lane * LaneBytes()};
+      const Task work{launch, x, {part.row, part.rows}, zero, lane};
       RunTask(work, part.panel, part.panel_end);
     });
     results_.End(launch);
@@ -96,8 +78,7 @@ class AmxGemm final : public PreparedKernel {
     const std::byte* x;  // the input, or its copy with padding
     PixelRange range;
     int32_t zero;
-    const int32_t* init;
-    std::byte* scratch;
+    int lane;
   };
   /// The parts of a lane's scratch.
   struct Scratch {
@@ -106,49 +87,37 @@ class AmxGemm final : public PreparedKernel {
     std::byte* copies;  // of whole rows
     uint8_t* taps;      // see FillTapPointers
     int32_t* row_sums;
-    std::byte* results;
   };
 
-  int64_t PaddingBytes() const { return RoundUp(taps_.depth + 2 * kTileDepth, 64); }
-  int64_t InitBytes() const { return RoundUp(operands_.layout().columns() * 4, 64); }
-  int64_t PaddedBytes() const { return lines_ ? RoundUp(lines_->padded_bytes(), 64) : 0; }
-  int64_t SharedBytes() const { return PaddingBytes() + InitBytes() + PaddedBytes(); }
+  int64_t PaddingBytes() const { return taps_.depth + 2 * kTileDepth; }
   int64_t Tiles(int64_t rows) const { return CeilDiv(rows, tile_rows_); }
   int64_t RowTaps() const { return operands_.layout().taps(); }
   int64_t TileBytes() const { return RowTaps() * chunks_ * tile_rows_ * kTileDepth; }
 
-  int64_t PointerBytes() const { return lines_ ? 0 : RoundUp(blocking_.rows * taps_.taps * 8, 64); }
-  int64_t RowsBytes() const {
-    return RoundUp(Tiles(blocking_.rows) * RowTaps() * int64_t{sizeof(TileRows)}, 64);
-  }
   /// By whole lines at most the last tile is copied.
   bool CopiesOne() const { return lines_ && TileLines::FitAll(g_, tile_rows_); }
-  int64_t CopyBytes() const { return (CopiesOne() ? 1 : Tiles(blocking_.rows)) * TileBytes(); }
-  int64_t TapBytes() const {
-    if (lines_) return 0;
-    return RoundUp(TapCopyBytes(g_, taps_, blocking_.rows, 1) + 2 * kTileDepth, 64);
+  void DeclareScratch() {
+    if (lines_) {
+      padded_ = PerRun<std::byte>(lines_->padded_bytes());
+    } else {
+      pointers_ = PerLane<const uint8_t*>(blocking_.rows * taps_.taps);
+      tap_copies_ = PerLane<uint8_t>(TapCopyElements(g_, taps_, blocking_.rows) + 2 * kTileDepth);
+    }
+    rows_ = PerLane<TileRows>(Tiles(blocking_.rows) * RowTaps());
+    copies_ = PerLane<std::byte>((CopiesOne() ? 1 : Tiles(blocking_.rows)) * TileBytes());
+    row_sums_ = PerLane<int32_t>(blocking_.rows);
   }
-  int64_t RowSumBytes() const { return RoundUp(blocking_.rows * 4, 64); }
-  int64_t LaneBytes() const {
-    return PointerBytes() + RowsBytes() + CopyBytes() + TapBytes() + RowSumBytes() +
-           results_.scratch_bytes();
-  }
-  Scratch Divide(std::byte* at) const {
-    const auto take = [&](int64_t bytes) { return std::exchange(at, at + bytes); };
-    return {.pointers = reinterpret_cast<const uint8_t**>(take(PointerBytes())),
-            .rows = reinterpret_cast<TileRows*>(take(RowsBytes())),
-            .copies = take(CopyBytes()),
-            .taps = reinterpret_cast<uint8_t*>(take(TapBytes())),
-            .row_sums = reinterpret_cast<int32_t*>(take(RowSumBytes())),
-            .results = at};
+  Scratch ScratchOf(const Task& task) const {
+    const CpuLaunch& args = task.launch.args;
+    return {args.At(pointers_, task.lane), args.At(rows_, task.lane), args.At(copies_, task.lane),
+            args.At(tap_copies_, task.lane), args.At(row_sums_, task.lane)};
   }
 
   void RunTask(const Task& task, int64_t first, int64_t end) const {
-    const LaunchArgs& args = task.launch.args;
-    const Scratch scratch = Divide(task.scratch);
+    const Scratch scratch = ScratchOf(task);
     if (!lines_) {
       FillTapPointers<uint8_t>(g_, taps_, reinterpret_cast<const uint8_t*>(task.x),
-                               args.workspace.host<uint8_t>(), static_cast<uint8_t>(task.zero),
+                               task.launch.args.At(padding_), static_cast<uint8_t>(task.zero),
                                task.range, tile_rows_, scratch.taps, scratch.pointers);
     }
     const AmxTiles tiles(BlockTiles(tile_rows_));
@@ -218,7 +187,7 @@ class AmxGemm final : public PreparedKernel {
       block.a[1] = rows > tile_rows_ ? block.a[0] + block.taps : nullptr;
       for (int64_t panel = first; panel < end; ++panel) {
         block.b = weights + panel * panel_bytes;
-        block.init = task.init + (group_panels + panel) * kBlockColumns;
+        block.init = task.launch.args.At(init_) + (group_panels + panel) * kBlockColumns;
         block.narrow = layout.oc - panel * kBlockColumns <= kTileColumns;
         block.b_is_far = row == 0;
         run_(block);
@@ -230,29 +199,33 @@ class AmxGemm final : public PreparedKernel {
             .pixel = task.range.begin + row,
             .group = group,
             .panel = panel};
-        results_.Store(task.launch, tile, scratch.results);
+        Store(task.launch, tile, task.lane);
       }
     }
   }
 
-  QuantisedGroup q_;
-  ConvGeometry g_;
   TapPlan taps_;
-  QuantOperands operands_;
-  QuantResults results_;
   Blocking blocking_;
-  int lanes_;
   int tile_rows_;
   std::optional<TileLines> lines_;
   int64_t chunks_;  // per tap
   TileBlock run_;
   int64_t near_panels_;  // whose weights take half of the second-level cache
+  RunScratch<uint8_t> padding_ = PerRun<uint8_t>(PaddingBytes());
+  RunScratch<std::byte> padded_;  // the input
+  LaneScratch<const uint8_t*> pointers_;
+  LaneScratch<uint8_t> tap_copies_;
+  LaneScratch<TileRows> rows_;
+  LaneScratch<std::byte> copies_;
+  LaneScratch<int32_t> row_sums_;
 };
 
 }  // namespace
 
 std::unique_ptr<PreparedKernel> MakeAmxGemm(QuantProduct product, const CpuDevice& device) {
-  return std::make_unique<AmxGemm>(std::move(product), device);
+  const TapPlan taps = PlanTaps(product.shapes.g, product.pixels.in, 1);
+  const QuantLayout layout = LayoutFor(product, taps);
+  return std::make_unique<AmxGemm>(std::move(product), layout, taps, device);
 }
 
 }  // namespace fettle::kernels

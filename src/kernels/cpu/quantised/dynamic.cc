@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/elementwise/instruction.h"
 #include "kernels/cpu/reduce/fold.h"
 #include "kernels/family.h"
@@ -32,7 +32,7 @@ struct Facts {
   int scale_output, zero_output;  // in the group's outputs; -1: nobody asks
 };
 
-class DynamicQuantise final : public PreparedKernel {
+class DynamicQuantise final : public CpuKernel {
  public:
   DynamicQuantise(const Problem&, const Facts& facts)
       : elements_(facts.elements),
@@ -40,9 +40,7 @@ class DynamicQuantise final : public PreparedKernel {
         scale_output_(facts.scale_output),
         zero_output_(facts.zero_output) {}
 
-  int64_t workspace_bytes() const override { return 2 * tasks_ * 4; }
-
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const auto [low, high] = RangeOf(args);
     const float scale = high == low ? 1.0f : (high - low) / 255.0f;
     // Of an infinite range the quotient is NaN, and the zero point 255.
@@ -59,10 +57,10 @@ class DynamicQuantise final : public PreparedKernel {
   }
 
   /// The least and the greatest input. The range holds zero, so that padding is exact.
-  std::pair<float, float> RangeOf(const LaunchArgs& args) const {
+  std::pair<float, float> RangeOf(const CpuLaunch& args) const {
     const auto* x = args.inputs[0].host<float>();
-    float *lows = args.workspace.host<float>(), *highs = lows + tasks_;
-    static_cast<CpuStream&>(args.stream).ParallelFor(tasks_, [&](int64_t task, int) {
+    float *lows = args.At(lows_), *highs = args.At(highs_);
+    args.stream.ParallelFor(tasks_, [&](int64_t task, int) {
       FoldBlock block{.kind = FoldKind::kMin,
                       .from = reinterpret_cast<const std::byte*>(x + task * kElementsPerTask),
                       .row = Count(task)};
@@ -81,7 +79,7 @@ class DynamicQuantise final : public PreparedKernel {
     return {low, high};
   }
 
-  void Quantise(const LaunchArgs& args, float scale, float zero) const {
+  void Quantise(const CpuLaunch& args, float scale, float zero) const {
     const auto* x = args.inputs[0].host<float>();
     auto* y = args.outputs[0].host<uint8_t>();
     using elementwise::Source;
@@ -92,7 +90,7 @@ class DynamicQuantise final : public PreparedKernel {
                                             .c = {Source::kImmediate, 0, zero},
                                             .p0 = 0,
                                             .p1 = 255};
-    static_cast<CpuStream&>(args.stream).ParallelFor(tasks_, [&](int64_t task, int) {
+    args.stream.ParallelFor(tasks_, [&](int64_t task, int) {
       const int64_t at = task * kElementsPerTask;
       const elementwise::Window in{x + at, 0, 1, DType::kF32}, out{y + at, 0, 1, DType::kU8};
       elementwise::Execute({&quantise, 1}, {&in, 1}, {&out, 1}, 1, Count(task));
@@ -101,6 +99,7 @@ class DynamicQuantise final : public PreparedKernel {
 
   int64_t elements_, tasks_;
   int scale_output_, zero_output_;
+  RunScratch<float> lows_ = PerRun<float>(tasks_), highs_ = PerRun<float>(tasks_);
 };
 
 int OutputIndex(const ir::Graph& group, size_t i) {

@@ -32,18 +32,14 @@ QuantLayout LayoutFor(const QuantProduct& p, const TapPlan& taps, const QuantKer
   return layout;
 }
 
-class QuantGemm final : public PreparedKernel {
+class QuantGemm final : public QuantKernel {
  public:
-  QuantGemm(QuantProduct p, const CpuDevice& device)
-      : q_(p.q),
-        g_(p.shapes.g),
+  QuantGemm(QuantProduct p, const QuantLayout& layout, const TapPlan& taps, const CpuDevice& device)
+      : QuantKernel(p, layout, p.kernels->name, !p.kernels->wide, device),
         out_(p.pixels.out),
-        taps_(PlanTaps(p.shapes.g, p.pixels.in, 1)),
+        taps_(taps),
         kernels_(*p.kernels),
-        operands_(p.problem.group, q_, LayoutFor(p, taps_, kernels_), !kernels_.wide),
-        results_(p.problem, q_, out_, operands_.layout(), std::move(p.program)),
         blocking_(p.blocking),
-        lanes_(device.pool().threads()),
         run_(out_.is_channels_last() ? g_.pixels() : out_.pixels),
         flips_(operands_.signed_x() && !kernels_.wide) {
     // Of wide ones those of few channels, whose taps would be a pointer and a call each.
@@ -55,31 +51,21 @@ class QuantGemm final : public PreparedKernel {
     steps_ = operands_.layout().steps();
     panel_bytes_ = operands_.layout().panel_bytes();
     copied_bytes_ = CopiedBytes(p);
-    results_at_ = LaneBytes() - results_.scratch_bytes();
+    DeclareScratch();
   }
 
-  std::vector<PackRequest> packs() const override {
-    std::vector<PackRequest> all{MakeQuantPack(q_, operands_.layout(), kernels_.name)};
-    all.insert(all.end(), results_.packs().begin(), results_.packs().end());
-    return all;
-  }
-
-  std::vector<Alias> aliases() const override { return results_.aliases(); }
-  int64_t workspace_bytes() const override { return SharedBytes() + lanes_ * LaneBytes(); }
-
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     int32_t zero = operands_.InputZero(args);
-    std::byte* shared = args.workspace.host<std::byte>();
-    auto* init = reinterpret_cast<int32_t*>(shared + PaddingBytes());
+    int32_t* init = args.At(init_);
     operands_.FillInit(args, zero, init);
     const auto* x = args.inputs[operands_.input()].host<uint8_t>();
     if (flips_) zero += 128;
     if (copied_bytes_ > 0) x = CopyInput(args, x, static_cast<uint8_t>(zero));
-    std::memset(shared, zero, PaddingBytes());
+    std::memset(args.At(padding_), zero, PaddingBytes());
     const QuantLaunch launch = results_.Begin(args, kernels_.finishes ? nullptr : init);
     const TaskGrid grid(g_.pixels() / run_, run_, g_.groups * operands_.layout().panels(),
                         blocking_);
-    static_cast<CpuStream&>(args.stream).ParallelFor(grid.count(), [&](int64_t i, int lane) {
+    args.stream.ParallelFor(grid.count(), [&](int64_t i, int lane) {
       const TaskGrid::Task part = grid.At(i);
       const int64_t tiles = CeilDiv(part.rows, kernels_.mr);
       const Task work{.launch = launch,
@@ -87,7 +73,7 @@ class QuantGemm final : public PreparedKernel {
                       .init = init,
                       .range = {part.row, part.rows},
                       .zero = zero,
-                      .scratch = shared + SharedBytes() + lane * LaneBytes(),
+                      .lane = lane,
                       .tile_rows = static_cast<int>(CeilDiv(part.rows, tiles))};
       RunTask(work, part.panel, part.panel_end);
     });
@@ -102,32 +88,22 @@ class QuantGemm final : public PreparedKernel {
     const int32_t* init;  // of all columns
     PixelRange range;
     int32_t zero;
-    std::byte* scratch;
+    int lane;
     /// Rows of a tile: as many tiles as have to be, of nearly equal height.
     int tile_rows;
   };
 
-  // The workspace: padding bytes, init values, the input flipped or padded, then per lane pointers,
-  // tap copies, widened rows, row sums and what results need.
-  int64_t PaddingBytes() const { return RoundUp(taps_.depth + 64, 64); }
-  int64_t InitBytes() const { return RoundUp(operands_.layout().columns() * 4, 64); }
-  int64_t SharedBytes() const { return PaddingBytes() + InitBytes() + copied_bytes_; }
-  int64_t PointerBytes() const {
-    return RoundUp(blocking_.rows * RowPointers() * static_cast<int64_t>(sizeof(void*)), 64);
+  void DeclareScratch() {
+    copy_ = PerRun<uint8_t>(copied_bytes_);
+    pointers_ = PerLane<const uint8_t*>(blocking_.rows * RowPointers());
+    if (!rows_) tap_copies_ = PerLane<uint8_t>(TapCopyElements(g_, taps_, blocking_.rows) + 64);
+    if (kernels_.wide)
+      wide_ = PerLane<int16_t>(blocking_.rows * (WideRowBytes() / 2 + 4) + kWideTapsBehind);
+    row_sums_ = PerLane<int32_t>(blocking_.rows);
   }
+  int64_t PaddingBytes() const { return taps_.depth + 64; }
   int64_t RowPointers() const { return rows_ ? 1 : taps_.taps; }
-  int64_t CopyBytes() const {
-    return rows_ ? 0 : RoundUp(TapCopyBytes(g_, taps_, blocking_.rows, 1) + 64, 64);
-  }
   int64_t WideRowBytes() const { return steps_ * 4; }
-  int64_t WideBytes() const {
-    return kernels_.wide ? RoundUp(blocking_.rows * (WideRowBytes() + 8) + 2 * kWideTapsBehind, 64)
-                         : 0;
-  }
-  int64_t RowSumBytes() const { return RoundUp(blocking_.rows * 4, 64); }
-  int64_t LaneBytes() const {
-    return PointerBytes() + CopyBytes() + WideBytes() + RowSumBytes() + results_.scratch_bytes();
-  }
 
   /// The input with its padding, or as u8 where it is i8 and products are of u8, and room to read
   /// past it; otherwise 0.
@@ -139,16 +115,15 @@ class QuantGemm final : public PreparedKernel {
   }
 
   /// Once here, not with each of the passes over it.
-  const uint8_t* CopyInput(const LaunchArgs& args, const uint8_t* x, uint8_t zero) const {
-    auto& stream = static_cast<CpuStream&>(args.stream);
-    uint8_t* copy = args.workspace.host<uint8_t>() + PaddingBytes() + InitBytes();
+  const uint8_t* CopyInput(const CpuLaunch& args, const uint8_t* x, uint8_t zero) const {
+    uint8_t* copy = args.At(copy_);
     if (rows_) {
-      rows_->Copy(stream, x, zero, copy);
+      rows_->Copy(args.stream, x, zero, copy);
       return copy;
     }
     constexpr int64_t kTaskBytes = 32 * 1024;
     const int64_t bytes = copied_bytes_ - 64;
-    stream.ParallelFor(CeilDiv(bytes, kTaskBytes), [&](int64_t task, int) {
+    args.stream.ParallelFor(CeilDiv(bytes, kTaskBytes), [&](int64_t task, int) {
       const int64_t at = task * kTaskBytes;
       FlipBytes(x + at, std::min(kTaskBytes, bytes - at), copy + at);
     });
@@ -156,13 +131,14 @@ class QuantGemm final : public PreparedKernel {
   }
 
   void RunTask(const Task& task, int64_t first, int64_t end) const {
-    auto** pointers = reinterpret_cast<const uint8_t**>(task.scratch);
+    const CpuLaunch& args = task.launch.args;
+    const uint8_t** pointers = args.At(pointers_, task.lane);
     if (rows_) {
       rows_->Find(task.x, task.range, pointers);
     } else {
-      FillTapPointers<uint8_t>(g_, taps_, task.x, task.launch.args.workspace.host<uint8_t>(),
+      FillTapPointers<uint8_t>(g_, taps_, task.x, args.At(padding_),
                                static_cast<uint8_t>(task.zero), task.range, task.tile_rows,
-                               reinterpret_cast<uint8_t*>(task.scratch + PointerBytes()), pointers);
+                               args.At(tap_copies_, task.lane), pointers);
     }
     const int64_t panels = operands_.layout().panels();
     for (int64_t panel = first; panel < end;) {
@@ -177,9 +153,8 @@ class QuantGemm final : public PreparedKernel {
   void RunGroup(const Task& task, const uint8_t* const* pointers, int64_t group, int64_t first,
                 int64_t end) const {
     const QuantLayout& layout = operands_.layout();
-    auto* wide = reinterpret_cast<int16_t*>(task.scratch + PointerBytes() + CopyBytes());
-    auto* row_sums =
-        reinterpret_cast<int32_t*>(task.scratch + PointerBytes() + CopyBytes() + WideBytes());
+    int16_t* wide = task.launch.args.At(wide_, task.lane);
+    int32_t* row_sums = task.launch.args.At(row_sums_, task.lane);
     const TapRows rows_of{.pointers = pointers,
                           .offset = group * layout.ic,
                           .rows = task.range.rows,
@@ -231,6 +206,14 @@ class QuantGemm final : public PreparedKernel {
     return reinterpret_cast<const std::byte*>(wide) + row * WideRowBytes();
   }
 
+  /// Has tiles of full height of a panel fetch the one behind: weights come from memory where they
+  /// are more than the caches hold, and a panel's first tile would wait for them alone.
+  void FetchBehind(const Task& task, QuantTileArgs& tile) const {
+    const int64_t steps = task.range.rows / task.tile_rows * steps_;
+    tile.next_b = tile.b + panel_bytes_;
+    tile.next_step = panel_bytes_ <= kMostAhead ? CeilDiv(panel_bytes_, steps) : 0;
+  }
+
   /// All tiles of full height of a panel, which finish their results; the number of their rows.
   int64_t FinishFullTiles(const Task& task, const int16_t* wide, QuantTileArgs tile,
                           RequantiseArgs& finish) const {
@@ -238,6 +221,7 @@ class QuantGemm final : public PreparedKernel {
     tile.a = &first;
     tile.repeat = task.range.rows / task.tile_rows;
     tile.a_step = WideRowBytes();
+    FetchBehind(task, tile);
     kernels_.tile[task.tile_rows](tile);
     const int64_t rows = tile.repeat * task.tile_rows;
     finish.bytes += rows * finish.out_stride;
@@ -253,13 +237,15 @@ class QuantGemm final : public PreparedKernel {
     tile.a_step = WideRowBytes();
     tile.c = sums;
     results.sums = sums;
+    FetchBehind(task, tile);
     for (int64_t done = 0; done < count; done += tile.repeat) {
       const std::byte* first = WideRow(wide, done * task.tile_rows);
       tile.a = &first;
       tile.repeat = std::min(most, count - done);
       kernels_.tile[task.tile_rows](tile);
+      tile.next_b += tile.repeat * steps_ * tile.next_step;
       results.rows = tile.repeat * task.tile_rows;
-      results_.Store(task.launch, results, task.scratch + results_at_);
+      Store(task.launch, results, task.lane);
       results.pixel += results.rows;
       if (results.row_sums != nullptr) results.row_sums += results.rows;
     }
@@ -302,25 +288,25 @@ class QuantGemm final : public PreparedKernel {
       }
       results.pixel = task.range.begin + row;
       if (operands_.needs_row_sums()) results.row_sums = row_sums + row;
-      results_.Store(task.launch, results, task.scratch + results_at_);
+      Store(task.launch, results, task.lane);
     }
   }
 
-  QuantisedGroup q_;
-  ConvGeometry g_;
   PixelLayout out_;
   TapPlan taps_;
   const QuantKernels& kernels_;
-  QuantOperands operands_;
-  QuantResults results_;
   Blocking blocking_;
-  int lanes_;
   int64_t run_;  // pixels that follow each other in the output
   bool flips_;   // i8 to u8
   std::optional<PaddedRows> rows_;
   int64_t steps_, panel_bytes_;  // of the layout
   int64_t copied_bytes_;
-  int64_t results_at_;  // of a lane's scratch
+  RunScratch<uint8_t> padding_ = PerRun<uint8_t>(PaddingBytes());
+  RunScratch<uint8_t> copy_;  // of the input
+  LaneScratch<const uint8_t*> pointers_;
+  LaneScratch<uint8_t> tap_copies_;
+  LaneScratch<int16_t> wide_;
+  LaneScratch<int32_t> row_sums_;
 };
 
 }  // namespace
@@ -328,7 +314,9 @@ class QuantGemm final : public PreparedKernel {
 const QuantKernels* KernelsFor(const ConvGeometry& g) { return &GetQuantKernels(g.oc / g.groups); }
 
 std::unique_ptr<PreparedKernel> MakeQuantGemm(QuantProduct product, const CpuDevice& device) {
-  return std::make_unique<QuantGemm>(std::move(product), device);
+  const TapPlan taps = PlanTaps(product.shapes.g, product.pixels.in, 1);
+  const QuantLayout layout = LayoutFor(product, taps, *product.kernels);
+  return std::make_unique<QuantGemm>(std::move(product), layout, taps, device);
 }
 
 }  // namespace fettle::kernels

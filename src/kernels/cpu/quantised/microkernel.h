@@ -21,9 +21,10 @@ struct QuantTileArgs {
   int64_t steps = 0;  // per tap
   /// [taps * steps][nr][4 bytes]; of `bits`: [2][nr][4 bytes], then [taps * steps][nr][4 bits].
   const std::byte* b = nullptr;
-  /// What a later tile reads as B, brought into the second-level cache meanwhile where tiles are of
-  /// 512-bit vectors: with each step, next_step bytes from here on and as many from taps * steps *
-  /// next_step bytes behind.
+  /// What a later tile reads as B, brought into the second-level cache meanwhile. Where tiles are
+  /// of 512-bit vectors: with each step, next_step bytes from here on and as many from taps * steps
+  /// * next_step bytes behind. Where kernels repeat: with each step of all `repeat` tiles the line
+  /// next_step bytes behind the one before.
   const std::byte* next_b = nullptr;
   int64_t next_step = 0;
   int32_t* c = nullptr;  // [rows][nr], 64-byte aligned

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/epilogue/epilogue.h"
+#include "kernels/cpu/quantised/gemm_kernel.h"
 
 namespace fettle::kernels {
 QuantResults::QuantResults(const Problem& problem, const QuantisedGroup& q, const PixelLayout& out,
@@ -55,7 +56,7 @@ std::span<const PackRequest> QuantResults::packs() const {
                   : std::span<const PackRequest>();
 }
 
-QuantLaunch QuantResults::Begin(const LaunchArgs& args, const int32_t* init) const {
+QuantLaunch QuantResults::Begin(const CpuLaunch& args, const int32_t* init) const {
   QuantLaunch launch{.args = args, .binding = {}, .init = init};
   if (program_) launch.binding = program_->Bind(args.inputs, args.packed.subspan(1), args.outputs);
   RequantiseArgs& common = launch.common;
@@ -92,7 +93,7 @@ void QuantResults::SetColumns(const QuantLaunch& launch, int64_t column,
 }
 
 void QuantResults::End(const QuantLaunch& launch) const {
-  pads_.Zero(static_cast<CpuStream&>(launch.args.stream), launch.args.outputs[0].host<std::byte>());
+  pads_.Zero(launch.args.stream, launch.args.outputs[0].host<std::byte>());
 }
 
 int64_t QuantResults::scratch_bytes() const { return program_ ? int64_t{kMaxTileSums} * 4 : 0; }
@@ -144,6 +145,23 @@ void QuantResults::StoreBlock(const QuantLaunch& launch, RequantiseArgs& out, in
   tile.running = out.floats;
   tile.running_stride = out.out_stride;
   program_->Run(launch.binding, tile);
+}
+
+QuantKernel::QuantKernel(QuantProduct& p, const QuantLayout& layout, std::string_view form,
+                         bool flips, const CpuDevice& device)
+    : CpuKernel(device.pool().threads()),
+      q_(p.q),
+      g_(p.shapes.g),
+      operands_(p.problem.group, q_, layout, flips),
+      results_(p.problem, q_, p.pixels.out, layout, std::move(p.program)),
+      init_(PerRun<int32_t>(layout.columns())),
+      form_(form),
+      finishing_(PerLane<std::byte>(results_.scratch_bytes())) {}
+
+std::vector<PackRequest> QuantKernel::packs() const {
+  std::vector<PackRequest> all{MakeQuantPack(q_, operands_.layout(), form_)};
+  all.insert(all.end(), results_.packs().begin(), results_.packs().end());
+  return all;
 }
 
 }  // namespace fettle::kernels

@@ -1,17 +1,22 @@
 // Where the sums of a product of bytes go: requantised to bytes, through an element-wise program,
-// or as they are.
+// or as they are. What kernels of such products have in common.
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
-#include "device/cpu/cpu_device.h"
 #include "kernels/cpu/conv/pixels.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/elementwise/program.h"
 #include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/cpu/quantised/operands.h"
 #include "kernels/cpu/quantised/requantise.h"
 
 namespace fettle::kernels {
+
+struct QuantProduct;
 
 /// A tile of at most kMaxTileSums sums: `rows` pixels that follow each other in the output from
 /// `pixel` on, by the columns of one panel.
@@ -25,7 +30,7 @@ struct QuantTile {
 
 /// One launch's results.
 struct QuantLaunch {
-  const LaunchArgs& args;
+  const CpuLaunch& args;
   elementwise::Binding binding;
   const int32_t* init = nullptr;  // of all columns; null: the sums hold it
   RequantiseArgs common = {};     // as far as all tiles have it in common
@@ -40,7 +45,7 @@ class QuantResults {
 
   /// Constants that the program wants packed; they follow the weights.
   std::span<const PackRequest> packs() const;
-  QuantLaunch Begin(const LaunchArgs& args, const int32_t* init) const;
+  QuantLaunch Begin(const CpuLaunch& args, const int32_t* init) const;
   /// `scratch` is the lane's, scratch_bytes() of it, 64-byte aligned.
   void Store(const QuantLaunch& launch, const QuantTile& tile, std::byte* scratch) const;
   void End(const QuantLaunch& launch) const;
@@ -79,6 +84,34 @@ class QuantResults {
   std::optional<FusedSum> fused_;
   int shortcut_ = -1;  // among the inputs; -1: none
   bool in_place_ = false, tiles_finish_ = false;
+};
+
+/// What kernels of products of bytes have in common: packed weights, what sums begin with, and
+/// where results go.
+class QuantKernel : public CpuKernel {
+ public:
+  std::vector<PackRequest> packs() const override;
+  std::vector<Alias> aliases() const override { return results_.aliases(); }
+
+ protected:
+  /// `form` names that of the packed weights. `flips`: of QuantOperands. Takes the program.
+  QuantKernel(QuantProduct& p, const QuantLayout& layout, std::string_view form, bool flips,
+              const CpuDevice& device);
+
+  /// QuantResults::Store by a lane.
+  void Store(const QuantLaunch& launch, const QuantTile& tile, int lane) const {
+    results_.Store(launch, tile, launch.args.At(finishing_, lane));
+  }
+
+  QuantisedGroup q_;
+  ConvGeometry g_;
+  QuantOperands operands_;
+  QuantResults results_;
+  RunScratch<int32_t> init_;  // of all columns
+
+ private:
+  std::string form_;
+  LaneScratch<std::byte> finishing_;
 };
 
 }  // namespace fettle::kernels

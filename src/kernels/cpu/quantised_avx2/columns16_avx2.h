@@ -118,13 +118,17 @@ struct Columns16<Products, kRows, std::index_sequence<kRow...>> {
   template <typename Finish>
   [[gnu::always_inline]] static void RunEach(const QuantTileArgs& args, const Finish& finish) {
     const std::byte* a = *args.a + args.a_offset;
+    const std::byte* next = args.next_b;
     for (int64_t i = 0; i < args.repeat; ++i) {
       Columns16 tile;
       tile.Start(args.init);
       const std::byte* rows[kRows];
       for (int r = 0; r < kRows; ++r, a += args.a_step) rows[r] = a;
       const std::byte* b = args.b;
-      for (int64_t s = 0; s < args.steps; ++s, b += 64) tile.Step(rows, s * 4, b);
+      for (int64_t s = 0; s < args.steps; ++s, b += 64, next += args.next_step) {
+        tile.Step(rows, s * 4, b);
+        _mm_prefetch(next, _MM_HINT_T1);
+      }
       finish(tile);
     }
   }

@@ -71,43 +71,27 @@ QuantCut ReadCut(const Problem& problem, const Facts& facts, const Device& devic
                problem.threads, static_cast<const CpuDevice&>(device));
 }
 
-class TermGemm final : public PreparedKernel {
+class TermGemm final : public QuantKernel {
  public:
   TermGemm(QuantProduct p, const QuantLayout& layout, const CpuDevice& device)
-      : q_(p.q),
-        g_(p.shapes.g),
+      : QuantKernel(p, layout, "terms", true, device),
         taps_(TapsOf(g_)),
-        operands_(p.problem.group, q_, layout, true),
-        results_(p.problem, q_, p.pixels.out, layout, std::move(p.program)),
         rows_(g_, taps_, false),
-        blocking_(p.blocking),
-        lanes_(device.pool().threads()) {}
+        blocking_(p.blocking) {}
 
-  std::vector<PackRequest> packs() const override {
-    std::vector<PackRequest> all{MakeQuantPack(q_, operands_.layout(), "terms")};
-    all.insert(all.end(), results_.packs().begin(), results_.packs().end());
-    return all;
-  }
-
-  std::vector<Alias> aliases() const override { return results_.aliases(); }
-  int64_t workspace_bytes() const override { return SharedBytes() + lanes_ * LaneBytes(); }
-
-  Status Launch(const LaunchArgs& args) const override {
-    auto& stream = static_cast<CpuStream&>(args.stream);
-    std::byte* shared = args.workspace.host<std::byte>();
-    auto* init = reinterpret_cast<int32_t*>(shared);
+  Status Run(const CpuLaunch& args) const override {
+    int32_t* init = args.At(init_);
     const int32_t zero = operands_.InputZero(args);
     operands_.FillInit(args, zero, init);
     const auto* x = args.inputs[operands_.input()].host<uint8_t>();
-    if (CopyBytes() > 0) {
-      auto* copy = reinterpret_cast<uint8_t*>(shared + InitBytes());
-      rows_.Copy(stream, x, static_cast<uint8_t>(zero), copy);
-      x = copy;
+    if (rows_.copy_bytes() > 0) {
+      rows_.Copy(args.stream, x, static_cast<uint8_t>(zero), args.At(copy_));
+      x = args.At(copy_);
     }
     const QuantLaunch launch = results_.Begin(args, nullptr);
     const TermTable table(operands_.layout(), args.packed[0].host<std::byte>());
     const TaskGrid grid(1, g_.pixels(), g_.groups * operands_.layout().panels(), blocking_);
-    stream.ParallelFor(grid.count(), [&](int64_t i, int lane) {
+    args.stream.ParallelFor(grid.count(), [&](int64_t i, int lane) {
       const TaskGrid::Task part = grid.At(i);
       // Tiles of nearly equal numbers of vectors.
       const int64_t vectors = CeilDiv(part.rows, kTermLanes);
@@ -120,7 +104,8 @@ class TermGemm final : public PreparedKernel {
                         .x = x,
                         .init = init,
                         .pixels = {part.row + row, end - row},
-                        .scratch = shared + SharedBytes() + lane * LaneBytes()};
+                        .rows = args.At(interleaved_, lane),
+                        .lane = lane};
         RunTile(tile, part.panel, part.panel_end);
       }
     });
@@ -135,21 +120,10 @@ class TermGemm final : public PreparedKernel {
     const uint8_t* x;  // the input, or its copy with padding
     const int32_t* init;
     PixelRange pixels;
-    std::byte* scratch;
+    uint8_t* rows;  // interleaved
+    int lane;
     int vectors() const { return static_cast<int>(CeilDiv(pixels.rows, kTermLanes)); }
   };
-
-  // The workspace: what sums begin with, the input with its padding, then per lane the rows of a
-  // tile and what results need.
-  int64_t InitBytes() const { return RoundUp(operands_.layout().columns() * 4, 64); }
-  int64_t CopyBytes() const {
-    return rows_.copy_bytes() == 0 ? 0 : RoundUp(rows_.copy_bytes() + 64, 64);
-  }
-  int64_t SharedBytes() const { return InitBytes() + CopyBytes(); }
-  int64_t RowBytes() const {
-    return operands_.layout().taps() * operands_.layout().steps() * 4 * kTermPixels;
-  }
-  int64_t LaneBytes() const { return RowBytes() + results_.scratch_bytes(); }
 
   void RunTile(const Tile& tile, int64_t first, int64_t end) const {
     const int64_t panels = operands_.layout().panels();
@@ -171,7 +145,7 @@ class TermGemm final : public PreparedKernel {
                         .taps = layout.taps(),
                         .depth = layout.tap_depth(),
                         .flip = static_cast<uint8_t>(operands_.signed_x() ? 0x80 : 0)};
-    InterleaveRows(rows, tile.vectors(), reinterpret_cast<uint8_t*>(tile.scratch));
+    InterleaveRows(rows, tile.vectors(), tile.rows);
   }
 
   void RunPanel(const Tile& tile, int64_t group, int64_t panel) const {
@@ -179,7 +153,7 @@ class TermGemm final : public PreparedKernel {
     alignas(64) int32_t sums[kTermPixels * kTermChannels];
     const int64_t number = group * layout.panels() + panel;
     TermTileArgs work{
-        .x = reinterpret_cast<const uint8_t*>(tile.scratch),
+        .x = tile.rows,
         .vectors = tile.vectors(),
         .channels = std::min<int64_t>(kTermChannels, layout.oc - panel * kTermChannels),
         .table = &tile.table,
@@ -202,17 +176,16 @@ class TermGemm final : public PreparedKernel {
                             .pixel = tile.pixels.begin,
                             .group = group,
                             .panel = panel};
-    results_.Store(tile.launch, results, tile.scratch + RowBytes());
+    Store(tile.launch, results, tile.lane);
   }
 
-  QuantisedGroup q_;
-  ConvGeometry g_;
   TapPlan taps_;
-  QuantOperands operands_;
-  QuantResults results_;
   PaddedRows rows_;
   Blocking blocking_;
-  int lanes_;
+  RunScratch<uint8_t> copy_ =
+      PerRun<uint8_t>(rows_.copy_bytes() == 0 ? 0 : rows_.copy_bytes() + 64);
+  LaneScratch<uint8_t> interleaved_ =
+      PerLane<uint8_t>(operands_.layout().taps() * operands_.layout().steps() * 4 * kTermPixels);
 };
 
 ParamSpace Space(const Problem& problem, const Facts& facts, const Device& device) {

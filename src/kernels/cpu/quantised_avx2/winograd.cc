@@ -94,49 +94,34 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const QuantB
   return std::vector<StateAssignment>{std::move(states)};
 }
 
-class WinogradConv final : public PreparedKernel {
+class WinogradConv final : public QuantKernel {
  public:
   WinogradConv(QuantProduct p, const QuantLayout& layout, const CpuDevice& device)
-      : q_(p.q),
-        g_(p.shapes.g),
+      : QuantKernel(p, layout, "winograd23", false, device),
         tiles_(TilesOf(g_)),
         kernels_(*p.kernels),
-        operands_(p.problem.group, q_, layout, false),
-        results_(p.problem, q_, p.pixels.out, layout, std::move(p.program)),
         rows_(tiles_, TapPlan(), operands_.signed_x()),
         blocks_(tiles_.pixels(), BlockTiles()),
-        panels_(layout.panels(), SplitPanels(layout.panels(), blocks_.count(), p.problem.threads)),
-        lanes_(device.pool().threads()) {}
-
-  std::vector<PackRequest> packs() const override {
-    std::vector<PackRequest> all{MakeQuantPack(q_, operands_.layout(), "winograd23")};
-    all.insert(all.end(), results_.packs().begin(), results_.packs().end());
-    return all;
+        panels_(layout.panels(), SplitPanels(layout.panels(), blocks_.count(), p.problem.threads)) {
   }
 
-  std::vector<Alias> aliases() const override { return results_.aliases(); }
-  int64_t workspace_bytes() const override { return SharedBytes() + lanes_ * LaneBytes(); }
-
-  Status Launch(const LaunchArgs& args) const override {
-    auto& stream = static_cast<CpuStream&>(args.stream);
-    std::byte* shared = args.workspace.host<std::byte>();
-    auto* init = reinterpret_cast<int32_t*>(shared);
+  Status Run(const CpuLaunch& args) const override {
+    int32_t* init = args.At(init_);
     const int32_t zero = operands_.InputZero(args) + (operands_.signed_x() ? 128 : 0);
     operands_.FillInit(args, 0, init);
     const auto* x = args.inputs[operands_.input()].host<uint8_t>();
     if (rows_.copy_bytes() > 0) {
-      auto* copy = reinterpret_cast<uint8_t*>(shared + InitBytes());
+      uint8_t* copy = args.At(copy_);
       const auto fill = static_cast<uint8_t>(operands_.InputZero(args));
-      rows_.Copy(stream, x, operands_.signed_x() ? static_cast<uint8_t>(zero) : fill, copy);
+      rows_.Copy(args.stream, x, operands_.signed_x() ? static_cast<uint8_t>(zero) : fill, copy);
       x = copy;
     }
     const QuantLaunch launch = results_.Begin(args, init);
-    stream.ParallelFor(blocks_.count() * panels_.count(), [&](int64_t i, int lane) {
+    args.stream.ParallelFor(blocks_.count() * panels_.count(), [&](int64_t i, int lane) {
       const int64_t block = i / panels_.count(), part = i % panels_.count();
       const int64_t first = blocks_.Begin(block);
-      const Block task{.launch = launch,
-                       .tiles = {first, blocks_.Begin(block + 1) - first},
-                       .scratch = shared + SharedBytes() + lane * LaneBytes()};
+      const Block task{
+          .launch = launch, .tiles = {first, blocks_.Begin(block + 1) - first}, .lane = lane};
       ReadPoints(task, x, static_cast<int16_t>(zero));
       for (int64_t panel = panels_.Begin(part); panel < panels_.Begin(part + 1); ++panel)
         RunPanel(task, panel);
@@ -149,30 +134,19 @@ class WinogradConv final : public PreparedKernel {
   struct Block {
     const QuantLaunch& launch;
     PixelRange tiles;
-    std::byte* scratch;
+    int lane;
+    template <typename T>
+    T* At(LaneScratch<T> piece) const {
+      return launch.args.At(piece, lane);
+    }
   };
   /// Pixels of a line that are finished at once.
   static constexpr int64_t kLinePixels = kMaxTileSums / kWinogradColumns;
 
-  // The workspace: what sums begin with, the input with its padding, then per lane pointers, the
-  // points of a block, those of its products with a panel, two lines of sums and what results need.
-  int64_t InitBytes() const { return RoundUp(operands_.layout().columns() * 4, 64); }
-  int64_t CopyBytes() const { return RoundUp(rows_.copy_bytes() + 64, 64); }
-  int64_t SharedBytes() const { return InitBytes() + CopyBytes(); }
-  int64_t PointerBytes() const { return RoundUp(BlockTiles() * int64_t{sizeof(void*)}, 64); }
   // Points are a line further apart than they need be, else they share a set of the cache.
   int64_t RowElements() const { return RoundUp(g_.ic, 16); }
   int64_t PointStep() const { return RoundUp(BlockTiles() * RowElements(), 32) + 32; }
-  int64_t PointBytes() const { return kWinogradPoints * PointStep() * 2; }
   int64_t SumStep() const { return BlockTiles() * kWinogradColumns + 16; }
-  int64_t SumBytes() const { return kWinogradPoints * SumStep() * 4; }
-  int64_t LineBytes() const { return 2 * kMaxTileSums * 4; }
-  int64_t LaneBytes() const {
-    return PointerBytes() + PointBytes() + SumBytes() + LineBytes() + results_.scratch_bytes();
-  }
-  int16_t* Points(const Block& block) const {
-    return reinterpret_cast<int16_t*>(block.scratch + PointerBytes());
-  }
 
   /// Tiles of a block, whose points stay in the second-level cache.
   int64_t BlockTiles() const {
@@ -182,12 +156,12 @@ class WinogradConv final : public PreparedKernel {
   }
 
   void ReadPoints(const Block& block, const uint8_t* x, int16_t zero) const {
-    auto** pointers = reinterpret_cast<const uint8_t**>(block.scratch);
+    const uint8_t** pointers = block.At(pointers_);
     rows_.Find(x, block.tiles, pointers);
     ByteWinogradInput input{.offsets = rows_.tap_offsets().data(),
                             .channels = g_.ic,
                             .zero = zero,
-                            .points = Points(block),
+                            .points = block.At(points_),
                             .point_step = PointStep()};
     for (int64_t t = 0; t < block.tiles.rows; ++t, input.points += RowElements()) {
       input.x = pointers[t];
@@ -197,8 +171,7 @@ class WinogradConv final : public PreparedKernel {
 
   void RunPanel(const Block& block, int64_t panel) const {
     const QuantLayout& layout = operands_.layout();
-    std::byte* const at = block.scratch + PointerBytes() + PointBytes();
-    auto* const sums = reinterpret_cast<int32_t*>(at);
+    int32_t* const sums = block.At(sums_);
     const int64_t steps = layout.steps();
     const int64_t height = CeilDiv(block.tiles.rows, CeilDiv(block.tiles.rows, kernels_.mr));
     QuantTileArgs tile;
@@ -206,7 +179,8 @@ class WinogradConv final : public PreparedKernel {
     tile.b = block.launch.args.packed[0].host<std::byte>() + panel * layout.panel_bytes();
     tile.a_step = RowElements() * 2;
     for (int64_t p = 0; p < kWinogradPoints; ++p, tile.b += steps * kWinogradColumns * 4) {
-      const int16_t* points = Points(block) + p * PointStep();
+      const int16_t* points = block.At(points_) + p * PointStep();
+      tile.next_b = tile.b;  // at hand: a fetch of no address would look for its page each time
       // Tiles of full height, then the rest.
       for (int64_t t = 0; t < block.tiles.rows;) {
         const int64_t count = std::min(height, block.tiles.rows - t);
@@ -223,8 +197,7 @@ class WinogradConv final : public PreparedKernel {
 
   void StoreBlock(const Block& block, int64_t panel, const int32_t* sums) const {
     const int64_t across = tiles_.out[2], down = tiles_.out[1];
-    auto* const upper =
-        reinterpret_cast<int32_t*>(block.scratch + PointerBytes() + PointBytes() + SumBytes());
+    int32_t* const upper = block.At(lines_);
     int32_t* const lower = upper + kMaxTileSums;
     for (int64_t t = 0; t < block.tiles.rows;) {
       const int64_t tile = block.tiles.begin + t;
@@ -242,23 +215,23 @@ class WinogradConv final : public PreparedKernel {
                         .rows = std::min(2 * count, g_.out[2] - w),
                         .pixel = (line / down * g_.out[1] + h) * g_.out[2] + w,
                         .panel = panel};
-      std::byte* const scratch = reinterpret_cast<std::byte*>(upper) + LineBytes();
-      results_.Store(block.launch, results, scratch);
+      Store(block.launch, results, block.lane);
       results.sums = lower;
       results.pixel += g_.out[2];
-      if (h + 1 < g_.out[1]) results_.Store(block.launch, results, scratch);
+      if (h + 1 < g_.out[1]) Store(block.launch, results, block.lane);
       t += count;
     }
   }
 
-  QuantisedGroup q_;
-  ConvGeometry g_, tiles_;
+  ConvGeometry tiles_;
   const QuantKernels& kernels_;
-  QuantOperands operands_;
-  QuantResults results_;
   PaddedRows rows_;
   EvenParts blocks_, panels_;
-  int lanes_;
+  RunScratch<uint8_t> copy_ = PerRun<uint8_t>(rows_.copy_bytes() + 64);
+  LaneScratch<const uint8_t*> pointers_ = PerLane<const uint8_t*>(BlockTiles());
+  LaneScratch<int16_t> points_ = PerLane<int16_t>(kWinogradPoints * PointStep());
+  LaneScratch<int32_t> sums_ = PerLane<int32_t>(kWinogradPoints * SumStep());
+  LaneScratch<int32_t> lines_ = PerLane<int32_t>(2 * kMaxTileSums);
 };
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const QuantBytes& bytes,

@@ -9,6 +9,7 @@
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/conv/operands.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/depthwise/runner.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/quantised/microkernel.h"
@@ -48,22 +49,23 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
   return std::vector<StateAssignment>{std::move(states)};
 }
 
-class DepthwiseDot final : public PreparedKernel {
+class DepthwiseDot final : public CpuKernel {
  public:
-  DepthwiseDot(const Problem& problem, const Facts& facts, const CpuDevice& device)
-      : group_(problem.group),
+  DepthwiseDot(const Problem& problem, const Facts& facts)
+      : CpuKernel(problem.threads),
+        group_(problem.group),
         q_(facts.q),
         g_(facts.g),
         layout_{g_.oc, g_.kernel[1], g_.kernel[2], group_->value(q_.w).dtype == DType::kU8},
         input_(IndexOf(group_->inputs, q_.x)),
         signed_x_(group_->value(q_.x).dtype == DType::kI8),
-        signed_y_(problem.states.outputs[0].storage == DType::kI8),
-        lanes_(device.pool().threads()) {
+        signed_y_(problem.states.outputs[0].storage == DType::kI8) {
     const int64_t column = layout_.row_groups() * kDotBytes;
     const int64_t most = std::max<int64_t>(kColumnBytes / column, 1);
     const int64_t reach = (g_.kernel[2] - 1) * g_.dilation[2];
     piece_ = std::min(g_.out[2], std::max<int64_t>((most - reach - 1) / g_.stride[2] + 1, 4));
     columns_ = (piece_ - 1) * g_.stride[2] + reach + 1;
+    interleaved_ = PerLane<std::byte>(columns_ * column);
     task_lines_ = std::clamp<int64_t>(kTaskMacs / (g_.out[2] * g_.oc * g_.taps()), 1, g_.out[1]);
     for (int64_t w = 0; w < g_.kernel[2]; ++w) {
       for (int64_t r = 0; r < layout_.row_groups(); ++r)
@@ -73,47 +75,38 @@ class DepthwiseDot final : public PreparedKernel {
 
   std::vector<PackRequest> packs() const override { return {MakeDotPack(q_, layout_)}; }
 
-  int64_t workspace_bytes() const override { return SharedBytes() + lanes_ * LaneBytes(); }
-
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const auto zero = static_cast<int32_t>(
         q_.x_zero == ir::kAbsent ? 0 : group_->value(q_.x_zero).constant->GetInt(0));
-    std::byte* shared = args.workspace.host<std::byte>();
-    std::memset(shared, zero, kDotChannels);
+    std::memset(args.At(padding_), zero, kDotChannels);
     const std::byte* blob = args.packed[0].host<std::byte>();
     const auto* sums = reinterpret_cast<const int32_t*>(blob + layout_.sums_offset());
     const auto* biases = reinterpret_cast<const int32_t*>(blob + layout_.biases_offset());
-    auto* init = reinterpret_cast<int32_t*>(shared + kDotChannels);
+    int32_t* init = args.At(init_);
     const int32_t unsigned_zero = zero + (signed_x_ ? 128 : 0);
     for (int64_t n = 0; n < layout_.columns(); ++n) init[n] = biases[n] - unsigned_zero * sums[n];
     const int64_t per_image = CeilDiv(g_.out[1], task_lines_);
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor(g_.batch * per_image, [&](int64_t task, int lane) {
-          const int64_t first = task % per_image * task_lines_;
-          std::byte* scratch = shared + SharedBytes() + lane * LaneBytes();
-          const int64_t end = std::min(first + task_lines_, g_.out[1]);
-          for (int64_t y = first; y < end; ++y) {
-            if (StaysInRegisters()) {
-              RunBlocks(args, init, {task / per_image, y, end, (y - first) % 2 == 0});
-            } else {
-              RunLine(args, init, task / per_image, y, scratch);
-            }
-          }
-        });
+    args.stream.ParallelFor(g_.batch * per_image, [&](int64_t task, int lane) {
+      const int64_t first = task % per_image * task_lines_;
+      const int64_t end = std::min(first + task_lines_, g_.out[1]);
+      for (int64_t y = first; y < end; ++y) {
+        if (StaysInRegisters()) {
+          RunBlocks(args, init, {task / per_image, y, end, (y - first) % 2 == 0});
+        } else {
+          RunLine(args, init, task / per_image, y, args.At(interleaved_, lane));
+        }
+      }
+    });
     return OkStatus();
   }
 
  private:
-  // The workspace: a pixel of padding, the sums' first values, then per lane the columns.
-  int64_t SharedBytes() const { return kDotChannels + layout_.columns() * 4; }
-  int64_t LaneBytes() const { return columns_ * layout_.row_groups() * kDotBytes; }
-
   bool StaysInRegisters() const {
     return g_.kernel[1] <= 3 && g_.kernel[2] == 3 && g_.dilation[2] == 1 && g_.stride[2] <= 2;
   }
 
   /// What all outputs of channels from `c` on have in common; others of the fields are left.
-  DotRowArgs RowOf(const LaunchArgs& args, const int32_t* init, int64_t c) const {
+  DotRowArgs RowOf(const CpuLaunch& args, const int32_t* init, int64_t c) const {
     const std::byte* blob = args.packed[0].host<std::byte>();
     DotRowArgs row;
     row.weights = blob + c / kDotChannels * layout_.block_bytes();
@@ -137,11 +130,11 @@ class DepthwiseDot final : public PreparedKernel {
 
   /// A line by blocks of channels; a last block of half a vector with its second line, if it has
   /// one.
-  void RunBlocks(const LaunchArgs& args, const int32_t* init, const Line& at) const {
+  void RunBlocks(const CpuLaunch& args, const int32_t* init, const Line& at) const {
     uint8_t* out =
         args.outputs[0].host<uint8_t>() + (at.image * g_.out[1] + at.y) * g_.out[2] * g_.oc;
     DotLinesArgs lines;
-    lines.padding = args.workspace.host<uint8_t>();
+    lines.padding = args.At(padding_);
     lines.flip = signed_x_ ? 0x80 : 0;
     lines.width = g_.in[2];
     lines.first_column = -g_.pad[2];
@@ -161,7 +154,7 @@ class DepthwiseDot final : public PreparedKernel {
   }
 
   /// The input's lines that output line `y` reads, channels from `c` on.
-  void FindLines(const LaunchArgs& args, int64_t image, int64_t y, int64_t c, int line,
+  void FindLines(const CpuLaunch& args, int64_t image, int64_t y, int64_t c, int line,
                  DotLinesArgs& lines) const {
     const uint8_t* in =
         args.inputs[input_].host<uint8_t>() + image * g_.in[1] * g_.in[2] * g_.ic + c;
@@ -174,7 +167,7 @@ class DepthwiseDot final : public PreparedKernel {
   }
 
   /// Line `y` of an output image.
-  void RunLine(const LaunchArgs& args, const int32_t* init, int64_t image, int64_t y,
+  void RunLine(const CpuLaunch& args, const int32_t* init, int64_t image, int64_t y,
                std::byte* scratch) const {
     uint8_t* out = args.outputs[0].host<uint8_t>() + (image * g_.out[1] + y) * g_.out[2] * g_.oc;
     for (int64_t c = 0; c < g_.oc; c += kDotChannels) {
@@ -193,11 +186,11 @@ class DepthwiseDot final : public PreparedKernel {
   }
 
   /// The columns that the piece from output pixel (x, y) on reads, channels from `c` on.
-  void Interleave(const LaunchArgs& args, int64_t image, int64_t y, int64_t x, int64_t c,
+  void Interleave(const CpuLaunch& args, int64_t image, int64_t y, int64_t x, int64_t c,
                   std::byte* scratch) const {
     const uint8_t* in =
         args.inputs[input_].host<uint8_t>() + image * g_.in[1] * g_.in[2] * g_.ic + c;
-    const auto* padding = args.workspace.host<uint8_t>();
+    const uint8_t* padding = args.At(padding_);
     const int64_t pixels = std::min(piece_, g_.out[2] - x);
     const int64_t count = (pixels - 1) * g_.stride[2] + (g_.kernel[2] - 1) * g_.dilation[2] + 1;
     const int64_t first = x * g_.stride[2] - g_.pad[2];
@@ -233,20 +226,16 @@ class DepthwiseDot final : public PreparedKernel {
   DotLayout layout_;
   int input_;
   bool signed_x_, signed_y_;
-  int lanes_;
   int64_t piece_, columns_;  // output pixels that are computed at once, and what they read
   int64_t task_lines_;
   std::vector<int64_t> tap_offsets_;
+  RunScratch<uint8_t> padding_ = PerRun<uint8_t>(kDotChannels);  // a pixel
+  RunScratch<int32_t> init_ = PerRun<int32_t>(layout_.columns());
+  LaneScratch<std::byte> interleaved_;  // columns of a piece
 };
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
-                                                const Params&, const Device& device) {
-  return std::unique_ptr<PreparedKernel>(
-      std::make_unique<DepthwiseDot>(problem, facts, static_cast<const CpuDevice&>(device)));
-}
-
 constexpr Family<Facts> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .taste = Always<26>};
+    .read = Read, .states = States, .prepare = Make<DepthwiseDot>, .taste = Always<26>};
 
 }  // namespace
 

@@ -1,3 +1,4 @@
+// compiled: small
 // Depthwise convolutions of bytes. Sums of at most a few hundred products of bytes are exact in
 // fp32, so bytes become floats as they are loaded.
 //   cpu.quantised.depthwise.nhwc    channels-last
@@ -6,6 +7,7 @@
 #include <cstring>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/depthwise/runner.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/pack.h"
@@ -105,17 +107,17 @@ Status Pack(const PackRecipe& recipe, std::span<const Constant* const> constants
   return OkStatus();
 }
 
-class QuantDepthwise final : public PreparedKernel {
+class QuantDepthwise final : public CpuKernel {
  public:
   QuantDepthwise(const Problem& problem, const QuantisedGroup& q, const DepthwiseRunner& runner,
-                 std::optional<elementwise::Program> program, int lanes)
-      : group_(problem.group),
+                 std::optional<elementwise::Program> program)
+      : CpuKernel(problem.threads),
+        group_(problem.group),
         q_(q),
         runner_(runner),
         program_(std::move(program)),
         pads_(problem.shape(problem.group->outputs[0]), problem.states.outputs[0].layout,
               StorageBytes(problem.states.outputs[0].storage, 1)),
-        lanes_(lanes),
         input_(IndexOf(group_->inputs, q.x)),
         signed_x_(group_->value(q.x).dtype == DType::kI8),
         signed_y_(problem.states.outputs[0].storage == DType::kI8) {
@@ -148,47 +150,39 @@ class QuantDepthwise final : public PreparedKernel {
     return all;
   }
 
-  int64_t workspace_bytes() const override { return ZeroBytes() + lanes_ * LaneBytes(); }
-
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const int32_t zero = InputZero(args);
-    std::memset(args.workspace.host<std::byte>(), zero, ZeroBytes());
+    std::memset(args.At(padding_), zero, PaddingBytes());
     const DepthwiseMemory memory = Describe(args, zero);
     elementwise::Binding binding;
     if (program_) binding = program_->Bind(args.inputs, args.packed.subspan(1), args.outputs);
-    static_cast<CpuStream&>(args.stream).ParallelFor(runner_.tasks(), [&](int64_t i, int lane) {
+    args.stream.ParallelFor(runner_.tasks(), [&](int64_t i, int lane) {
       const DepthwiseRunner::Task task = runner_.TaskAt(i);
-      std::byte* scratch = args.workspace.host<std::byte>() + ZeroBytes() + lane * LaneBytes();
+      std::byte* scratch = args.At(scratch_, lane);
       if (!program_)
         return runner_.RunTask(memory, task, args.outputs[0].host<std::byte>(), scratch);
       for (int64_t row = task.row; row < task.end; ++row)
-        RunRow(memory, binding, task, row, scratch);
+        RunRow(memory, binding, task, row, args.At(row_, lane), scratch);
     });
-    pads_.Zero(static_cast<CpuStream&>(args.stream), args.outputs[0].host<std::byte>());
+    pads_.Zero(args.stream, args.outputs[0].host<std::byte>());
     return OkStatus();
   }
 
  private:
-  int64_t ZeroBytes() const { return RoundUp(runner_.padded_channels() + 64, 64); }
-  /// One output row of floats, where a program finishes it.
-  int64_t RowBytes() const {
-    const ConvGeometry& g = runner_.geometry();
-    return program_ ? RoundUp(g.out[2] * g.oc * 4, 64) : 0;
-  }
-  int64_t LaneBytes() const { return RowBytes() + runner_.lane_bytes(); }
+  int64_t PaddingBytes() const { return runner_.padded_channels() + 64; }
 
-  int32_t InputZero(const LaunchArgs& args) const {
+  int32_t InputZero(const CpuLaunch& args) const {
     if (q_.x_zero == ir::kAbsent) return 0;
     if (zero_input_ < 0) return static_cast<int32_t>(group_->value(q_.x_zero).constant->GetInt(0));
     const Location& at = args.inputs[zero_input_];
     return signed_x_ ? *at.host<int8_t>() : *at.host<uint8_t>();
   }
 
-  DepthwiseMemory Describe(const LaunchArgs& args, int32_t zero) const {
+  DepthwiseMemory Describe(const CpuLaunch& args, int32_t zero) const {
     const ConvGeometry& g = runner_.geometry();
     DepthwiseMemory memory;
     memory.x = args.inputs[input_].host<std::byte>();
-    memory.zeros = args.workspace.host<std::byte>();
+    memory.zeros = args.At(padding_);
     DepthwiseCommon& common = memory.common;
     common.form = q_.requantise ? DepthwiseForm::kBytes : DepthwiseForm::kFloatsFromBytes;
     common.in_flip = signed_x_ ? 0x80 : 0;
@@ -210,15 +204,16 @@ class QuantDepthwise final : public PreparedKernel {
 
   /// A row of floats, which the program finishes.
   void RunRow(const DepthwiseMemory& memory, const elementwise::Binding& binding,
-              const DepthwiseRunner::Task& task, int64_t row, std::byte* scratch) const {
+              const DepthwiseRunner::Task& task, int64_t row, float* floats,
+              std::byte* scratch) const {
     const ConvGeometry& g = runner_.geometry();
     const PixelLayout& out = runner_.out();
     const int64_t image = runner_.ImageOf(row), pixel = runner_.PixelOf(row);
-    runner_.RunRow(memory, task, row, scratch, task.channels, scratch + RowBytes());
+    runner_.RunRow(memory, task, row, reinterpret_cast<std::byte*>(floats), task.channels, scratch);
     elementwise::Tile tile{.rows = g.out[2], .col = task.channel % out.block};
     tile.row = (image * out.blocks() + task.channel / out.block) * out.pixels + pixel;
     tile.cols = task.channels;
-    tile.running = reinterpret_cast<const float*>(scratch);
+    tile.running = floats;
     tile.running_stride = task.channels;
     program_->Run(binding, tile);
   }
@@ -228,10 +223,14 @@ class QuantDepthwise final : public PreparedKernel {
   DepthwiseRunner runner_;
   std::optional<elementwise::Program> program_;
   PadLanes pads_;
-  int lanes_;
   size_t input_;
   bool signed_x_, signed_y_;
   int zero_input_ = -1;
+  RunScratch<std::byte> padding_ = PerRun<std::byte>(PaddingBytes());
+  /// An output row of floats, where a program finishes it.
+  LaneScratch<float> row_ =
+      PerLane<float>(program_ ? runner_.geometry().out[2] * runner_.geometry().oc : 0);
+  LaneScratch<std::byte> scratch_ = PerLane<std::byte>(runner_.lane_bytes());
 };
 
 Result<DepthwiseProblem> ReadProblem(const Problem& problem, const Bytes& bytes) {
@@ -245,14 +244,13 @@ ParamSpace Space(const Problem& problem, const Bytes& bytes, const Device&) {
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Bytes& bytes,
-                                                const Params& params, const Device& device) {
+                                                const Params& params, const Device&) {
   ASSIGN_OR_RETURN(const DepthwiseProblem p, ReadProblem(problem, bytes));
   ASSIGN_OR_RETURN(std::optional<elementwise::Program> program,
                    CompileQuantTail(*problem.group, bytes.q, problem.states));
   const DepthwiseRunner runner(p, ReadDepthwiseBlocking(params, p, problem.threads));
   return std::unique_ptr<PreparedKernel>(
-      new QuantDepthwise(problem, bytes.q, runner, std::move(program),
-                         static_cast<const CpuDevice&>(device).pool().threads()));
+      new QuantDepthwise(problem, bytes.q, runner, std::move(program)));
 }
 
 constexpr Family<Bytes> kFamily{

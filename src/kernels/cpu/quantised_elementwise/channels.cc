@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/elementwise/broadcast.h"
 #include "kernels/cpu/layout/broadcast.h"
 #include "kernels/cpu/layout/candidates.h"
@@ -81,7 +81,7 @@ PackRequest RequestConstants(const Facts& facts) {
           }};
 }
 
-class Channels final : public PreparedKernel {
+class Channels final : public CpuKernel {
  public:
   Channels(const Facts& facts, elementwise::BroadcastLoop loop, PadLanes pads)
       : facts_(facts), loop_(std::move(loop)), pads_(std::move(pads)) {}
@@ -89,8 +89,7 @@ class Channels final : public PreparedKernel {
   std::vector<PackRequest> packs() const override { return {RequestConstants(facts_)}; }
   std::vector<Alias> aliases() const override { return {{.output = 0, .input = 0}}; }
 
-  Status Launch(const LaunchArgs& args) const override {
-    auto& stream = static_cast<CpuStream&>(args.stream);
+  Status Run(const CpuLaunch& args) const override {
     const auto* x = args.inputs[0].host<uint8_t>();
     auto* y = args.outputs[0].host<uint8_t>();
     const auto* factor = args.packed[0].host<float>();
@@ -101,7 +100,7 @@ class Channels final : public PreparedKernel {
                           .zero = to.type.zero,
                           .x_flip = facts_.x.flip,
                           .y_flip = to.type.flip};
-    loop_.Run(stream, [&](const int64_t* offsets, int64_t n, int64_t at) {
+    loop_.Run(args.stream, [&](const int64_t* offsets, int64_t n, int64_t at) {
       ChannelRowArgs row = common;
       row.x = x + offsets[0];
       row.y = y + at;
@@ -110,7 +109,7 @@ class Channels final : public PreparedKernel {
       row.n = n;
       RunChannelRow(row);
     });
-    pads_.Zero(stream, args.outputs[0].host<std::byte>());
+    pads_.Zero(args.stream, args.outputs[0].host<std::byte>());
     return OkStatus();
   }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/cpu/quantised/microkernel.h"
+#include "kernels/cpu/simd/targets.h"
 
 namespace fettle::kernels {
 
@@ -49,9 +50,20 @@ float FindProductFactor(const PairRowArgs& product) {
   }
   return 0;
 }
+
+PairRowFunction FindRowOfBoth(PairOp op, const PairRowArgs& row) {
+  if (row.factor != 0) return RunProductRowAvx2;
+  constexpr float kMostSteps = 0x1p30F;
+  const float most = kBytes * (row.a_type.scale + row.b_type.scale) / row.y_type.scale;
+  // A whole vector of AVX-512 has its own conversions.
+  const bool takes_sums = RunsAvx2() && !RunsSimdTarget("AVX3") && row.reciprocal != 0 &&
+                          std::isfinite(row.reciprocal) && most < kMostSteps;
+  if (!takes_sums || op == PairOp::kMul) return FindPairRow(op);
+  return op == PairOp::kAdd ? RunSumRowAvx2 : RunDifferenceRowAvx2;
+}
 #else
 float FindProductFactor(const PairRowArgs&) { return 0; }
-void RunProductRowAvx2(const PairRowArgs&) {}
+PairRowFunction FindRowOfBoth(PairOp op, const PairRowArgs&) { return FindPairRow(op); }
 #endif
 
 }  // namespace fettle::kernels

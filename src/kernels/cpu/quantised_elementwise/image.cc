@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/quantised_elementwise/byte_operand.h"
 #include "kernels/cpu/quantised_elementwise/image_row.h"
 #include "kernels/family.h"
@@ -40,16 +40,16 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
   return std::vector<StateAssignment>{std::move(states)};
 }
 
-class Image final : public PreparedKernel {
+class Image final : public CpuKernel {
  public:
   Image(const Problem&, const Facts& facts) : facts_(facts) {}
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     constexpr int64_t kTaskPixels = 8192;
     const auto* x = args.inputs[0].host<float>();
     auto* y = args.outputs[0].host<uint8_t>();
     const int64_t pieces = (facts_.pixels + kTaskPixels - 1) / kTaskPixels;
-    static_cast<CpuStream&>(args.stream).ParallelFor(facts_.images * pieces, [&](int64_t i, int) {
+    args.stream.ParallelFor(facts_.images * pieces, [&](int64_t i, int) {
       const int64_t image = i / pieces * facts_.pixels * facts_.channels;
       const int64_t pixel = i % pieces * kTaskPixels;
       ImageRowArgs row{.type = facts_.type};

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/elementwise/broadcast.h"
 #include "kernels/cpu/layout/broadcast.h"
 #include "kernels/cpu/layout/candidates.h"
@@ -144,12 +145,13 @@ std::optional<PixelLoop> FindPixelLoop(const ir::Graph& group, const Facts& fact
   return {};
 }
 
-class Pair final : public PreparedKernel {
+class Pair final : public CpuKernel {
  public:
   Pair(const Facts& facts, elementwise::BroadcastLoop loop, std::optional<PixelLoop> pixels,
        PadLanes pads, std::vector<Alias> aliases)
       : facts_(facts),
         run_(FindPairRow(facts.op)),
+        run_both_(FindRowOfBoth(facts.op, facts.row)),
         loop_(std::move(loop)),
         pixels_(std::move(pixels)),
         pads_(std::move(pads)),
@@ -157,13 +159,12 @@ class Pair final : public PreparedKernel {
 
   std::vector<Alias> aliases() const override { return aliases_; }
 
-  Status Launch(const LaunchArgs& args) const override {
-    auto& stream = static_cast<CpuStream&>(args.stream);
+  Status Run(const CpuLaunch& args) const override {
     const auto* a = args.inputs[facts_.inputs[0]].host<uint8_t>();
     const auto* b = args.inputs[facts_.inputs[1]].host<uint8_t>();
     auto* y = args.outputs[0].host<uint8_t>();
-    pixels_ ? RunPixels(stream, a, b, y) : RunRows(stream, a, b, y);
-    pads_.Zero(stream, args.outputs[0].host<std::byte>());
+    pixels_ ? RunPixels(args.stream, a, b, y) : RunRows(args.stream, a, b, y);
+    pads_.Zero(args.stream, args.outputs[0].host<std::byte>());
     return OkStatus();
   }
 
@@ -183,7 +184,7 @@ class Pair final : public PreparedKernel {
 
   void RunRow(const PairRowArgs& row) const {
     const bool repeats = row.a_stride == 0 || row.b_stride == 0;
-    row.factor == 0 || repeats ? run_(row) : RunProductRowAvx2(row);
+    (repeats ? run_ : run_both_)(row);
   }
 
   /// The repeated operand's bytes are written out for some pixels at a time.
@@ -216,7 +217,7 @@ class Pair final : public PreparedKernel {
   }
 
   Facts facts_;
-  PairRowFunction run_;
+  PairRowFunction run_, run_both_;
   elementwise::BroadcastLoop loop_;
   std::optional<PixelLoop> pixels_;
   PadLanes pads_;

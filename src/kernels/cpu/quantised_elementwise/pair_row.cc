@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <utility>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/quantised_elementwise/pair_row.cc"
@@ -25,9 +26,6 @@ constexpr int64_t kLanes = HWY_LANES(float);
 
 struct Add {
   HWY_INLINE VF operator()(VF a, VF b) const { return hn::Add(a, b); }
-};
-struct Sub {
-  HWY_INLINE VF operator()(VF a, VF b) const { return hn::Sub(a, b); }
 };
 struct Mul {
   HWY_INLINE VF operator()(VF a, VF b) const { return hn::Mul(a, b); }
@@ -86,30 +84,35 @@ HWY_INLINE VB LoadFirst(const uint8_t* p, int64_t n) {
   return hn::Load(B(), bytes);
 }
 
-template <class Op, bool divides, bool a_once, bool b_once>
+template <class Op, bool divides, bool b_once>
 void Run(const PairRowArgs& args) {
   const Dequantiser a(args.a_type), b(args.b_type);
   const Quantiser<divides> quantise(args);
   const Op op;
   int64_t i = 0;
   for (; i + kLanes <= args.n; i += kLanes) {
-    const VF x = a(Load<a_once>(args.a + (a_once ? 0 : i)));
+    const VF x = a(Load<false>(args.a + i));
     const VF w = b(Load<b_once>(args.b + (b_once ? 0 : i)));
     hn::StoreU(quantise(op(x, w)), B(), args.y + i);
   }
   if (i == args.n) return;
-  const VF x = a(LoadFirst<a_once>(args.a + (a_once ? 0 : i), args.n - i));
+  const VF x = a(LoadFirst<false>(args.a + i, args.n - i));
   const VF w = b(LoadFirst<b_once>(args.b + (b_once ? 0 : i), args.n - i));
   HWY_ALIGN uint8_t bytes[kLanes];
   hn::Store(quantise(op(x, w)), B(), bytes);
   std::copy_n(bytes, args.n - i, args.y + i);
 }
 
+/// Both operators commute.
 template <class Op, bool divides>
-void RunStrides(const PairRowArgs& args) {
-  if (args.n > 1 && args.a_stride == 0) return Run<Op, divides, true, false>(args);
-  if (args.n > 1 && args.b_stride == 0) return Run<Op, divides, false, true>(args);
-  Run<Op, divides, false, false>(args);
+void RunStrides(PairRowArgs args) {
+  if (args.n > 1 && args.a_stride == 0) {
+    std::swap(args.a, args.b);
+    std::swap(args.a_stride, args.b_stride);
+    std::swap(args.a_type, args.b_type);
+  }
+  if (args.n > 1 && args.b_stride == 0) return Run<Op, divides, true>(args);
+  Run<Op, divides, false>(args);
 }
 
 template <class Op>
@@ -117,7 +120,12 @@ HWY_INLINE void RunOp(const PairRowArgs& args) {
   args.reciprocal == 0 ? RunStrides<Op, true>(args) : RunStrides<Op, false>(args);
 }
 void RunAdd(const PairRowArgs& args) { RunOp<Add>(args); }
-void RunSub(const PairRowArgs& args) { RunOp<Sub>(args); }
+/// a - b is a + (-b) exactly: the scale of b changes its sign.
+void RunSub(const PairRowArgs& args) {
+  PairRowArgs negated = args;
+  negated.b_type.scale = -args.b_type.scale;
+  RunAdd(negated);
+}
 void RunMul(const PairRowArgs& args) { RunOp<Mul>(args); }
 
 }  // namespace HWY_NAMESPACE

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/quantised/microkernel.h"
 #include "kernels/cpu/quantised/rows.h"
@@ -27,14 +27,14 @@ constexpr int64_t kMostPanels = 8;
 /// Rows that are copied by a task.
 constexpr int64_t kRows = 16;
 
-class IntegerMatMul final : public PreparedKernel {
+class IntegerMatMul final : public CpuKernel {
  public:
   IntegerMatMul(const Problem& problem, const IntegerProduct& facts)
-      : group_(problem.group),
+      : CpuKernel(problem.threads),
+        group_(problem.group),
         operands_(*problem.group),
         f_(facts),
         kernels_(GetQuantKernels(facts.p.n)),
-        lanes_(problem.threads),
         steps_(CeilDiv(facts.p.k, kernels_.wide ? 2 : 4)) {
     a_matrices_ = f_.a_matrices();
     reads_rows_ = !kernels_.wide && !f_.a.is_signed && f_.p.k % 4 == 0;
@@ -43,24 +43,23 @@ class IntegerMatMul final : public PreparedKernel {
     // In the first-level cache, and some tasks for each thread.
     constexpr int64_t kPackedBytes = 16 << 10;
     const int64_t all = std::ssize(f_.p.batches) * Panels();
-    panels_ = std::min({kMostPanels, Panels(), kPackedBytes / PanelBytes(), all / (4 * lanes_)});
+    panels_ = std::min({kMostPanels, Panels(), kPackedBytes / PanelBytes(), all / (4 * lanes())});
     panels_ = std::max<int64_t>(1, panels_);
+    copies_ = PerRun<std::byte>(AllRows() * RowBytes());
+    row_sums_ = PerRun<int32_t>(AllRows());
+    packed_ = PerLane<std::byte>(panels_ * PanelBytes());
+    ones_ = PerLane<std::byte>(RowBytes());
   }
 
   std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
 
-  int64_t workspace_bytes() const override {
-    return RoundUp(AllRows() * (RowBytes() + 4), 64) + lanes_ * LaneBytes();
-  }
-
-  Status Launch(const LaunchArgs& args) const override {
-    auto& stream = static_cast<CpuStream&>(args.stream);
+  Status Run(const CpuLaunch& args) const override {
     const int64_t copies = reads_rows_ && !needs_row_sums_ ? 0 : CeilDiv(AllRows(), kRows);
-    stream.ParallelFor(copies, [&](int64_t task, int) {
+    args.stream.ParallelFor(copies, [&](int64_t task, int) {
       CopyRows(args, task * kRows, std::min(AllRows(), (task + 1) * kRows));
     });
     const int64_t groups = CeilDiv(Panels(), panels_);
-    stream.ParallelFor(std::ssize(f_.p.batches) * groups, [&](int64_t task, int lane) {
+    args.stream.ParallelFor(std::ssize(f_.p.batches) * groups, [&](int64_t task, int lane) {
       RunPanels(args, task / groups, task % groups * panels_, lane);
     });
     return OkStatus();
@@ -78,13 +77,8 @@ class IntegerMatMul final : public PreparedKernel {
   int64_t RowBytes() const { return steps_ * 4; }  // of a copy, and of a row of ones
   int64_t PanelBytes() const { return RoundUp(steps_ * kernels_.nr * 4, 64); }
   int64_t AllRows() const { return a_matrices_ * f_.p.m; }
-  int64_t LaneBytes() const { return panels_ * PanelBytes() + RoundUp(RowBytes(), 64); }
-  const uint8_t* RowOf(const LaunchArgs& args, int64_t row) const {
+  const uint8_t* RowOf(const CpuLaunch& args, int64_t row) const {
     return reinterpret_cast<const uint8_t*>(operands_.input(args, 0)) + row * f_.p.k;
-  }
-  std::byte* Copies(const LaunchArgs& args) const { return args.workspace.host<std::byte>(); }
-  int32_t* RowSums(const LaunchArgs& args) const {
-    return reinterpret_cast<int32_t*>(Copies(args) + AllRows() * RowBytes());
   }
 
   /// What a byte of the model is more than the number that is multiplied in its place.
@@ -94,11 +88,11 @@ class IntegerMatMul final : public PreparedKernel {
     return side.is_signed ? 0 : 128;
   }
   /// The zero point at `i`, of the numbers that are multiplied.
-  int32_t Zero(const LaunchArgs& args, const IntegerSide& side, int64_t i) const {
+  int32_t Zero(const CpuLaunch& args, const IntegerSide& side, int64_t i) const {
     return side.Zero(operands_, args, i) - Shift(side);
   }
 
-  void CopyRows(const LaunchArgs& args, int64_t begin, int64_t end) const {
+  void CopyRows(const CpuLaunch& args, int64_t begin, int64_t end) const {
     const uint8_t* from = RowOf(args, begin);
     if (kernels_.wide) {
       const uint8_t* rows[kRows];
@@ -109,11 +103,11 @@ class IntegerMatMul final : public PreparedKernel {
                  .mr = kRows,
                  .is_signed = f_.a.is_signed},
                 f_.p.k, 0, RowBytes() / 2,
-                reinterpret_cast<int16_t*>(Copies(args) + begin * RowBytes()));
+                reinterpret_cast<int16_t*>(args.At(copies_) + begin * RowBytes()));
     }
     for (int64_t r = begin; r < end; ++r, from += f_.p.k) {
-      auto* to = reinterpret_cast<uint8_t*>(Copies(args) + r * RowBytes());
-      RowSums(args)[r] = kernels_.wide ? SumOfWide(to) : CopyRow(from, to);
+      auto* to = reinterpret_cast<uint8_t*>(args.At(copies_) + r * RowBytes());
+      args.At(row_sums_)[r] = kernels_.wide ? SumOfWide(to) : CopyRow(from, to);
     }
   }
 
@@ -158,7 +152,7 @@ class IntegerMatMul final : public PreparedKernel {
   }
 
   /// Packs the panels of a task from `first` on. Returns how many there are.
-  int64_t PackPanels(const LaunchArgs& args, int64_t batch, int64_t first, std::byte* packed,
+  int64_t PackPanels(const CpuLaunch& args, int64_t batch, int64_t first, int lane,
                      Columns* columns) const {
     const auto* b = reinterpret_cast<const uint8_t*>(operands_.input(args, 1)) +
                     f_.p.batches[batch].b * f_.p.k * f_.p.n;
@@ -168,7 +162,7 @@ class IntegerMatMul final : public PreparedKernel {
       Columns& of = columns[p];
       of.first = (first + p) * kernels_.nr;
       of.count = std::min<int64_t>(kernels_.nr, f_.p.n - of.first);
-      PackPanel(b, packed + p * PanelBytes(), packed + panels_ * PanelBytes(), of);
+      PackPanel(b, args.At(packed_, lane) + p * PanelBytes(), args.At(ones_, lane), of);
       std::fill_n(of.zeros, kMaxColumns, one_zero ? Zero(args, f_.b, 0) : 0);
       for (int64_t n = 0; n < of.count && !one_zero; ++n)
         of.zeros[n] = Zero(args, f_.b, of.first + n);
@@ -176,16 +170,15 @@ class IntegerMatMul final : public PreparedKernel {
     return count;
   }
 
-  void RunPanels(const LaunchArgs& args, int64_t batch, int64_t first_panel, int lane) const {
-    std::byte* packed = args.workspace.host<std::byte>() +
-                        RoundUp(AllRows() * (RowBytes() + 4), 64) + lane * LaneBytes();
+  void RunPanels(const CpuLaunch& args, int64_t batch, int64_t first_panel, int lane) const {
+    const std::byte* packed = args.At(packed_, lane);
     Columns columns[kMostPanels];
-    const int64_t count = PackPanels(args, batch, first_panel, packed, columns);
+    const int64_t count = PackPanels(args, batch, first_panel, lane, columns);
     alignas(64) int32_t sums[kMaxQuantSums];
     auto* out = reinterpret_cast<int32_t*>(operands_.output(args, 0)) + batch * f_.p.m * f_.p.n;
     const int64_t tiles = CeilDiv(f_.p.m, kernels_.mr), height = CeilDiv(f_.p.m, tiles);
     const std::byte* rows_at =
-        reads_rows_ ? reinterpret_cast<const std::byte*>(RowOf(args, 0)) : Copies(args);
+        reads_rows_ ? reinterpret_cast<const std::byte*>(RowOf(args, 0)) : args.At(copies_);
     const int64_t row_bytes = reads_rows_ ? f_.p.k : RowBytes();
     for (int64_t m = 0; m < f_.p.m; m += height) {
       const int64_t rows = std::min(height, f_.p.m - m), first = f_.p.batches[batch].a * f_.p.m + m;
@@ -202,7 +195,7 @@ class IntegerMatMul final : public PreparedKernel {
   }
 
   /// Takes off what zero points add to the sums of rows from `first` on.
-  void Finish(const LaunchArgs& args, int64_t first, const ProductSums& sums,
+  void Finish(const CpuLaunch& args, int64_t first, const ProductSums& sums,
               const int32_t* column_sums, const int32_t* zeros) const {
     if (!needs_row_sums_ && !needs_column_sums_) {
       static constexpr uint32_t kNone[kMaxQuantRows] = {};
@@ -215,7 +208,7 @@ class IntegerMatMul final : public PreparedKernel {
     for (int64_t r = 0; r < sums.rows; ++r) {
       const int32_t zero = period == 1 ? one_zero : Zero(args, f_.a, (first + r) % period);
       row_zeros[r] = static_cast<uint32_t>(zero);
-      row_sums[r] = needs_row_sums_ ? static_cast<uint32_t>(RowSums(args)[first + r]) -
+      row_sums[r] = needs_row_sums_ ? static_cast<uint32_t>(args.At(row_sums_)[first + r]) -
                                           static_cast<uint32_t>(f_.p.k) * row_zeros[r]
                                     : 0;
     }
@@ -226,12 +219,15 @@ class IntegerMatMul final : public PreparedKernel {
   NodeOperands operands_;
   IntegerProduct f_;
   const QuantKernels& kernels_;
-  int64_t lanes_, steps_;
+  int64_t steps_;
   int64_t a_matrices_ = 0;
   int64_t panels_ = 1;              // of a task
   bool reads_rows_ = false;         // where they are
   bool needs_row_sums_ = false;     // columns have zero points
   bool needs_column_sums_ = false;  // rows have
+  RunScratch<std::byte> copies_;    // of rows
+  RunScratch<int32_t> row_sums_;
+  LaneScratch<std::byte> packed_, ones_;
 };
 
 Result<IntegerProduct> Read(const ir::Graph& group, const Device&) {

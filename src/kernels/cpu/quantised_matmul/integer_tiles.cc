@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "device/cpu/amx.h"
-#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/quantised/microkernel.h"
 #include "kernels/cpu/quantised/rows.h"
@@ -18,14 +18,14 @@ namespace {
 /// Rows that are copied by a task.
 constexpr int64_t kRows = 16;
 
-class IntegerTiles final : public PreparedKernel {
+class IntegerTiles final : public CpuKernel {
  public:
   IntegerTiles(const Problem& problem, const IntegerProduct& product)
-      : group_(problem.group),
+      : CpuKernel(problem.threads),
+        group_(problem.group),
         operands_(*problem.group),
         f_(product),
         run_(GetTileBlock(product.a.is_signed, product.b.is_signed)),
-        lanes_(problem.threads),
         all_rows_(product.a_matrices() * product.p.m),
         tile_rows_(
             static_cast<int>(CeilDiv(product.p.m, CeilDiv(product.p.m, int64_t{kMostTileRows})))),
@@ -33,18 +33,15 @@ class IntegerTiles final : public PreparedKernel {
 
   std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
 
-  int64_t workspace_bytes() const override { return SharedBytes() + lanes_ * PanelBytes(); }
-
-  Status Launch(const LaunchArgs& args) const override {
-    auto& stream = static_cast<CpuStream&>(args.stream);
+  Status Run(const CpuLaunch& args) const override {
     if (copies_ || f_.b.zeros > 0) {
-      stream.ParallelFor(CeilDiv(all_rows_, kRows), [&](int64_t task, int) {
+      args.stream.ParallelFor(CeilDiv(all_rows_, kRows), [&](int64_t task, int) {
         for (int64_t r = task * kRows; r < std::min(all_rows_, (task + 1) * kRows); ++r)
           ReadRow(args, r);
       });
     }
     const int64_t panels = CeilDiv(f_.p.n, int64_t{kBlockColumns});
-    stream.ParallelFor(std::ssize(f_.p.batches) * panels, [&](int64_t task, int lane) {
+    args.stream.ParallelFor(std::ssize(f_.p.batches) * panels, [&](int64_t task, int lane) {
       RunPanel(args, task / panels, task % panels * kBlockColumns, lane);
     });
     return OkStatus();
@@ -59,23 +56,17 @@ class IntegerTiles final : public PreparedKernel {
 
   int64_t Chunks() const { return CeilDiv(f_.p.k, kTileDepth); }
   int64_t RowBytes() const { return copies_ ? Chunks() * kTileDepth : f_.p.k; }
-  /// A last tile reads rows behind the last one.
-  int64_t CopyBytes() const { return copies_ ? (all_rows_ + kMaxBlockRows) * RowBytes() : 0; }
-  int64_t SharedBytes() const { return CopyBytes() + RoundUp(all_rows_ * 4, 64); }
   int64_t PanelBytes() const { return Chunks() * kTileDepth * kBlockColumns; }
-  int32_t* RowSums(const LaunchArgs& args) const {
-    return reinterpret_cast<int32_t*>(args.workspace.host<std::byte>() + CopyBytes());
-  }
-  const std::byte* Rows(const LaunchArgs& args) const {
-    return copies_ ? args.workspace.host<std::byte>() : operands_.input(args, 0);
+  const std::byte* Rows(const CpuLaunch& args) const {
+    return copies_ ? args.At(rows_) : operands_.input(args, 0);
   }
 
   /// Copies a row, and sums it.
-  void ReadRow(const LaunchArgs& args, int64_t row) const {
+  void ReadRow(const CpuLaunch& args, int64_t row) const {
     const auto* from = reinterpret_cast<const uint8_t*>(operands_.input(args, 0)) + row * f_.p.k;
-    if (f_.b.zeros > 0) RowSums(args)[row] = SumOfRow(from);
+    if (f_.b.zeros > 0) args.At(row_sums_)[row] = SumOfRow(from);
     if (!copies_) return;
-    std::byte* to = args.workspace.host<std::byte>() + row * RowBytes();
+    std::byte* to = args.At(rows_) + row * RowBytes();
     std::memcpy(to, from, f_.p.k);
     std::memset(to + f_.p.k, 0, RowBytes() - f_.p.k);
   }
@@ -87,7 +78,7 @@ class IntegerTiles final : public PreparedKernel {
   }
 
   /// Packs the columns of B from `column` on, and sums them by a row of ones.
-  void ReadPanel(const LaunchArgs& args, const uint8_t* b, int64_t column, std::byte* packed,
+  void ReadPanel(const CpuLaunch& args, const uint8_t* b, int64_t column, std::byte* packed,
                  Panel& panel) const {
     auto* to = reinterpret_cast<uint8_t*>(packed);
     PackByteSteps({b, f_.p.k, panel.columns, f_.p.n, 1}, 0, kBlockColumns, to);
@@ -119,9 +110,9 @@ class IntegerTiles final : public PreparedKernel {
     return block;
   }
 
-  void RunPanel(const LaunchArgs& args, int64_t batch, int64_t column, int lane) const {
+  void RunPanel(const CpuLaunch& args, int64_t batch, int64_t column, int lane) const {
     Panel panel{.columns = std::min<int64_t>(kBlockColumns, f_.p.n - column)};
-    std::byte* packed = args.workspace.host<std::byte>() + SharedBytes() + lane * PanelBytes();
+    std::byte* packed = args.At(packed_, lane);
     const auto* b = reinterpret_cast<const uint8_t*>(operands_.input(args, 1)) +
                     f_.p.batches[batch].b * f_.p.k * f_.p.n + column;
     const AmxTiles tiles(BlockTiles(tile_rows_));
@@ -145,7 +136,7 @@ class IntegerTiles final : public PreparedKernel {
   }
 
   /// Takes off what zero points add to the sums of a row.
-  void Finish(const LaunchArgs& args, int64_t row, const Panel& panel, const int32_t* sums,
+  void Finish(const CpuLaunch& args, int64_t row, const Panel& panel, const int32_t* sums,
               int32_t* to) const {
     if (f_.a.zeros == 0 && f_.b.zeros == 0) {
       std::memcpy(to, sums, panel.columns * 4);
@@ -154,7 +145,7 @@ class IntegerTiles final : public PreparedKernel {
     // Zero points of rows are those of one matrix.
     const auto zero =
         static_cast<uint32_t>(f_.a.Zero(operands_, args, row % std::max<int64_t>(1, f_.a.zeros)));
-    const uint32_t all = f_.b.zeros == 0 ? 0 : static_cast<uint32_t>(RowSums(args)[row]);
+    const uint32_t all = f_.b.zeros == 0 ? 0 : static_cast<uint32_t>(args.At(row_sums_)[row]);
     const uint32_t sum = all - static_cast<uint32_t>(f_.p.k) * zero;
     TakeOffZeros({sums, to, 1, panel.columns}, {&zero, &sum, panel.sums, panel.zeros});
   }
@@ -163,9 +154,14 @@ class IntegerTiles final : public PreparedKernel {
   NodeOperands operands_;
   IntegerProduct f_;
   TileBlock run_;
-  int64_t lanes_, all_rows_;
+  int64_t all_rows_;
   int tile_rows_;
   bool copies_;
+  /// A last tile reads rows behind the last one.
+  RunScratch<std::byte> rows_ =
+      PerRun<std::byte>(copies_ ? (all_rows_ + kMaxBlockRows) * RowBytes() : 0);
+  RunScratch<int32_t> row_sums_ = PerRun<int32_t>(all_rows_);
+  LaneScratch<std::byte> packed_ = PerLane<std::byte>(PanelBytes());
 };
 
 }  // namespace

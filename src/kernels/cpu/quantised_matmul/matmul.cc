@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/task_grid.h"
 #include "kernels/cpu/quantised/microkernel.h"
@@ -30,10 +31,10 @@ struct Facts {
   Product p;
 };
 
-class QuantMatMul final : public PreparedKernel {
+class QuantMatMul final : public CpuKernel {
  public:
-  QuantMatMul(const Problem& problem, const Facts& facts, int lanes)
-      : p_(facts.p), kernels_(GetQuantKernels(p_.n)), lanes_(lanes) {
+  QuantMatMul(const Problem& problem, const Facts& facts)
+      : CpuKernel(problem.threads), p_(facts.p), kernels_(GetQuantKernels(p_.n)) {
     const ir::Graph& group = *problem.group;
     const QuantisedGroup& q = facts.q;
     a_ = IndexOf(group.inputs, q.x);
@@ -50,17 +51,18 @@ class QuantMatMul final : public PreparedKernel {
       b_zero_ -= signed_b_ ? 0 : 128;
     }
     ReadResults(group, q);
-    CutTasks(problem.threads);
+    CutTasks();
+    const int64_t rows = std::min(kMostRows, p_.m);
+    packed_ = PerLane<std::byte>(packed_panels_ * PanelBytes());
+    init_ = PerLane<int32_t>(packed_panels_ * kernels_.nr);
+    pointers_ = PerLane<const std::byte*>(rows);
+    copies_ = PerLane<std::byte>((CopiesRows() ? rows : 1) * RowBytes() + 64);
+    row_sums_ = PerLane<int32_t>(rows);
   }
 
-  int64_t workspace_bytes() const override { return lanes_ * LaneBytes(); }
-
-  Status Launch(const LaunchArgs& args) const override {
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor(std::ssize(p_.batches) * row_parts_.count() * panel_parts_.count(),
-                     [&](int64_t i, int lane) {
-                       RunTask(args, i, args.workspace.host<std::byte>() + lane * LaneBytes());
-                     });
+  Status Run(const CpuLaunch& args) const override {
+    args.stream.ParallelFor(std::ssize(p_.batches) * row_parts_.count() * panel_parts_.count(),
+                            [&](int64_t i, int lane) { RunTask(args, i, LaneAt(args, lane)); });
     return OkStatus();
   }
 
@@ -97,10 +99,10 @@ class QuantMatMul final : public PreparedKernel {
   }
 
   /// Each lane several tasks where there are matrices for it: each of them is packed once.
-  void CutTasks(int threads) {
+  void CutTasks() {
     const auto batches = std::max<int64_t>(1, std::ssize(p_.batches));
     const int64_t most = std::max<int64_t>(1, kMostPacked / std::max<int64_t>(1, PanelBytes()));
-    const int64_t wanted = CeilDiv(threads, batches);
+    const int64_t wanted = CeilDiv(int64_t{lanes()}, batches);
     panel_parts_ = EvenParts(Panels(), std::min(most, CeilDiv(Panels(), wanted)));
     const int64_t tiles = CeilDiv(p_.m, kernels_.mr);
     row_parts_ = EvenParts(tiles, CeilDiv(tiles, CeilDiv(wanted, panel_parts_.count())));
@@ -113,36 +115,16 @@ class QuantMatMul final : public PreparedKernel {
   int64_t PanelBytes() const { return Steps() * kernels_.nr * 4; }
   bool CopiesRows() const { return kernels_.wide || signed_a_; }
   int64_t RowBytes() const { return Steps() * 4; }  // of a copy, and of a row of ones
-  int64_t RowsAtOnce() const { return std::min(kMostRows, p_.m); }
-
-  int64_t PackedBytes() const { return RoundUp(packed_panels_ * PanelBytes(), 64); }
-  int64_t InitBytes() const { return RoundUp(packed_panels_ * kernels_.nr * 4, 64); }
-  int64_t PointerBytes() const {
-    return RoundUp(RowsAtOnce() * static_cast<int64_t>(sizeof(void*)), 64);
-  }
-  int64_t CopyBytes() const {
-    return RoundUp((CopiesRows() ? RowsAtOnce() : 1) * RowBytes() + 64, 64);
-  }
-  int64_t LaneBytes() const {
-    return PackedBytes() + InitBytes() + PointerBytes() + CopyBytes() +
-           RoundUp(RowsAtOnce() * 4, 64);
-  }
-  Lane LaneAt(std::byte* at) const {
-    Lane lane;
-    lane.panels = at;
-    lane.init = reinterpret_cast<int32_t*>(at += PackedBytes());
-    lane.pointers = reinterpret_cast<const std::byte**>(at += InitBytes());
-    lane.copies = at += PointerBytes();
-    lane.row_sums = reinterpret_cast<int32_t*>(at + CopyBytes());
-    return lane;
+  Lane LaneAt(const CpuLaunch& args, int lane) const {
+    return {args.At(packed_, lane), args.At(init_, lane), args.At(pointers_, lane),
+            args.At(copies_, lane), args.At(row_sums_, lane)};
   }
 
-  void RunTask(const LaunchArgs& args, int64_t task, std::byte* scratch) const {
+  void RunTask(const CpuLaunch& args, int64_t task, const Lane& lane) const {
     const int64_t columns = task % panel_parts_.count();
     task /= panel_parts_.count();
     const int64_t rows = task % row_parts_.count();
     const Product::Batch& batch = p_.batches[task / row_parts_.count()];
-    const Lane lane = LaneAt(scratch);
     const int64_t first = panel_parts_.Begin(columns), end = panel_parts_.Begin(columns + 1);
     const uint8_t* b = args.inputs[b_].host<uint8_t>() + batch.b * p_.k * p_.n;
     for (int64_t panel = first; panel < end; ++panel) {
@@ -246,7 +228,6 @@ class QuantMatMul final : public PreparedKernel {
 
   Product p_;
   const QuantKernels& kernels_;
-  int lanes_;
   int a_ = 0, b_ = 0;
   bool signed_a_ = false, signed_b_ = false;
   /// Of bytes in the form that the micro-kernels multiply.
@@ -254,6 +235,9 @@ class QuantMatMul final : public PreparedKernel {
   bool to_bytes_ = false, tiles_finish_ = false;
   Requantise run_ = RunRequantise;
   RequantiseArgs common_;
+  LaneScratch<std::byte> packed_, copies_;
+  LaneScratch<int32_t> init_, row_sums_;
+  LaneScratch<const std::byte*> pointers_;
   float scale_[kMaxColumns], add_[kMaxColumns] = {};
   int32_t zeros_[kMaxColumns];
   EvenParts panel_parts_{1, 1}, row_parts_{1, 1};
@@ -278,14 +262,8 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
   return std::vector<StateAssignment>{std::move(states)};
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
-                                                const Params&, const Device& device) {
-  const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
-  return std::unique_ptr<PreparedKernel>(new QuantMatMul(problem, facts, lanes));
-}
-
 constexpr Family<Facts> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .taste = Always<15>};
+    .read = Read, .states = States, .prepare = Make<QuantMatMul>, .taste = Always<15>};
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
@@ -19,7 +20,7 @@ namespace {
 using ops::RecurrentAttributes;
 using ops::RecurrentKind;
 
-class Recurrent final : public PreparedKernel {
+class Recurrent final : public CpuKernel {
  public:
   Recurrent(const Problem& problem, const RecurrentAttributes& cell)
       : group_(problem.group),
@@ -53,40 +54,35 @@ class Recurrent final : public PreparedKernel {
     return all;
   }
 
-  int64_t workspace_bytes() const override {
-    return SharedBytes() + cell_.directions * LaneBytes();
-  }
-
-  Status Launch(const LaunchArgs& args) const override {
-    auto& stream = static_cast<CpuStream&>(args.stream);
+  Status Run(const CpuLaunch& args) const override {
     const ir::Node& node = group_->nodes()[0];
     const size_t input = IndexOf(group_->inputs, node.input(kRecurrentX));
-    auto* rows = args.workspace.host<const float*>();
+    const float** rows = args.At(rows_);
     FillRowPointers(args.inputs[input].host<float>(), cell_.input, Rows(), rows);
-    stream.ParallelFor(cell_.directions * parts_,
-                       [&](int64_t task, int) { RunInputs(args, rows, task); });
+    args.stream.ParallelFor(cell_.directions * parts_,
+                            [&](int64_t task, int) { RunInputs(args, rows, task); });
     if (state_parts_ > 1) {
       for (int64_t direction = 0; direction < cell_.directions; ++direction)
         RunDirection(args, direction);
       return OkStatus();
     }
-    stream.ParallelFor(cell_.directions,
-                       [&](int64_t direction, int) { RunDirection(args, direction); });
+    args.stream.ParallelFor(cell_.directions,
+                            [&](int64_t direction, int) { RunDirection(args, direction); });
     return OkStatus();
   }
 
  private:
-  static constexpr int64_t kPointer = sizeof(float*);
   /// Products of a part of a step take microseconds, as starting and joining threads does.
   static constexpr int64_t kPartMacs = 32 << 10;
   static constexpr size_t kOutputs = 3;  // all states, last state, last cell state
 
   /// The scratch of one direction.
   struct Lane {
-    float* sums;           // [steps * batch][gates * hidden]: input products, then gates
-    float* state;          // [batch][gates * hidden]: state products of one step
-    float *h, *c, *reset;  // [batch][hidden]
-    std::byte* parts;      // of each part of a state product: pointers [batch] and tiles
+    float* sums;             // [steps * batch][gates * hidden]: input products, then gates
+    float* state;            // [batch][gates * hidden]: state products of one step
+    float *h, *c, *reset;    // [batch][hidden]
+    const float** pointers;  // of each part of a state product: [batch], and its tiles
+    TileSpan* tiles;
   };
 
   /// Parts that the state products of a step are cut into, at panels.
@@ -99,41 +95,29 @@ class Recurrent final : public PreparedKernel {
 
   int64_t Rows() const { return cell_.steps * cell_.batch; }
   int64_t GateElements() const { return cell_.gates * cell_.hidden; }
-  int64_t LaneFloatBytes() const {
-    const int64_t floats = (Rows() + cell_.batch) * GateElements() + 3 * cell_.batch * cell_.hidden;
-    return RoundUp(floats * 4, 64);
-  }
-  int64_t PointerBytes(int64_t rows) const { return RoundUp(rows * kPointer, 64); }
-  int64_t TileBytes(int64_t rows) const {
-    return RoundUp(CeilDiv(rows, kernels_.mr) * static_cast<int64_t>(sizeof(TileSpan)), 64);
-  }
-  int64_t LaneBytes() const { return LaneFloatBytes() + state_parts_ * PartBytes(); }
-  int64_t PartBytes() const { return PointerBytes(cell_.batch) + TileBytes(cell_.batch); }
-  int64_t SharedBytes() const {
-    return PointerBytes(Rows()) + cell_.directions * parts_ * TileBytes(Rows());
-  }
+  /// Of a direction; what threads write at once lies in cache lines of their own.
+  int64_t SumFloats() const { return RoundUp(Rows() * GateElements(), 16); }
+  int64_t StateFloats() const { return RoundUp(cell_.batch * GateElements(), 16); }
+  int64_t HiddenFloats() const { return RoundUp(cell_.batch * cell_.hidden, 16); }
+  int64_t PartPointers() const { return RoundUp(cell_.batch, 8); }
+  int64_t Tiles(int64_t rows) const { return RoundUp(CeilDiv(rows, kernels_.mr), 8); }
   int64_t InputPanels() const { return CeilDiv(weights_.input_columns(), kernels_.nr); }
   /// The row tiles of a part of the input products.
-  TileSpan* InputTiles(const LaunchArgs& args, int64_t task) const {
-    return reinterpret_cast<TileSpan*>(args.workspace.host<std::byte>() + PointerBytes(Rows()) +
-                                       task * TileBytes(Rows()));
+  TileSpan* InputTiles(const CpuLaunch& args, int64_t task) const {
+    return args.At(input_tiles_) + task * Tiles(Rows());
   }
-  const float* Panels(const LaunchArgs& args) const { return args.packed[0].host<float>(); }
-  Lane LaneOf(const LaunchArgs& args, int64_t direction) const {
-    std::byte* base = args.workspace.host<std::byte>() + SharedBytes() + direction * LaneBytes();
-    Lane lane;
-    const int64_t states = cell_.batch * cell_.hidden;
-    lane.sums = reinterpret_cast<float*>(base);
-    lane.state = lane.sums + Rows() * GateElements();
-    lane.h = lane.state + cell_.batch * GateElements();
-    lane.c = lane.h + states;
-    lane.reset = lane.c + states;
-    lane.parts = base + LaneFloatBytes();
-    return lane;
+  const float* Panels(const CpuLaunch& args) const { return args.packed[0].host<float>(); }
+  Lane LaneOf(const CpuLaunch& args, int64_t direction) const {
+    const int64_t part = direction * state_parts_;
+    return {
+        args.At(sums_) + direction * SumFloats(),     args.At(state_) + direction * StateFloats(),
+        args.At(h_) + direction * HiddenFloats(),     args.At(c_) + direction * HiddenFloats(),
+        args.At(reset_) + direction * HiddenFloats(), args.At(pointers_) + part * PartPointers(),
+        args.At(tiles_) + part * Tiles(cell_.batch)};
   }
 
   /// One of `parts_` parts of a direction's input products.
-  void RunInputs(const LaunchArgs& args, const float* const* rows, int64_t task) const {
+  void RunInputs(const CpuLaunch& args, const float* const* rows, int64_t task) const {
     const int64_t direction = task / parts_, part = task % parts_;
     const int64_t first = InputPanels() * part / parts_, end = InputPanels() * (part + 1) / parts_;
     const int64_t column = first * kernels_.nr;
@@ -150,18 +134,18 @@ class Recurrent final : public PreparedKernel {
   }
 
   /// out[batch][gate] (+)= rows * R[gate]^T, for gates [first, last).
-  void StateProduct(const LaunchArgs& args, const Lane& lane, int64_t direction, int64_t first,
+  void StateProduct(const CpuLaunch& args, const Lane& lane, int64_t direction, int64_t first,
                     int64_t last, const float* rows, float* out, bool accumulate) const {
     const auto run = [&](int64_t part, int) {
       for (int64_t gate = first; gate < last; gate += weights_.gates_together())
         StatePart(args, lane, direction, gate, part, rows, out, accumulate);
     };
     if (state_parts_ == 1) return run(0, 0);
-    static_cast<CpuStream&>(args.stream).ParallelFor(state_parts_, run);
+    args.stream.ParallelFor(state_parts_, run);
   }
 
   /// One of `state_parts_` parts of the columns of the product that begins with `gate`.
-  void StatePart(const LaunchArgs& args, const Lane& lane, int64_t direction, int64_t gate,
+  void StatePart(const CpuLaunch& args, const Lane& lane, int64_t direction, int64_t gate,
                  int64_t part, const float* rows, float* out, bool accumulate) const {
     const int64_t columns = weights_.state_columns(), panels = CeilDiv(columns, kernels_.nr);
     const int64_t begin = panels * part / state_parts_ * kernels_.nr;
@@ -172,16 +156,15 @@ class Recurrent final : public PreparedKernel {
     block.c_stride = GateElements();
     block.accumulate = accumulate;
     block.b = weights_.State(Panels(args), direction, gate) + begin * cell_.hidden;
-    std::byte* scratch = lane.parts + part * PartBytes();
     block.tiles =
         CutTiles(kernels_.mr, {rows, cell_.hidden}, cell_.batch, out + gate * cell_.hidden + begin,
-                 GateElements(), reinterpret_cast<const float**>(scratch),
-                 reinterpret_cast<TileSpan*>(scratch + PointerBytes(cell_.batch)));
+                 GateElements(), lane.pointers + part * PartPointers(),
+                 lane.tiles + part * Tiles(cell_.batch));
     if (!accumulate) block.bias = weights_.StateBias(Panels(args), direction, gate) + begin;
     RunBlock(kernels_, block);
   }
 
-  void LoadState(const LaunchArgs& args, size_t operand, int64_t direction, float* to) const {
+  void LoadState(const CpuLaunch& args, size_t operand, int64_t direction, float* to) const {
     const int64_t elements = cell_.batch * cell_.hidden;
     const ir::ValueId id = group_->nodes()[0].input(operand);
     if (id == ir::kAbsent) {
@@ -201,7 +184,7 @@ class Recurrent final : public PreparedKernel {
     return id != ir::kAbsent && group_->value(id).is_constant();
   }
 
-  void RunDirection(const LaunchArgs& args, int64_t direction) const {
+  void RunDirection(const CpuLaunch& args, int64_t direction) const {
     const Lane lane = LaneOf(args, direction);
     const int64_t states = cell_.batch * cell_.hidden;
     LoadState(args, kRecurrentH, direction, lane.h);
@@ -221,7 +204,7 @@ class Recurrent final : public PreparedKernel {
   }
 
   /// One step of one direction; `sums` holds its input products.
-  void Step(const LaunchArgs& args, const Lane& lane, int64_t direction, float* sums) const {
+  void Step(const CpuLaunch& args, const Lane& lane, int64_t direction, float* sums) const {
     const int64_t hidden = cell_.hidden;
     const bool is_gru = cell_.kind == RecurrentKind::kGru;
     if (!is_gru) {
@@ -260,6 +243,17 @@ class Recurrent final : public PreparedKernel {
   RecurrentWeights weights_;
   int64_t parts_;        // of a direction's input products
   int64_t state_parts_;  // of a state product; 1: directions run in parallel
+  RunScratch<const float*> rows_ = PerRun<const float*>(Rows());
+  RunScratch<TileSpan> input_tiles_ = PerRun<TileSpan>(cell_.directions * parts_ * Tiles(Rows()));
+  RunScratch<float> sums_ = PerRun<float>(cell_.directions * SumFloats());
+  RunScratch<float> state_ = PerRun<float>(cell_.directions * StateFloats());
+  RunScratch<float> h_ = PerRun<float>(cell_.directions * HiddenFloats());
+  RunScratch<float> c_ = PerRun<float>(cell_.directions * HiddenFloats());
+  RunScratch<float> reset_ = PerRun<float>(cell_.directions * HiddenFloats());
+  RunScratch<const float*> pointers_ =
+      PerRun<const float*>(cell_.directions * state_parts_ * PartPointers());
+  RunScratch<TileSpan> tiles_ =
+      PerRun<TileSpan>(cell_.directions * state_parts_ * Tiles(cell_.batch));
   int output_[kOutputs] = {-1, -1, -1};
 };
 

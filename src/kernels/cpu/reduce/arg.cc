@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/move/copy_leaf.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
@@ -20,7 +21,7 @@ constexpr int64_t kElementsPerTask = 32768;
 constexpr int64_t kColumnsPerTask = 256;
 /// Fewer columns than a vector has lanes.
 constexpr int64_t kFewColumns = 16;
-/// Most elements of rows side by side that are turned.
+/// Most elements of a row without neighbours that are turned.
 constexpr int64_t kMostTurned = 64;
 /// Bytes of what is turned at once: they stay in the first-level cache.
 constexpr int64_t kTurnedBytes = 16 << 10;
@@ -29,32 +30,36 @@ bool IsArgInteger(DType dtype) {
   return dtype == DType::kI8 || dtype == DType::kU8 || dtype == DType::kI32 || dtype == DType::kI64;
 }
 
-class Arg final : public PreparedKernel {
+class Arg final : public CpuKernel {
  public:
   Arg(const RowExtents& extents, const ArgRule& rule, DType dtype)
       : extents_(extents), rule_(rule), dtype_(dtype), size_(ByteSize(dtype)) {}
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     if (extents_.elements() == 0) return OkStatus();
     const auto* x = args.inputs[0].host<std::byte>();
     auto* y = args.outputs[0].host<int64_t>();
-    auto& stream = static_cast<CpuStream&>(args.stream);
     const int64_t length = extents_.row * extents_.inner;
     if (extents_.row == 1) {
       std::fill_n(y, extents_.outer * extents_.inner, 0);
-    } else if (extents_.inner <= kFewColumns && length <= kMostTurned) {
-      RunTurned(stream, x, y);
+    } else if (extents_.inner <= kFewColumns && length <= MostTurned()) {
+      RunTurned(args.stream, x, y);
     } else if (extents_.inner > 1 && extents_.inner < kFewColumns) {
-      stream.ParallelFor(extents_.outer, [&](int64_t o, int) {
+      args.stream.ParallelFor(extents_.outer, [&](int64_t o, int) {
         FewColumns(x + o * length * size_, y + o * extents_.inner);
       });
     } else {
-      RunColumns(stream, x, y);
+      RunColumns(args.stream, x, y);
     }
     return OkStatus();
   }
 
  private:
+  /// Rows side by side are turned where 16 lots of them fit.
+  int64_t MostTurned() const {
+    return extents_.inner == 1 ? kMostTurned : kTurnedBytes / (16 * size_);
+  }
+
   void RunColumns(CpuStream& stream, const std::byte* x, int64_t* y) const {
     const int64_t columns = (extents_.inner + kColumnsPerTask - 1) / kColumnsPerTask;
     const int64_t units = extents_.outer * columns;

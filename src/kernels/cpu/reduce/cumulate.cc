@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.cumulate: CumSum and CumProd along any axis; floats in double, as the oracle.
 #include <algorithm>
 
@@ -22,7 +23,7 @@ class Cumulate final : public NodeKernel {
     axis_type_ = problem.group->value(problem.node().inputs[1]).dtype;
   }
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const HostView value{const_cast<std::byte*>(operands().input(args, 1)), axis_type_, {}, {}};
     const std::optional<int> axis = NormaliseAxis(value.GetInt(0), facts_.x.rank());
     if (!axis) return InvalidArgument("axis {} is out of range", value.GetInt(0));
@@ -38,7 +39,7 @@ class Cumulate final : public NodeKernel {
 
  private:
   template <typename T, typename W>
-  void Run(const LaunchArgs& args, int axis) const {
+  void Run(const CpuLaunch& args, int axis) const {
     const T* x = reinterpret_cast<const T*>(operands().input(args, 0));
     T* y = reinterpret_cast<T*>(operands().output(args, 0));
     RowExtents extents{facts_.x.Count(0, axis), facts_.x[axis],
@@ -54,7 +55,6 @@ class Cumulate final : public NodeKernel {
                               .columns = extents.inner,
                               .step = facts_.reverse ? -extents.inner : extents.inner,
                               .unit_step = extents.row * extents.inner};
-    auto& stream = static_cast<CpuStream&>(args.stream);
     const auto run = [&](CumulateBlock part, int64_t at) {
       part.x = reinterpret_cast<const std::byte*>(x + at + first);
       part.y = reinterpret_cast<std::byte*>(y + at + first);
@@ -62,7 +62,7 @@ class Cumulate final : public NodeKernel {
     };
     const bool is_by_lines = extents.inner == 1 || facts_.product;
     if (extents.inner > kCumulateColumns && !is_by_lines) {
-      ForColumns(stream, extents, kCumulateColumns, [&](int64_t at, int64_t columns) {
+      ForColumns(args.stream, extents, kCumulateColumns, [&](int64_t at, int64_t columns) {
         CumulateBlock part = block;
         part.columns = columns;
         run(part, at);
@@ -70,7 +70,7 @@ class Cumulate final : public NodeKernel {
       return;
     }
     const RowTasks tasks = TasksOfRows(extents.outer, block.unit_step);
-    stream.ParallelFor(tasks.count, [&](int64_t task, int) {
+    args.stream.ParallelFor(tasks.count, [&](int64_t task, int) {
       const int64_t begin = task * tasks.rows, end = std::min(begin + tasks.rows, extents.outer);
       if (is_by_lines) return Lines<T, W>(begin, end, extents, x, y);
       CumulateBlock part = block;

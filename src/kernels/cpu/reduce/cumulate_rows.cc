@@ -25,9 +25,30 @@ void Continue(const CumulateBlock& block, const T* x, T* y) {
     y[step] = *y + *x;
 }
 
+/// Four rows at a time: the sums are loaded and stored once for them. Returns the rows done.
+template <typename T, typename W>
+int64_t CumulateFours(const CumulateBlock& block, const T* HWY_RESTRICT x, T* y,
+                      W* HWY_RESTRICT sums) {
+  const int64_t columns = block.columns, step = block.step;
+  int64_t done = 0;
+  for (; done + 4 < block.rows; done += 4, x += 4 * step, y += 4 * step) {
+    const T *x1 = x + step, *x2 = x1 + step, *x3 = x2 + step;
+    T *HWY_RESTRICT y0 = y + step, *HWY_RESTRICT y1 = y0 + step;
+    T *HWY_RESTRICT y2 = y1 + step, *HWY_RESTRICT y3 = y2 + step;
+    for (int64_t i = 0; i < columns; ++i) {
+      const W s0 = sums[i] + static_cast<W>(x[i]), s1 = s0 + static_cast<W>(x1[i]);
+      const W s2 = s1 + static_cast<W>(x2[i]), s3 = s2 + static_cast<W>(x3[i]);
+      y0[i] = static_cast<T>(s0), y1[i] = static_cast<T>(s1);
+      y2[i] = static_cast<T>(s2), y3[i] = static_cast<T>(s3);
+      sums[i] = s3;
+    }
+  }
+  return done;
+}
+
 /// T is held as W.
 template <typename T, typename W>
-void Cumulate(const CumulateBlock& block, const T* HWY_RESTRICT x, T* y) {
+void Cumulate(const CumulateBlock& block, const T* x, T* y) {
   const int64_t columns = block.columns, step = block.step;
   if constexpr (std::is_same_v<T, W>) {
     constexpr int64_t kFew = 8;
@@ -39,7 +60,12 @@ void Cumulate(const CumulateBlock& block, const T* HWY_RESTRICT x, T* y) {
     y[i] = static_cast<T>(sums[i]);
   }
   if (!block.exclusive) x += step;
-  for (int64_t r = 1; r < block.rows; ++r, x += step) {
+  int64_t r = 1;
+  if constexpr (!std::is_same_v<T, W>) {
+    const int64_t done = CumulateFours(block, x, y, sums);
+    r += done, x += done * step, y += done * step;
+  }
+  for (; r < block.rows; ++r, x += step) {
     T* HWY_RESTRICT to = y + step;
     if constexpr (std::is_same_v<T, W>) {
       for (int64_t i = 0; i < columns; ++i) to[i] = y[i] + x[i];

@@ -9,7 +9,7 @@
 namespace fettle::kernels {
 
 /// Columns that are summed up side by side at most.
-inline constexpr int64_t kCumulateColumns = 512;
+inline constexpr int64_t kCumulateColumns = 1024;
 
 /// `units` tensors of `rows` rows of `columns` elements of f32 (held in double), f64, u32 or u64: a
 /// row lies `step` elements after the one before, in the order in which they are summed up, a unit

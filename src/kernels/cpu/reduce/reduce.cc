@@ -1,9 +1,11 @@
+// compiled: small
 // cpu.reduce.rows: reductions over axes that are neighbours in memory, and global pooling, in any
 // layout, in fp32 or on u8 and i8 between DequantizeLinear and QuantizeLinear.
 #include <algorithm>
 #include <cmath>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/cpu/quantised/affine.h"
@@ -11,6 +13,7 @@
 #include "kernels/cpu/reduce/mask.h"
 #include "kernels/family.h"
 #include "kernels/match/extents.h"
+#include "kernels/takes_extents.h"
 #include "kernels/wanted_states.h"
 
 namespace fettle::kernels {
@@ -50,10 +53,16 @@ constexpr int64_t kElementsPerTask = 32768;
 /// Columns of one task: their running sums stay in registers in groups of four vectors.
 constexpr int64_t kColumnsPerTask = 256;
 
-class Reduce final : public PreparedKernel {
+class Reduce final : public CpuKernel, public MovesToExtents<Reduce> {
  public:
-  Reduce(const Row& row, const AffineGroup& affine, const RowExtents& extents, PadLanes pads)
-      : op_(row), affine_(affine), extents_(extents), pads_(std::move(pads)) {
+  /// `mask`: of the axes that are reduced.
+  Reduce(const Row& row, const AffineGroup& affine, ops::AxisMask mask, const RowExtents& extents,
+         PadLanes pads)
+      : op_(&row),
+        affine_(affine),
+        mask_(std::move(mask)),
+        extents_(extents),
+        pads_(std::move(pads)) {
     // Each element on its own: in vectors of them.
     if (extents.row == 1) extents_ = {1, 1, extents.outer * extents.inner};
     // Long rows with few results are cut in parts, always the same ones.
@@ -65,27 +74,29 @@ class Reduce final : public PreparedKernel {
       parts_ = std::max<int64_t>(1, std::min(parts_, extents.row / 16));
     }
     row_part_ = (extents.row + parts_ - 1) / parts_;
+    if (parts_ > 1) folds_ = PerRun<float>(parts_ * results);
+    if (affine_.to.is_integer()) folded_ = PerRun<float>(results);
   }
 
-  int64_t workspace_bytes() const override {
-    const int64_t results = extents_.outer * extents_.inner;
-    const bool folds_in_place = parts_ == 1 && !affine_.to.is_integer();
-    return folds_in_place ? 0 : (parts_ + 1) * results * 4;
+  bool MoveTo(const Problem& problem, const Device&) override {
+    const Shape& x = problem.shape(affine_.input);
+    const Result<RowExtents> extents = SplitRows(x, problem.states.inputs[0].layout, mask_);
+    if (!pads_.empty() || HasPads(problem) || x.elements() == 0 || !extents.ok()) return false;
+    *this = Reduce(*op_, affine_, std::move(mask_), *extents, std::move(pads_));
+    return true;
   }
 
-  Status Launch(const LaunchArgs& args) const override {
-    auto& stream = static_cast<CpuStream&>(args.stream);
+  Status Run(const CpuLaunch& args) const override {
     const int64_t results = extents_.outer * extents_.inner;
     if (results == 0) return OkStatus();
     const bool integers = affine_.to.is_integer();
-    float* folded =
-        integers ? args.workspace.host<float>() + parts_ * results : args.outputs[0].host<float>();
-    float* parts = parts_ == 1 ? folded : args.workspace.host<float>();
-    FoldAll(stream, args.inputs[0].host<std::byte>(), parts);
-    if (parts_ > 1) FoldParts(op_.fold, parts, parts_, results, folded);
+    float* folded = integers ? args.At(folded_) : args.outputs[0].host<float>();
+    float* parts = parts_ == 1 ? folded : args.At(folds_);
+    FoldAll(args.stream, args.inputs[0].host<std::byte>(), parts);
+    if (parts_ > 1) FoldParts(op_->fold, parts, parts_, results, folded);
     Complete(folded, results);
     if (integers) Requantise(folded, results, args.outputs[0].host<std::byte>());
-    pads_.Zero(stream, args.outputs[0].host<std::byte>());
+    pads_.Zero(args.stream, args.outputs[0].host<std::byte>());
     return OkStatus();
   }
 
@@ -102,7 +113,7 @@ class Reduce final : public PreparedKernel {
       const int64_t end = std::min(units, (task + 1) * units_per_task);
       if (extents_.inner == 1 && parts_ == 1) {  // whole rows, one behind the other
         const int64_t first = task * units_per_task;
-        Fold({.kind = op_.fold,
+        Fold({.kind = op_->fold,
               .storage = affine_.from.storage,
               .from = x + first * extents_.row * element,
               .row = extents_.row,
@@ -114,7 +125,7 @@ class Reduce final : public PreparedKernel {
         const int64_t column = unit % columns * kColumnsPerTask;
         const int64_t o = unit / columns % extents_.outer, part = unit / columns / extents_.outer;
         const int64_t begin = std::min(part * row_part_, extents_.row);
-        Fold({.kind = op_.fold,
+        Fold({.kind = op_->fold,
               .storage = affine_.from.storage,
               .from = x + ((o * extents_.row + begin) * extents_.inner + column) * element,
               .row = std::min(row_part_, extents_.row - begin),
@@ -130,9 +141,9 @@ class Reduce final : public PreparedKernel {
       for (int64_t i = 0; i < n; ++i) values[i] = f(values[i]);
     };
     const auto count = static_cast<float>(extents_.row);
-    if (op_.finish == Finish::kMean) finish([count](float x) { return x / count; });
-    if (op_.finish == Finish::kSqrt) finish([](float x) { return std::sqrt(x); });
-    if (op_.finish == Finish::kLog) finish([](float x) { return std::log(x); });
+    if (op_->finish == Finish::kMean) finish([count](float x) { return x / count; });
+    if (op_->finish == Finish::kSqrt) finish([](float x) { return std::sqrt(x); });
+    if (op_->finish == Finish::kLog) finish([](float x) { return std::log(x); });
   }
 
   void Requantise(const float* values, int64_t n, std::byte* out) const {
@@ -143,11 +154,13 @@ class Reduce final : public PreparedKernel {
     }
   }
 
-  const Row& op_;
+  const Row* op_;
   AffineGroup affine_;
+  ops::AxisMask mask_;
   RowExtents extents_;
   PadLanes pads_;
   int64_t parts_ = 1, row_part_ = 0;
+  RunScratch<float> folds_, folded_;  // of each part, and of all
 };
 
 struct Reading {
@@ -239,7 +252,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Re
   PadLanes pads(problem.shape(problem.group->outputs[0]), state.layout,
                 StorageBytes(state.storage, 1));
   return std::unique_ptr<PreparedKernel>(
-      new Reduce(*reading.row, reading.affine, extents, std::move(pads)));
+      new Reduce(*reading.row, reading.affine, reading.mask, extents, std::move(pads)));
 }
 
 constexpr Family<Reading> kFamily{.read = Read,

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <span>
 
-#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/move/copy_leaf.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/cpu/reduce/mask.h"
@@ -71,7 +71,7 @@ struct Facts {
   }
 };
 
-class ReduceTyped final : public PreparedKernel {
+class ReduceTyped final : public CpuKernel {
  public:
   ReduceTyped(const Problem& problem, const Facts& facts)
       : operands_(*problem.group),
@@ -79,7 +79,7 @@ class ReduceTyped final : public PreparedKernel {
         loops_(*FindTypedLoops(facts.storage, facts.fold.fold)),
         size_(ByteSize(facts.storage)) {}
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     constexpr int64_t kElementsPerTask = 32768;
     const std::byte* x = operands_.input(args, 0);
     std::byte* y = operands_.output(args, 0);
@@ -100,7 +100,7 @@ class ReduceTyped final : public PreparedKernel {
         if (u % blocks == blocks - 1) steps.Next();
       }
     };
-    static_cast<CpuStream&>(args.stream).ParallelFor((units + per_task - 1) / per_task, run);
+    args.stream.ParallelFor((units + per_task - 1) / per_task, run);
     return OkStatus();
   }
 

@@ -5,6 +5,7 @@
 
 #include "base/subnormals.h"
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
 #include "ops/op.h"
@@ -15,7 +16,7 @@ namespace {
 /// Elements per task: small enough to share out, large enough to hide the claim of a task.
 constexpr int64_t kElementsPerTask = 1024;
 
-class Reference final : public PreparedKernel {
+class Reference final : public CpuKernel {
  public:
   Reference(const Problem& problem, const ops::Operator* op) : group_(problem.group), op_(*op) {
     PlaceAbsentOutputs();
@@ -27,9 +28,7 @@ class Reference final : public PreparedKernel {
     return requests;
   }
 
-  int64_t workspace_bytes() const override { return workspace_bytes_; }
-
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const ir::Node& node = group_->nodes()[0];
     const std::vector<ir::ValueId> constants = Constants();
     const auto view = [&](ir::ValueId id, std::span<const ir::ValueId> ids,
@@ -51,11 +50,11 @@ class Reference final : public PreparedKernel {
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const ir::ValueId id = node.outputs[i];
-      outputs.push_back(id == ir::kAbsent ? ViewOf(absent_[i], args.workspace)
+      outputs.push_back(id == ir::kAbsent ? ViewOf(absent_[i], args)
                                           : view(id, group_->outputs, args.outputs));
     }
     const SubnormalScope scope(Subnormals::kKeep);
-    return Run({node, inputs, outputs}, static_cast<CpuStream&>(args.stream));
+    return Run({node, inputs, outputs}, args.stream);
   }
 
  private:
@@ -63,7 +62,7 @@ class Reference final : public PreparedKernel {
   struct Absent {
     DType dtype = DType::kUndefined;
     Shape shape;
-    int64_t offset = -1;  // in the workspace; -1: the output is bound, or is not inferred
+    std::optional<RunScratch<std::byte>> place;  // none: the output is bound, or is not inferred
   };
 
   void PlaceAbsentOutputs() {
@@ -75,16 +74,14 @@ class Reference final : public PreparedKernel {
     for (size_t i = 0; i < absent_.size(); ++i) {
       const ops::InferContext::Output& output = inferred->outputs[i];
       if (node.outputs[i] != ir::kAbsent || !output.set) continue;
-      absent_[i] = {output.dtype, output.shape, workspace_bytes_};
       const int64_t bytes = StorageBytes(output.dtype, output.shape.elements());
-      workspace_bytes_ = (workspace_bytes_ + bytes + 63) / 64 * 64;
+      absent_[i] = {output.dtype, output.shape, PerRun<std::byte>(bytes)};
     }
   }
 
-  static HostView ViewOf(const Absent& absent, const Location& workspace) {
-    if (absent.offset < 0) return {};
-    return {workspace.host<std::byte>() + absent.offset, absent.dtype, absent.shape,
-            RowMajorStrides(absent.shape)};
+  static HostView ViewOf(const Absent& absent, const CpuLaunch& args) {
+    if (!absent.place) return {};
+    return {args.At(*absent.place), absent.dtype, absent.shape, RowMajorStrides(absent.shape)};
   }
 
   /// The distinct constant operands, in operand order.
@@ -122,7 +119,6 @@ class Reference final : public PreparedKernel {
   std::shared_ptr<const ir::Graph> group_;
   const ops::Operator& op_;
   std::vector<Absent> absent_;  // by outputs of the node
-  int64_t workspace_bytes_ = 0;
 };
 
 Result<const ops::Operator*> Read(const ir::Graph& group, const Device&) {

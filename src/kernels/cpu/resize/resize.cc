@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/cpu/quantised/affine.h"
@@ -72,11 +73,11 @@ Axis Joined(const Axis& slow, const Axis& fast) {
   return both;
 }
 
-class Resize final : public PreparedKernel {
+class Resize final : public CpuKernel {
  public:
   Resize(ResizePlan plan, int lanes)
-      : plan_(std::move(plan)),
-        lanes_(lanes),
+      : CpuKernel(lanes),
+        plan_(std::move(plan)),
         picks_rows_(Picks(plan_.height.taps) && plan_.from == DType::kF32),
         picks_halves_(IsHalf(plan_.from) && plan_.from == plan_.to && Picks(plan_.height.taps) &&
                       Picks(plan_.width.taps)),
@@ -84,18 +85,17 @@ class Resize final : public PreparedKernel {
                                plan_.width.taps.index, plan_.width.taps.weight)) {
     rows_per_task_ = std::max<int64_t>(1, 8192 / std::max<int64_t>(OutRow(), 1));
     for (int64_t y = 0; y < plan_.height.out; ++y) is_as_before_.push_back(IsAsBefore(y));
+    picks_floats_ = picks_rows_ && plan_.to == DType::kF32 && Picks(plan_.width.taps) &&
+                    table_.expanded && (table_.base.empty() || table_.base[0] < 0);
     doubles_ = (picks_halves_ || (picks_rows_ && plan_.to == DType::kF32)) && IsDoubled();
   }
 
-  int64_t workspace_bytes() const override { return lanes_ * LaneElements() * 4; }
-
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const int64_t rows = plan_.outer * plan_.height.out;
     if (OutRow() == 0) return OkStatus();
     const int64_t tasks = (rows + rows_per_task_ - 1) / rows_per_task_;
-    auto& stream = static_cast<CpuStream&>(args.stream);
-    stream.ParallelFor(tasks, [&](int64_t task, int lane) {
-      float* scratch = args.workspace.host<float>() + lane * LaneElements();
+    args.stream.ParallelFor(tasks, [&](int64_t task, int lane) {
+      float* scratch = args.At(rows_, lane);
       const int64_t end = std::min(rows, (task + 1) * rows_per_task_);
       for (int64_t row = task * rows_per_task_; row < end;) {
         int64_t count = 1;
@@ -104,7 +104,7 @@ class Resize final : public PreparedKernel {
         row += count;
       }
     });
-    plan_.pads.Zero(stream, args.outputs[0].host<std::byte>());
+    plan_.pads.Zero(args.stream, args.outputs[0].host<std::byte>());
     return OkStatus();
   }
 
@@ -113,11 +113,6 @@ class Resize final : public PreparedKernel {
 
   int64_t InRow() const { return plan_.width.in * plan_.inner; }
   int64_t OutRow() const { return plan_.width.out * plan_.inner; }
-  /// Rows blended, spread and widened; a spread reads a vector behind the row.
-  int64_t LaneElements() const {
-    const int64_t widened = IsHalf(plan_.from) ? InRow() : 0;
-    return (InRow() + OutRow() + widened + 31) / 16 * 16;
-  }
 
   /// Whether each element of a row is there twice.
   bool IsDoubled() const {
@@ -143,14 +138,21 @@ class Resize final : public PreparedKernel {
     return ((plan_.outer - image) * plan_.height.in - row - 1) * InRow() < kReadBehind;
   }
 
-  /// A row of halves, which stay as they are.
-  void PickRow(const uint16_t* from, uint16_t* to) const {
+  /// A row of elements that stay as they are.
+  template <typename T>
+  void PickElements(const T* from, T* to) const {
     if (table_.expanded) {
       for (int64_t i = 0; i < OutRow(); ++i) to[i] = from[table_.index[i]];
       return;
     }
     for (int64_t i = 0; i < table_.count; ++i, to += table_.inner)
       std::copy_n(from + table_.index[i] * table_.inner, table_.inner, to);
+  }
+
+  void PickRow(const std::byte* from, std::byte* to) const {
+    if (picks_floats_)
+      return PickElements(reinterpret_cast<const float*>(from), reinterpret_cast<float*>(to));
+    PickElements(reinterpret_cast<const uint16_t*>(from), reinterpret_cast<uint16_t*>(to));
   }
 
   /// `count` rows that are the same.
@@ -175,10 +177,8 @@ class Resize final : public PreparedKernel {
     const std::byte* x = args.inputs[0].host<std::byte>() +
                          StorageBytes(plan_.from, image * plan_.height.in * InRow());
     std::byte* out = args.outputs[0].host<std::byte>() + StorageBytes(plan_.to, row * OutRow());
-    if (picks_halves_) {
-      return PickRow(reinterpret_cast<const uint16_t*>(x) + taps.index[y] * InRow(),
-                     reinterpret_cast<uint16_t*>(out));
-    }
+    if (picks_halves_ || picks_floats_)
+      return PickRow(x + StorageBytes(plan_.from, taps.index[y] * InRow()), out);
     const float* blended = scratch;
     for (int t = 0; t < taps.taps; ++t) {
       const size_t at = y * taps.taps + t;
@@ -208,11 +208,14 @@ class Resize final : public PreparedKernel {
   }
 
   ResizePlan plan_;
-  int lanes_;
   bool picks_rows_, picks_halves_, doubles_ = false;
+  bool picks_floats_ = false;  // too far apart for shuffles; gathers take longer than single loads
   std::vector<char> is_as_before_;  // by row of a picture
   SpreadTable table_;
   int64_t rows_per_task_ = 1;
+  /// Blended, spread and widened; a spread reads a vector behind the row.
+  LaneScratch<float> rows_ =
+      PerLane<float>(InRow() * (IsHalf(plan_.from) ? 2 : 1) + OutRow() + kReadBehind);
 };
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
@@ -291,12 +294,11 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
-                                                const Params&, const Device& device) {
+                                                const Params&, const Device&) {
   ASSIGN_OR_RETURN(ResizePlan plan, MakePlan(facts, problem.states.inputs[0].layout));
   plan.from = problem.states.inputs[0].storage;
   plan.to = problem.states.outputs[0].storage;
-  const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
-  return std::unique_ptr<PreparedKernel>(new Resize(std::move(plan), lanes));
+  return std::unique_ptr<PreparedKernel>(new Resize(std::move(plan), problem.threads));
 }
 
 constexpr Family<Facts> kFamily{.read = Read,

@@ -65,7 +65,9 @@ HWY_INLINE int64_t Below(const Key* keys, int64_t begin, int64_t end, Key limit)
   for (; i + 2 * lanes <= end; i += 2 * lanes) {
     const auto a = hn::Lt(hn::LoadU(d, keys + i), limits);
     const auto b = hn::Lt(hn::LoadU(d, keys + i + lanes), limits);
-    if (!hn::AllFalse(d, hn::Or(a, b))) break;
+    if (hn::AllFalse(d, hn::Or(a, b))) continue;
+    const intptr_t at = hn::FindFirstTrue(d, a);
+    return at >= 0 ? i + at : i + lanes + hn::FindFirstTrue(d, b);
   }
   while (i < end && keys[i] >= limit) ++i;
   return i;
@@ -75,6 +77,23 @@ int64_t ShortBelowOnTarget(const int32_t* keys, int64_t begin, int64_t end, int3
 }
 int64_t LongBelowOnTarget(const int64_t* keys, int64_t begin, int64_t end, int64_t limit) {
   return Below(keys, begin, end, limit);
+}
+
+template <typename Key>
+HWY_INLINE void Least(const Key* keys, int64_t n, int64_t groups, Key* least) {
+  const hn::CappedTag<Key, kKeyColumns> d;
+  for (int64_t g = 0; g < groups; g += static_cast<int64_t>(hn::Lanes(d))) {
+    auto first = hn::LoadU(d, keys + g);
+    for (int64_t i = g + groups; i - g + groups <= n; i += groups)
+      first = hn::Min(first, hn::LoadU(d, keys + i));
+    hn::StoreU(first, d, least + g);
+  }
+}
+void ShortLeastOnTarget(const int32_t* keys, int64_t n, int64_t groups, int32_t* least) {
+  Least(keys, n, groups, least);
+}
+void LongLeastOnTarget(const int64_t* keys, int64_t n, int64_t groups, int64_t* least) {
+  Least(keys, n, groups, least);
 }
 
 template <typename Key>
@@ -109,6 +128,8 @@ HWY_EXPORT(ShortKeysOnTarget);
 HWY_EXPORT(LongKeysOnTarget);
 HWY_EXPORT(ShortBelowOnTarget);
 HWY_EXPORT(LongBelowOnTarget);
+HWY_EXPORT(ShortLeastOnTarget);
+HWY_EXPORT(LongLeastOnTarget);
 HWY_EXPORT(ShortRowBelowOnTarget);
 HWY_EXPORT(LongRowBelowOnTarget);
 
@@ -143,6 +164,15 @@ int64_t FirstBelow(const int32_t* keys, int64_t begin, int64_t end, int32_t limi
 template <>
 int64_t FirstBelow(const int64_t* keys, int64_t begin, int64_t end, int64_t limit) {
   return HWY_DYNAMIC_DISPATCH(LongBelowOnTarget)(keys, begin, end, limit);
+}
+
+template <>
+void LeastOfGroups(const int32_t* keys, int64_t n, int64_t groups, int32_t* least) {
+  HWY_DYNAMIC_DISPATCH(ShortLeastOnTarget)(keys, n, groups, least);
+}
+template <>
+void LeastOfGroups(const int64_t* keys, int64_t n, int64_t groups, int64_t* least) {
+  HWY_DYNAMIC_DISPATCH(LongLeastOnTarget)(keys, n, groups, least);
 }
 
 template <>

@@ -32,6 +32,11 @@ void MakeKeys(const KeyOrder& order, const std::byte* x, int64_t rows, int64_t c
 template <typename Key>
 int64_t FirstBelow(const Key* keys, int64_t begin, int64_t end, Key limit);
 
+/// The least key of each of `groups` groups of the n keys, of which those beyond n / groups *
+/// groups are in none. `groups` is a multiple of kKeyColumns.
+template <typename Key>
+void LeastOfGroups(const Key* keys, int64_t n, int64_t groups, Key* least);
+
 /// The first of the rows [begin, end) of kKeyColumns keys of which one is below the limit of its
 /// column; `end` where there is none.
 template <typename Key>

@@ -2,7 +2,6 @@
 // cpu.one_hot: fills with the off value, then writes one on value per index.
 #include <algorithm>
 
-#include "device/cpu/cpu_device.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
 #include "ops/element_access.h"
@@ -23,22 +22,21 @@ class OneHot final : public NodeKernel {
  public:
   OneHot(const Problem& problem, const Classes& classes) : NodeKernel(problem), classes_(classes) {}
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const std::byte *indices = operands().input(args, 0), *values = operands().input(args, 2);
     std::byte* dst = operands().output(args, 0);
     const int64_t block = classes_.depth * classes_.inner;
     if (block == 0) return OkStatus();
     const int64_t per_task = std::max<int64_t>(1, kTaskElements / block);
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor((classes_.outer + per_task - 1) / per_task, [&](int64_t task, int) {
-          const int64_t begin = task * per_task, end = std::min(classes_.outer, begin + per_task);
-          ops::DispatchElementSize(classes_.dtype, [&]<typename U>() {
-            DispatchDType(classes_.index_type, [&]<typename I>() {
-              Write(reinterpret_cast<const I*>(indices), reinterpret_cast<const U*>(values), begin,
-                    end, reinterpret_cast<U*>(dst));
-            });
-          });
+    args.stream.ParallelFor((classes_.outer + per_task - 1) / per_task, [&](int64_t task, int) {
+      const int64_t begin = task * per_task, end = std::min(classes_.outer, begin + per_task);
+      ops::DispatchElementSize(classes_.dtype, [&]<typename U>() {
+        DispatchDType(classes_.index_type, [&]<typename I>() {
+          Write(reinterpret_cast<const I*>(indices), reinterpret_cast<const U*>(values), begin, end,
+                reinterpret_cast<U*>(dst));
         });
+      });
+    });
     return OkStatus();
   }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "device/cpu/cpu_device.h"
 #include "kernels/cpu/gather/indices.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/cpu/row_tasks.h"
@@ -53,13 +52,11 @@ class Compress final : public Slices {
       : Slices(problem, facts),
         conditions_(std::min(problem.shape(problem.node().inputs[1]).elements(), facts.x_extent)) {}
 
-  int64_t workspace_bytes() const override { return facts().y_extent * 8; }
-
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const std::byte* x = operands().input(args, 0);
     const auto* condition = reinterpret_cast<const uint8_t*>(operands().input(args, 1));
     std::byte* y = operands().output(args, 0);
-    auto* kept = args.workspace.host<int64_t>();
+    int64_t* kept = args.At(kept_);
     const int64_t wanted = facts().y_extent, slice = facts().slice;
     int64_t count = 0;
     for (int64_t i = 0; i < conditions_ && count <= wanted; ++i) {
@@ -69,30 +66,29 @@ class Compress final : public Slices {
     }
     if (count != wanted)
       return InvalidArgument("the condition changed after the shape was inferred");
-    ForByteRows(static_cast<CpuStream&>(args.stream), facts().outer * wanted, slice,
-                [&](int64_t begin, int64_t end) {
-                  int64_t outer = begin / wanted, at = begin % wanted;
-                  for (int64_t i = begin; i < end; ++i) {
-                    CopySlice(x + (outer * facts().x_extent + kept[at]) * slice, slice,
-                              y + i * slice);
-                    if (++at == wanted) {
-                      at = 0;
-                      ++outer;
-                    }
-                  }
-                });
+    ForByteRows(args.stream, facts().outer * wanted, slice, [&](int64_t begin, int64_t end) {
+      int64_t outer = begin / wanted, at = begin % wanted;
+      for (int64_t i = begin; i < end; ++i) {
+        CopySlice(x + (outer * facts().x_extent + kept[at]) * slice, slice, y + i * slice);
+        if (++at == wanted) {
+          at = 0;
+          ++outer;
+        }
+      }
+    });
     return OkStatus();
   }
 
  private:
   int64_t conditions_;
+  RunScratch<int64_t> kept_ = PerRun<int64_t>(facts().y_extent);
 };
 
 class ReverseSequence final : public Slices {
  public:
   using Slices::Slices;
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const std::byte* x = operands().input(args, 0);
     const Indices lengths{operands().input(args, 1), facts().index_type};
     std::byte* y = operands().output(args, 0);
@@ -102,7 +98,7 @@ class ReverseSequence final : public Slices {
       if (lengths[i] < 0 || lengths[i] > extent)
         return InvalidArgument("sequence length {} is out of range", lengths[i]);
     }
-    ForByteRows(static_cast<CpuStream&>(args.stream), facts().outer * extent, lanes * slice,
+    ForByteRows(args.stream, facts().outer * extent, lanes * slice,
                 [&](int64_t begin, int64_t end) {
                   for (int64_t i = begin; i < end; ++i) {
                     const int64_t outer = i / extent, t = i % extent;
@@ -127,7 +123,7 @@ class TensorScatter final : public Slices {
                : std::vector<Alias>{{.output = 0, .input = operands().bound(0)}};
   }
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const std::byte *cache = operands().input(args, 0), *update = operands().input(args, 1);
     const Indices starts{operands().input(args, 2), facts().index_type};
     std::byte* y = operands().output(args, 0);
@@ -139,18 +135,17 @@ class TensorScatter final : public Slices {
         return InvalidArgument("write index {} is out of range", start);
     }
     const int64_t bytes = (cache == y ? length : extent) * slice;
-    ForByteRows(static_cast<CpuStream&>(args.stream), facts().outer, bytes,
-                [&](int64_t begin, int64_t end) {
-                  for (int64_t o = begin; o < end; ++o) {
-                    const int64_t start = start_of(o / facts().per_entry);
-                    std::byte* to = y + o * extent * slice;
-                    const std::byte* from = update + o * length * slice;
-                    if (cache != y) std::memcpy(to, cache + o * extent * slice, extent * slice);
-                    const int64_t straight = std::min(length, extent - start);
-                    std::memcpy(to + start * slice, from, straight * slice);
-                    std::memcpy(to, from + straight * slice, (length - straight) * slice);
-                  }
-                });
+    ForByteRows(args.stream, facts().outer, bytes, [&](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; ++o) {
+        const int64_t start = start_of(o / facts().per_entry);
+        std::byte* to = y + o * extent * slice;
+        const std::byte* from = update + o * length * slice;
+        if (cache != y) std::memcpy(to, cache + o * extent * slice, extent * slice);
+        const int64_t straight = std::min(length, extent - start);
+        std::memcpy(to + start * slice, from, straight * slice);
+        std::memcpy(to, from + straight * slice, (length - straight) * slice);
+      }
+    });
     return OkStatus();
   }
 };

@@ -1,8 +1,8 @@
+// compiled: small
 // cpu.top_k: elements become integers of the same order, of which a row's first ones are kept.
 #include <algorithm>
 #include <limits>
 
-#include "device/cpu/cpu_device.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/cpu/select/keys.h"
 #include "kernels/family.h"
@@ -43,6 +43,11 @@ int64_t PositionOf(const LongEntry& entry) { return entry.position; }
 /// So few are kept in order; of more, candidates are kept until the k first of them are looked for.
 constexpr int64_t kFew = 24;
 
+/// A long row is looked at twice: first for a key that k elements do not come after, the k-th of
+/// the least keys of so many groups.
+constexpr int64_t kMostGroups = 1024, kLongRow = 128;
+int64_t CountGroups(int64_t k) { return (k * 4 + kKeyColumns - 1) / kKeyColumns * kKeyColumns; }
+
 /// Entries that are kept of a row; of its first elements all are.
 int64_t CountKept(const Selection& of) {
   return of.k <= kFew ? of.k : std::min(of.extent, 2 * of.k + 64);
@@ -63,8 +68,9 @@ struct Kept {
     const Entry entry = MakeEntry(key, position);
     if (k > kFew) {
       *at = entry;
-      if (++count == most) Cut();
-      return count == k;
+      if (++count < most) return false;
+      Cut();
+      return true;
     }
     if (count == k) {
       --at;
@@ -93,7 +99,6 @@ class TopK final : public NodeKernel {
  public:
   TopK(const Problem& problem, const Selection& selection)
       : NodeKernel(problem),
-        threads_(problem.threads),
         of_(selection),
         order_(selection.dtype, selection.largest),
         columns_(std::clamp<int64_t>(kEntriesAtOnce / std::max<int64_t>(1, CountKept(of_)), 1,
@@ -101,45 +106,60 @@ class TopK final : public NodeKernel {
         units_per_task_(
             std::max<int64_t>(1, kKeysAtOnce / std::max<int64_t>(1, of_.extent * columns_))) {}
 
-  int64_t workspace_bytes() const override { return threads_ * LaneBytes(); }
-
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     if (of_.k == 0 || of_.outer * of_.inner == 0) return OkStatus();
-    const int64_t blocks = (of_.inner + columns_ - 1) / columns_, units = of_.outer * blocks;
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor((units + units_per_task_ - 1) / units_per_task_, [&](int64_t task, int lane) {
-          std::byte* scratch = args.workspace.host<std::byte>() + lane * LaneBytes();
-          const int64_t end = std::min(units, (task + 1) * units_per_task_);
-          for (int64_t unit = task * units_per_task_; unit < end; ++unit) {
-            if (order_.bytes == 8) {
-              RunColumns<int64_t, LongEntry>(args, unit / blocks, unit % blocks, scratch);
-            } else {
-              RunColumns<int32_t, ShortEntry>(args, unit / blocks, unit % blocks, scratch);
-            }
-          }
-        });
+    order_.bytes == 8 ? RunAs<int64_t, LongEntry>(args) : RunAs<int32_t, ShortEntry>(args);
     return OkStatus();
   }
 
  private:
   static constexpr int64_t kKeysAtOnce = 4096, kEntriesAtOnce = 1 << 16;
 
-  int64_t LaneBytes() const {
-    const int64_t entries = columns_ * CountKept(of_) * static_cast<int64_t>(sizeof(LongEntry));
-    return kKeysAtOnce * 8 + (entries + 63) / 64 * 64;
+  template <typename Key, typename Entry>
+  void RunAs(const CpuLaunch& args) const {
+    const int64_t blocks = (of_.inner + columns_ - 1) / columns_, units = of_.outer * blocks;
+    args.stream.ParallelFor((units + units_per_task_ - 1) / units_per_task_,
+                            [&](int64_t task, int lane) {
+                              const int64_t first = task * units_per_task_;
+                              const int64_t end = std::min(units, first + units_per_task_);
+                              if (of_.inner == 1 && (end - first) * of_.extent <= kKeysAtOnce)
+                                return RunRows<Key, Entry>(args, first, end, lane);
+                              for (int64_t unit = first; unit < end; ++unit)
+                                RunColumns<Key, Entry>(args, unit / blocks, unit % blocks, lane);
+                            });
+  }
+
+  /// Short rows, of which the keys are made at once.
+  template <typename Key, typename Entry>
+  void RunRows(const CpuLaunch& args, int64_t first, int64_t end, int lane) const {
+    const std::byte* x = operands().input(args, 0) + first * of_.extent * order_.bytes;
+    auto* keys = reinterpret_cast<Key*>(args.At(keys_, lane));
+    auto* entries = reinterpret_cast<Entry*>(args.At(entries_, lane));
+    MakeKeys(order_, x, 1, (end - first) * of_.extent, 0, 0, keys);
+    for (int64_t row = first; row < end; ++row, keys += of_.extent) {
+      Kept<Key, Entry> kept{entries, of_.k, CountKept(of_)};
+      Key limit = std::numeric_limits<Key>::min();
+      const int64_t all = LimitFirst(keys, of_.extent, limit) ? 0 : kept.most;
+      for (int64_t i = 0; i < of_.extent; ++i) {
+        if (i >= all) i = FirstBelow(keys, i, of_.extent, limit);
+        if (i == of_.extent) break;
+        if (kept.Add(keys[i], i)) limit = kept.limit();
+      }
+      WriteColumn(args, kept, x + (row - first) * of_.extent * order_.bytes, row, 0, 0);
+    }
   }
 
   template <typename Key, typename Entry>
-  void RunColumns(const LaunchArgs& args, int64_t outer, int64_t block, std::byte* scratch) const {
+  void RunColumns(const CpuLaunch& args, int64_t outer, int64_t block, int lane) const {
     const int64_t first = block * columns_, count = std::min(columns_, of_.inner - first);
     const int64_t at = outer * of_.extent * of_.inner + first, most = CountKept(of_);
     const std::byte* x = operands().input(args, 0) + at * order_.bytes;
-    auto* keys = reinterpret_cast<Key*>(scratch);
+    auto* keys = reinterpret_cast<Key*>(args.At(keys_, lane));
+    auto* entries = reinterpret_cast<Entry*>(args.At(entries_, lane));
     Kept<Key, Entry> kept[kKeyColumns];
     Key limits[kKeyColumns];
     std::fill_n(limits, kKeyColumns, std::numeric_limits<Key>::min());
-    for (int64_t c = 0; c < count; ++c)
-      kept[c] = {reinterpret_cast<Entry*>(scratch + kKeysAtOnce * 8) + c * most, of_.k, most};
+    for (int64_t c = 0; c < count; ++c) kept[c] = {entries + c * most, of_.k, most};
     const int64_t width = columns_ == 1 ? 1 : kKeyColumns, rows = kKeysAtOnce / width;
     for (int64_t row = 0; row < of_.extent; row += rows) {
       const int64_t n = std::min(rows, of_.extent - row);
@@ -149,22 +169,48 @@ class TopK final : public NodeKernel {
       } else {
         MakeKeys(order_, from, n, count, of_.inner, width, keys);
       }
+      // Of the first elements all are kept where nothing limits them.
+      const bool limited = row == 0 && width == 1 && LimitFirst(keys, n, limits[0]);
+      const int64_t all = limited ? 0 : most - row;
       for (int64_t r = 0; r < n; ++r) {
-        if (row + r >= most) r = Next(keys, r, n, width, limits);
+        if (r >= all) r = Next(keys, r, n, width, limits);
         if (r == n) break;
         for (int64_t c = 0; c < count; ++c) {
           const Key key = keys[r * width + c];
-          if ((row + r < most || key < limits[c]) && kept[c].Add(key, row + r))
+          if ((r < all || key < limits[c]) && kept[c].Add(key, row + r))
             limits[c] = kept[c].limit();
         }
       }
     }
-    for (int64_t c = 0; c < count; ++c) {
-      kept[c].Finish();
-      ops::DispatchElementSize(of_.dtype, [&]<typename U>() {
-        Write<U>(args, kept[c].entries, x, outer, first + c, c);
-      });
+    for (int64_t c = 0; c < count; ++c) WriteColumn(args, kept[c], x, outer, first + c, c);
+  }
+
+  template <typename Key, typename Entry>
+  void WriteColumn(const CpuLaunch& args, Kept<Key, Entry>& kept, const std::byte* x, int64_t outer,
+                   int64_t column, int64_t c) const {
+    kept.Finish();
+    ops::DispatchElementSize(
+        of_.dtype, [&]<typename U>() { Write<U>(args, kept.entries, x, outer, column, c); });
+  }
+
+  /// Lets the limit be the least one that k of the first n keys are below, or somewhat more.
+  /// Returns whether it did.
+  template <typename Key>
+  bool LimitFirst(const Key* keys, int64_t n, Key& limit) const {
+    constexpr Key kLast = std::numeric_limits<Key>::max();
+    if (of_.k == 1) {
+      const Key least = *std::min_element(keys, keys + n);
+      limit = least == kLast ? limit : least + 1;
+      return least != kLast;
     }
+    const int64_t groups = CountGroups(of_.k);
+    if (groups > kMostGroups || n < std::max(2 * groups, kLongRow)) return false;
+    Key least[kMostGroups];
+    LeastOfGroups(keys, n, groups, least);
+    std::nth_element(least, least + of_.k - 1, least + groups);
+    if (least[of_.k - 1] == kLast) return false;
+    limit = least[of_.k - 1] + 1;
+    return true;
   }
 
   /// The first row from `row` on that has a key below its limit.
@@ -176,7 +222,7 @@ class TopK final : public NodeKernel {
   }
 
   template <typename U, typename Entry>
-  void Write(const LaunchArgs& args, const Entry* entries, const std::byte* x, int64_t outer,
+  void Write(const CpuLaunch& args, const Entry* entries, const std::byte* x, int64_t outer,
              int64_t column, int64_t c) const {
     const U* from = reinterpret_cast<const U*>(x) + c;
     U* values = reinterpret_cast<U*>(operands().output(args, 0));
@@ -189,10 +235,11 @@ class TopK final : public NodeKernel {
     }
   }
 
-  int64_t threads_;
   Selection of_;
   KeyOrder order_;
   int64_t columns_, units_per_task_;
+  LaneScratch<int64_t> keys_ = PerLane<int64_t>(kKeysAtOnce);
+  LaneScratch<LongEntry> entries_ = PerLane<LongEntry>(columns_ * CountKept(of_));
 };
 
 Result<Selection> Read(const ir::Graph& group, const Device&) {

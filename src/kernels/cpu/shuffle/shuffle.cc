@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/shuffle/interleave.h"
 #include "kernels/cpu/table_lookup/byte_map.h"
 #include "kernels/family.h"
@@ -85,7 +85,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   return facts;
 }
 
-class Shuffle final : public PreparedKernel {
+class Shuffle final : public CpuKernel {
  public:
   Shuffle(const Problem& problem, const Facts& facts)
       : facts_(facts),
@@ -108,11 +108,11 @@ class Shuffle final : public PreparedKernel {
     return requests;
   }
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const int64_t block = std::max<int64_t>(1, kBlockBytes / (facts_.channels * bytes_));
     const int64_t per_task = block * 8;
     const int64_t tasks = (facts_.pixels + per_task - 1) / per_task;
-    static_cast<CpuStream&>(args.stream).ParallelFor(tasks, [&](int64_t task, int) {
+    args.stream.ParallelFor(tasks, [&](int64_t task, int) {
       const int64_t end = std::min(facts_.pixels, (task + 1) * per_task);
       for (int64_t pixel = task * per_task; pixel < end; pixel += block)
         RunBlock(args, pixel, std::min(block, end - pixel));

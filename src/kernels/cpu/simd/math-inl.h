@@ -73,10 +73,10 @@ inline constexpr float kExpOfRest[] = {1.0f,
 /// A sum with 1.5 * 2^23 is whole, and holds a small integer in its lowest bits.
 inline constexpr float kWhole = 12582912.0f;
 
-/// e^x = 2^n e^r of each: n + kWhole, and e^r; |x| < 2^20.
+/// e^x = 2^n e^r of each: n + shift, which is whole itself, and e^r; |x| < 2^20.
 template <class D, class V, size_t N>
-HWY_INLINE void ExpFactors(D d, const V (&x)[N], V (&n)[N], V (&power)[N]) {
-  const V whole = hn::Set(d, kWhole);
+HWY_INLINE void ExpFactors(D d, const V (&x)[N], V (&n)[N], V (&power)[N], float shift = kWhole) {
+  const V whole = hn::Set(d, shift);
   V r[N];
   for (size_t i = 0; i < N; ++i) n[i] = hn::MulAdd(x[i], hn::Set(d, 1.44269504089f), whole);
   // ln 2 in two parts; products of the first with small integers are exact.
@@ -127,6 +127,28 @@ HWY_INLINE void Exp(D d, V (&x)[N]) {
   for (size_t i = 0; i < N; ++i) {
     const auto scale = hn::ShiftLeft<23>(hn::BitCast(di, n[i]));
     x[i] = hn::BitCast(d, hn::Add(hn::BitCast(di, power[i]), scale));
+  }
+}
+
+/// e^x of each x <= 0 or NaN, without a branch: 0 below -87.7, and the same bits as above where the
+/// power is normal. Softmax takes it of differences from the greatest number, and masks make them
+/// large.
+template <class D, class V, size_t N>
+HWY_INLINE void ExpDown(D d, V (&x)[N]) {
+  const hn::RebindToSigned<D> di;
+  const V bound = hn::Set(d, -88.0f);
+  // NaN stays NaN.
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  for (V& one : x) one = hn::Max(bound, one);  // the second of two where one is NaN
+#else
+  for (V& one : x) one = hn::IfThenElse(hn::Lt(one, bound), bound, one);
+#endif
+  // n has the bias of a float's exponent: shifted, it is 2^n, or 0 of n = -127.
+  V n[N], power[N];
+  ExpFactors(d, x, n, power, kWhole + 127);
+  for (size_t i = 0; i < N; ++i) {
+    const auto scale = hn::ShiftLeft<23>(hn::BitCast(di, n[i]));
+    x[i] = hn::Mul(power[i], hn::BitCast(d, scale));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/quantised/affine.h"
 #include "kernels/cpu/row_tasks.h"
 #include "kernels/cpu/softmax/byte_row.h"
@@ -21,20 +22,22 @@ struct Facts {
   ByteSoftmax types;
 };
 
-class SoftmaxBytes final : public PreparedKernel {
+class SoftmaxBytes final : public CpuKernel {
  public:
-  SoftmaxBytes(const Facts& facts, int lanes)
-      : rows_(facts.extents.outer), n_(facts.extents.row), types_(facts.types), lanes_(lanes) {}
+  SoftmaxBytes(const Problem& problem, const Facts& facts)
+      : CpuKernel(problem.threads),
+        rows_(facts.extents.outer),
+        n_(facts.extents.row),
+        types_(facts.types) {}
 
   std::vector<Alias> aliases() const override { return {{.output = 0, .input = 0}}; }
-  int64_t workspace_bytes() const override { return lanes_ * LaneBytes(); }
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const auto* x = args.inputs[0].host<uint8_t>();
     auto* y = args.outputs[0].host<uint8_t>();
     const RowTasks tasks = TasksOfRows(rows_, n_);
-    static_cast<CpuStream&>(args.stream).ParallelFor(tasks.count, [&](int64_t task, int lane) {
-      auto* row = reinterpret_cast<float*>(args.workspace.host<std::byte>() + lane * LaneBytes());
+    args.stream.ParallelFor(tasks.count, [&](int64_t task, int lane) {
+      float* row = args.At(row_, lane);
       const int64_t end = std::min(rows_, (task + 1) * tasks.rows);
       for (int64_t r = task * tasks.rows; r < end; ++r)
         SoftmaxByteRow(types_, x + r * n_, n_, row, y + r * n_);
@@ -43,11 +46,9 @@ class SoftmaxBytes final : public PreparedKernel {
   }
 
  private:
-  int64_t LaneBytes() const { return (n_ * 4 + 63) / 64 * 64; }
-
   int64_t rows_, n_;
   ByteSoftmax types_;
-  int lanes_;
+  LaneScratch<float> row_ = PerLane<float>(n_);
 };
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
@@ -74,15 +75,9 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
                 .y_zero = to.zero}};
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem&, const Facts& facts, const Params&,
-                                                const Device& device) {
-  const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
-  return std::unique_ptr<PreparedKernel>(new SoftmaxBytes(facts, lanes));
-}
-
 constexpr Family<Facts> kFamily{.read = Read,
                                 .states = RowMajorAlone,
-                                .prepare = Prepare,
+                                .prepare = Make<SoftmaxBytes>,
                                 .taste = Always<15>,
                                 .reads_callers_memory = true};
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/cpu/reduce/arg.h"
 #include "kernels/cpu/row_tasks.h"
@@ -16,14 +17,14 @@ namespace {
 
 constexpr int64_t kColumns = 256;
 
-class Hardmax final : public PreparedKernel {
+class Hardmax final : public CpuKernel {
  public:
   Hardmax(const Problem&, const RowExtents& extents) : extents_(extents) {}
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     const float* x = args.inputs[0].host<float>();
     float* y = args.outputs[0].host<float>();
-    ForColumns(static_cast<CpuStream&>(args.stream), extents_, kColumns,
+    ForColumns(args.stream, extents_, kColumns,
                [&](int64_t at, int64_t columns) { Columns(x + at, columns, y + at); });
     return OkStatus();
   }

@@ -20,129 +20,100 @@ namespace HWY_NAMESPACE {
 /// Vectors whose exponentials are computed side by side; without vectors that is but more code.
 constexpr int kExpVectors = HWY_LANES(float) > 1 ? 4 : 1;
 
-float MaxOf(const float* x, int64_t n) {
-  const hn::ScalableTag<float> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto m0 = hn::Set(d, -std::numeric_limits<float>::infinity()), m1 = m0;
-  int64_t i = 0;
-  for (; i + 2 * lanes <= n; i += 2 * lanes) {
-    m0 = hn::Max(m0, hn::LoadU(d, x + i));
-    m1 = hn::Max(m1, hn::LoadU(d, x + i + lanes));
-  }
-  for (; i < n; i += lanes) {
-    const auto some = hn::FirstN(d, n - i);
-    m0 = hn::Max(m0, hn::IfThenElse(some, LoadSomeFloats(d, x + i, n - i), m0));
-  }
-  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(m0, m1)));
-}
+/// Rows of a vector or more, each in vectors of which the last one ends with the row: it holds
+/// values of the one before again, is loaded first and stored last, so that nothing needs a mask.
+/// Each step is taken for some rows before the next one: a row's chain of steps is longer than what
+/// the processor sees at once, and one vector holds what the rows divide by.
+class RowsOfVectors {
+ public:
+  explicit RowsOfVectors(int64_t n) : n_(n), whole_((n - 1) / kLanes * kLanes) {}
 
-/// ExpSum of a part of a row.
-template <bool log>
-float ExpSumOfPart(const float* x, float* y, int64_t n, float shift) {
-  const hn::ScalableTag<float> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto s = hn::Set(d, shift);
-  auto sum = hn::Zero(d), other = sum;
-  int64_t i = 0;
-  for (; i + kExpVectors * lanes <= n; i += kExpVectors * lanes) {
-    hn::Vec<decltype(d)> e[kExpVectors];
-    for (int k = 0; k < kExpVectors; ++k) e[k] = hn::Sub(hn::LoadU(d, x + i + k * lanes), s);
-    Exp(d, e);
-    for (int k = 0; !log && k < kExpVectors; ++k) hn::StoreU(e[k], d, y + i + k * lanes);
-    for (int k = 0; k < kExpVectors; k += 2) sum = hn::Add(sum, e[k]);
-    for (int k = 1; k < kExpVectors; k += 2) other = hn::Add(other, e[k]);
+  void Run(const float* x, float* y, int64_t rows, SoftmaxForm form) const {
+    const bool log = form == SoftmaxForm::kLogarithm;
+    HWY_ALIGN float most[kLanes] = {}, sums[kLanes] = {};
+    for (int64_t r = 0; r < rows; ++r) most[r] = Largest(x + r * n_);
+    for (int64_t r = 0; r < rows; ++r)
+      sums[r] = Exponentials(x + r * n_, most[r], log ? nullptr : y + r * n_);
+    const V sum = hn::Load(d_, sums);
+    // (x - maximum) - logarithm, which may be far smaller than the maximum; or exponential *
+    // factor.
+    if (log) {
+      hn::Store(Log(d_, sum), d_, sums);
+      for (int64_t r = 0; r < rows; ++r) {
+        const V shift = hn::Set(d_, most[r]), less = hn::Set(d_, sums[r]);
+        ForAll(x + r * n_, y + r * n_,
+               [&](V v) HWY_ATTR { return hn::Sub(hn::Sub(v, shift), less); });
+      }
+      return;
+    }
+    hn::Store(hn::Div(hn::Set(d_, 1.0f), sum), d_, sums);
+    for (int64_t r = 0; r < rows; ++r) {
+      const V factor = hn::Set(d_, sums[r]);
+      ForAll(y + r * n_, y + r * n_, [&](V v) HWY_ATTR { return hn::Mul(v, factor); });
+      if (form == SoftmaxForm::kNanToZero && std::isnan(sums[r])) std::fill_n(y + r * n_, n_, 0.0f);
+    }
   }
-  for (; i < n; i += lanes) {
-    const int64_t left = n - i < lanes ? n - i : lanes;
-    const auto some = hn::FirstN(d, left);
-    hn::Vec<decltype(d)> e[] = {
-        hn::IfThenElseZero(some, hn::Sub(LoadSomeFloats(d, x + i, left), s))};
-    Exp(d, e);
-    if constexpr (!log) StoreSomeFloats(d, e[0], y + i, left);
-    sum = hn::Add(sum, hn::IfThenElseZero(some, e[0]));
-  }
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, other)));
-}
 
-/// y = e^(x - shift), or nothing is written where `log`; returns the sum. Sums of parts keep their
-/// digits, whatever the lanes are.
-template <bool log>
-float ExpSum(const float* x, float* y, int64_t n, float shift) {
-  const int64_t part = 256 * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
-  float sum = 0;
-  for (int64_t begin = 0; begin < n; begin += part)
-    sum += ExpSumOfPart<log>(x + begin, y + begin, n - begin < part ? n - begin : part, shift);
-  return sum;
-}
+ private:
+  using V = hn::Vec<hn::ScalableTag<float>>;
+  static constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
+  static constexpr int kGroupVectors = kLanes > 1 ? static_cast<int>(kTogether) : 1;
 
-/// y = x * factor + offset.
-void Scale(const float* x, float* y, int64_t n, float factor, float offset) {
-  for (int64_t i = 0; i < n; ++i) y[i] = x[i] * factor + offset;
-}
+  HWY_INLINE float Largest(const float* x) const {
+    V m0 = hn::LoadU(d_, x + n_ - kLanes), m1 = m0;
+    int64_t i = 0;
+    for (; i + kLanes < whole_; i += 2 * kLanes) {
+      m0 = hn::Max(m0, hn::LoadU(d_, x + i));
+      m1 = hn::Max(m1, hn::LoadU(d_, x + i + kLanes));
+    }
+    if (i < whole_) m0 = hn::Max(m0, hn::LoadU(d_, x + i));
+    return hn::GetLane(hn::MaxOfLanes(d_, hn::Max(m0, m1)));
+  }
+  /// y = e^(x - most), where there is one; the sum. Sums of parts keep their digits.
+  HWY_INLINE float Exponentials(const float* x, float most, float* y) const {
+    constexpr int64_t kGroup = kGroupVectors * kLanes, kPart = 64 * kGroup;
+    const int64_t groups = whole_ / kGroup * kGroup;
+    const V shift = hn::Set(d_, most), last = hn::LoadU(d_, x + n_ - kLanes);
+    V total = hn::Zero(d_), e[kGroupVectors];
+    for (int64_t i = 0; i < groups;) {
+      V sum[2] = {hn::Zero(d_), hn::Zero(d_)};
+      for (const int64_t end = groups - i < kPart ? groups : i + kPart; i < end; i += kGroup) {
+        for (int k = 0; k < kGroupVectors; ++k)
+          e[k] = hn::Sub(hn::LoadU(d_, x + i + k * kLanes), shift);
+        ExpDown(d_, e);
+        for (int k = 0; y != nullptr && k < kGroupVectors; ++k)
+          hn::StoreU(e[k], d_, y + i + k * kLanes);
+        for (int k = 0; k < kGroupVectors; ++k) sum[k % 2] = hn::Add(sum[k % 2], e[k]);
+      }
+      total = hn::Add(total, hn::Add(sum[0], sum[1]));
+    }
+    // Fewer whole vectors than a group has, and the last one.
+    const auto left = static_cast<int>((whole_ - groups) / kLanes);
+    for (int k = 0; k < kGroupVectors; ++k)
+      e[k] = hn::Sub(k < left ? hn::LoadU(d_, x + groups + k * kLanes) : last, shift);
+    ExpDown(d_, e);
+    for (int k = 0; k + 1 < kGroupVectors && k < left; ++k) {
+      if (y != nullptr) hn::StoreU(e[k], d_, y + groups + k * kLanes);
+      total = hn::Add(total, e[k]);
+    }
+    const V end = e[kGroupVectors - 1];
+    if (y != nullptr) hn::StoreU(end, d_, y + n_ - kLanes);
+    const auto again = hn::FirstN(d_, static_cast<size_t>(kLanes - (n_ - whole_)));
+    return hn::GetLane(hn::SumOfLanes(d_, hn::Add(total, hn::IfThenZeroElse(again, end))));
+  }
+  template <typename F>
+  HWY_INLINE void ForAll(const float* x, float* y, const F& f) const {
+    const V last = hn::LoadU(d_, x + n_ - kLanes);
+    for (int64_t i = 0; i < whole_; i += kLanes) hn::StoreU(f(hn::LoadU(d_, x + i)), d_, y + i);
+    hn::StoreU(f(last), d_, y + n_ - kLanes);
+  }
 
-/// A row that fills kVectors registers, the last one in part: nothing of it is stored in between.
-/// Of several the last one ends with the row and holds values of the one before again: masked
-/// stores would hold up the next row's loads, which begin inside the same lines.
-template <int kVectors>
-void RowInRegisters(const float* x, float* y, int64_t n, bool nan_to_zero) {
-  const hn::ScalableTag<float> d;
-  constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
-  const int64_t left = n - (kVectors - 1) * kLanes;
-  const int64_t end = kVectors > 1 ? n - kLanes : 0;
-  const auto some = kVectors > 1 ? hn::Not(hn::FirstN(d, kLanes - left)) : hn::FirstN(d, left);
-  hn::Vec<hn::ScalableTag<float>> v[kVectors];
-  for (int i = 0; i + 1 < kVectors; ++i) v[i] = hn::LoadU(d, x + i * kLanes);
-  if constexpr (kVectors > 1) {
-    v[kVectors - 1] = hn::LoadU(d, x + end);
-  } else {
-    v[0] = hn::IfThenElse(some, LoadSomeFloats(d, x, left), hn::Set(d, *x));
-  }
-  auto most = v[kVectors - 1];
-  for (int i = 0; i + 1 < kVectors; ++i) most = hn::Max(most, v[i]);
-  most = hn::MaxOfLanes(d, most);
-  for (int i = 0; i < kVectors; ++i) v[i] = hn::Sub(v[i], most);
-  Exp(d, v);
-  auto sum = hn::IfThenElseZero(some, v[kVectors - 1]);
-  for (int i = 0; i + 1 < kVectors; ++i) sum = hn::Add(sum, v[i]);
-  const auto factor = hn::Div(hn::Set(d, 1.0f), hn::SumOfLanes(d, sum));
-  if (nan_to_zero && std::isnan(hn::GetLane(factor))) {
-    std::fill_n(y, n, 0.0f);
-    return;
-  }
-  for (int i = 0; i + 1 < kVectors; ++i) hn::StoreU(hn::Mul(v[i], factor), d, y + i * kLanes);
-  const auto last = hn::Mul(v[kVectors - 1], factor);
-  if constexpr (kVectors > 1) {
-    hn::StoreU(last, d, y + end);
-  } else {
-    StoreSomeFloats(d, last, y, left);
-  }
-}
+  const hn::ScalableTag<float> d_;
+  int64_t n_, whole_;
+};
 
-void SoftmaxRowOnTarget(const float* x, float* y, int64_t n, SoftmaxForm form) {
-  constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
-  const bool log = form == SoftmaxForm::kLogarithm, safe = form == SoftmaxForm::kNanToZero;
-  if constexpr (kLanes > 1) {
-    constexpr void (*kInRegisters[])(const float*, float*, int64_t, bool) = {
-        RowInRegisters<1>, RowInRegisters<2>, RowInRegisters<3>, RowInRegisters<4>};
-    if (!log && n <= 4 * kLanes) return kInRegisters[(n - 1) / kLanes](x, y, n, safe);
-  }
-  const float most = MaxOf(x, n);
-  if (log) {
-    // Two steps: the logarithm may be far smaller than the maximum.
-    const float offset = -std::log(ExpSum<true>(x, y, n, most));
-    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - most) + offset;
-    return;
-  }
-  const float sum = ExpSum<false>(x, y, n, most);
-  if (safe && std::isnan(sum)) {
-    std::fill_n(y, n, 0.0f);
-    return;
-  }
-  Scale(y, y, n, 1.0f / sum, 0.0f);
-}
-
-/// Of a vector or less; longer ones are faster in vectors of their own.
-int64_t LongestShortRowOnTarget() { return HWY_LANES(float); }
+/// Of less than a vector; longer ones are faster in vectors of their own.
+int64_t LongestShortRowOnTarget() { return HWY_LANES(float) - 1; }
 
 /// One vector of columns, `count` of them.
 template <bool log>
@@ -159,7 +130,7 @@ void ColumnVector(const float* x, float* y, int64_t n, int64_t stride, int64_t c
     hn::Vec<decltype(d)> e[kExpVectors];
     for (int k = 0; k < kExpVectors; ++k)
       e[k] = hn::Sub(load(x + (r + k < n ? r + k : r) * stride), most);
-    Exp(d, e);
+    ExpDown(d, e);
     for (int k = 0; k < kExpVectors && r + k < n; ++k) {
       sum = hn::Add(sum, e[k]);
       if constexpr (!log) StoreSomeFloats(d, e[k], y + (r + k) * stride, count);
@@ -195,12 +166,12 @@ class FewColumns {
       V e[kCount];
       for (int k = 0; k < kCount; ++k)
         e[k] = hn::IfThenElseZero(some, hn::Sub(Get<kCount>(x + i + k * step_, count), most));
-      Exp(d_, e);
+      ExpDown(d_, e);
       Put(e, count, log ? unused : y + i);
       for (int k = 0; k < kCount; ++k) sum[k] = hn::Add(sum[k], hn::IfThenElseZero(some, e[k]));
     });
-    sum[0] = Join(hn::Add(hn::Add(sum[0], sum[1]), hn::Add(sum[2], sum[3])),
-                  [](float a, float b) { return a + b; });
+    Fold(sum, [](V a, V b) HWY_ATTR { return hn::Add(a, b); });
+    sum[0] = Join(sum[0], [](float a, float b) { return a + b; });
     const auto keep = form == SoftmaxForm::kNanToZero ? hn::Eq(sum[0], sum[0]) : hn::Eq(one, one);
     // (x - maximum) - logarithm, or exponential * factor.
     const V less = log ? most : zero, factor = log ? one : hn::Div(one, sum[0]);
@@ -231,8 +202,8 @@ class FewColumns {
         most[k] = hn::IfThenElse(some, v, most[k]);
       }
     });
-    return Join(hn::Max(hn::Max(most[0], most[1]), hn::Max(most[2], most[3])),
-                [](float a, float b) { return a > b ? a : b; });
+    Fold(most, [](V a, V b) HWY_ATTR { return hn::Max(a, b); });
+    return Join(most[0], [](float a, float b) { return a > b ? a : b; });
   }
   /// `f` of the first element of kExpVectors vectors or of one, and the lanes of each in use.
   template <typename F>
@@ -252,11 +223,13 @@ class FewColumns {
   HWY_INLINE void Put(const V (&v)[kCount], int64_t count, float* p) const {
     for (int k = 0; k + 1 < kCount; ++k) hn::StoreU(v[k], d_, p + k * step_);
     p += (kCount - 1) * step_;
-    if (count == kLanes) {
-      hn::StoreU(v[kCount - 1], d_, p);
-    } else {
-      StoreFirst(d_, v[kCount - 1], count, p);
-    }
+    StoreUpTo(d_, v[kCount - 1], count, p);
+  }
+  /// What all these come to, in the first of them.
+  template <typename F>
+  HWY_INLINE static void Fold(V (&v)[kExpVectors], const F& f) {
+    for (int half = kExpVectors / 2; half > 0; half /= 2)
+      for (int k = 0; k < half; ++k) v[k] = f(v[k], v[k + half]);
   }
   /// What the lanes of a column come to, in each of these.
   HWY_NOINLINE V Join(V v, float (*join)(float, float)) const {
@@ -287,6 +260,19 @@ void SoftmaxColumnsOnTarget(const float* x, float* y, int64_t n, int64_t stride,
   }
 }
 
+void SoftmaxRowsOnTarget(const float* x, float* y, int64_t rows, int64_t n, SoftmaxForm form) {
+  constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
+  // As many as stay in the first-level cache.
+  const int64_t step = n < kLanes || n > 512 ? 1 : std::min(kLanes, 1024 / n);
+  for (int64_t r = 0; r < rows; r += step, x += step * n, y += step * n) {
+    if (n < kLanes) {
+      SoftmaxColumnsOnTarget(x, y, n, 1, 1, form);
+    } else {
+      RowsOfVectors(n).Run(x, y, rows - r < step ? rows - r : step, form);
+    }
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace fettle::kernels
 HWY_AFTER_NAMESPACE();
@@ -294,12 +280,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fettle::kernels {
 
-HWY_EXPORT(SoftmaxRowOnTarget);
+HWY_EXPORT(SoftmaxRowsOnTarget);
 HWY_EXPORT(SoftmaxColumnsOnTarget);
 HWY_EXPORT(LongestShortRowOnTarget);
 
-void SoftmaxRow(const float* x, float* y, int64_t n, SoftmaxForm form) {
-  HWY_DYNAMIC_DISPATCH(SoftmaxRowOnTarget)(x, y, n, form);
+void SoftmaxRows(const float* x, float* y, int64_t rows, int64_t n, SoftmaxForm form) {
+  HWY_DYNAMIC_DISPATCH(SoftmaxRowsOnTarget)(x, y, rows, n, form);
 }
 
 int64_t LongestShortRow() { return HWY_DYNAMIC_DISPATCH(LongestShortRowOnTarget)(); }

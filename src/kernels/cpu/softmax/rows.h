@@ -11,8 +11,8 @@ enum class SoftmaxForm {
   kNanToZero,  // rows that would be NaN are 0
 };
 
-/// One contiguous row of `n` elements; y may be x.
-void SoftmaxRow(const float* x, float* y, int64_t n, SoftmaxForm form);
+/// Rows of `n` elements without gaps; y may be x.
+void SoftmaxRows(const float* x, float* y, int64_t rows, int64_t n, SoftmaxForm form);
 
 /// Rows of 2 to kMostShortRow elements without gaps; not of logarithms. y may be x.
 inline constexpr int64_t kMostShortRow = 4;

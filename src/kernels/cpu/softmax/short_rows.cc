@@ -53,7 +53,7 @@ void SoftmaxShortRowsOnTarget(const float* x, float* y, int64_t rows, int64_t n,
     LoadRows(whole ? x : some, n, v);
     const auto most = hn::Max(hn::Max(v[0], v[1]), hn::Max(v[2], v[3]));
     for (ShortVec& one : v) one = hn::Sub(one, most);
-    Exp(d, v);
+    ExpDown(d, v);
     const auto sum = hn::Add(hn::Add(v[0], v[1]), hn::Add(v[2], v[3]));
     auto factor = hn::Div(hn::Set(d, 1.0f), sum);
     if (form == SoftmaxForm::kNanToZero) {

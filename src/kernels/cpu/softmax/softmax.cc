@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/cpu/move/copy_leaf.h"
@@ -27,29 +28,28 @@ constexpr int64_t kFewColumns = 16, kMostTurned = 64;
 /// Bytes of what is turned at once: they stay in the first-level cache.
 constexpr int64_t kTurnedBytes = 16 << 10;
 
-class Softmax final : public PreparedKernel {
+class Softmax final : public CpuKernel {
  public:
   Softmax(const RowExtents& extents, SoftmaxForm form, PadLanes pads)
       : extents_(extents), form_(form), pads_(std::move(pads)) {}
 
   std::vector<Alias> aliases() const override { return {{.output = 0, .input = 0}}; }
 
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     if (extents_.elements() == 0) return OkStatus();
     const float* x = args.inputs[0].host<float>();
     float* y = args.outputs[0].host<float>();
-    auto& stream = static_cast<CpuStream&>(args.stream);
     const int64_t length = extents_.row * extents_.inner;
-    const bool has_rows = extents_.inner == 1 && form_ != SoftmaxForm::kLogarithm;
-    if (has_rows && extents_.row >= 2 && extents_.row <= kMostShortRow) {
-      RunShortRows(stream, x, y);
+    const bool has_rows = extents_.inner == 1, log = form_ == SoftmaxForm::kLogarithm;
+    if (has_rows && !log && extents_.row >= 2 && extents_.row <= kMostShortRow) {
+      RunShortRows(args.stream, x, y);
     } else if (extents_.inner <= kFewColumns &&
                length <= (has_rows ? LongestShortRow() : kMostTurned)) {
-      RunTurned(stream, x, y);
+      RunTurned(args.stream, x, y);
     } else {
-      RunRows(stream, x, y);
+      RunRows(args.stream, x, y);
     }
-    pads_.Zero(stream, args.outputs[0].host<std::byte>());
+    pads_.Zero(args.stream, args.outputs[0].host<std::byte>());
     return OkStatus();
   }
 
@@ -61,15 +61,15 @@ class Softmax final : public PreparedKernel {
     const RowTasks tasks = TasksOfRows(units, unit);
     stream.ParallelFor(tasks.count, [&](int64_t task, int) {
       const int64_t end = std::min(units, (task + 1) * tasks.rows);
+      if (extents_.inner == 1) {
+        const int64_t first = task * tasks.rows, at = first * extents_.row;
+        return SoftmaxRows(x + at, y + at, end - first, extents_.row, form_);
+      }
       for (int64_t u = task * tasks.rows; u < end; ++u) {
         const int64_t column = u % columns * kColumnsPerTask;
         const int64_t at = u / columns * extents_.row * extents_.inner + column;
-        if (extents_.inner == 1) {
-          SoftmaxRow(x + at, y + at, extents_.row, form_);
-        } else {
-          SoftmaxColumns(x + at, y + at, extents_.row, extents_.inner,
-                         std::min(kColumnsPerTask, extents_.inner - column), form_);
-        }
+        SoftmaxColumns(x + at, y + at, extents_.row, extents_.inner,
+                       std::min(kColumnsPerTask, extents_.inner - column), form_);
       }
     });
   }

@@ -2,7 +2,7 @@
 // other bytes, each written where it goes.
 #include <algorithm>
 
-#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/cpu/table_lookup/byte_map.h"
@@ -44,7 +44,7 @@ Rows SplitAt(const Shape& shape, const Layout& layout, int axis) {
   return split;
 }
 
-class ByteMap final : public PreparedKernel {
+class ByteMap final : public CpuKernel {
  public:
   ByteMap(const Problem& problem, const Facts& facts) : map_(ChooseByteMap()) {
     const Layout& layout = problem.states.outputs[0].layout;
@@ -75,9 +75,8 @@ class ByteMap final : public PreparedKernel {
     return in_place_ ? std::vector<Alias>{{.output = 0, .input = 0}} : std::vector<Alias>();
   }
 
-  Status Launch(const LaunchArgs& args) const override {
-    auto& stream = static_cast<CpuStream&>(args.stream);
-    stream.ParallelFor(static_cast<int64_t>(pieces_.size()), [&](int64_t i, int) {
+  Status Run(const CpuLaunch& args) const override {
+    args.stream.ParallelFor(static_cast<int64_t>(pieces_.size()), [&](int64_t i, int) {
       const Piece& piece = pieces_[i];
       ByteMapArgs map = piece.map;
       if (piece.table >= 0) map.table = args.packed[piece.table].host<uint8_t>();
@@ -85,7 +84,7 @@ class ByteMap final : public PreparedKernel {
       map.y = args.outputs[0].host<uint8_t>() + piece.y_offset;
       map_(map);
     });
-    pads_.Zero(stream, args.outputs[0].host<std::byte>());
+    pads_.Zero(args.stream, args.outputs[0].host<std::byte>());
     return OkStatus();
   }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
@@ -46,17 +47,17 @@ constexpr int64_t kSliceStride = kSlice + 16;
 /// Tiles of rows up to which each decodes the panel for itself.
 constexpr int64_t kDirectTiles = 2;
 
-class WeightOnlyGemm final : public PreparedKernel {
+class WeightOnlyGemm final : public CpuKernel {
  public:
-  WeightOnlyGemm(const Problem& problem, const CodeProduct& facts, Epilogue epilogue, int lanes)
-      : facts_(facts),
+  WeightOnlyGemm(const Problem& problem, const CodeProduct& facts, Epilogue epilogue)
+      : CpuKernel(problem.threads),
+        facts_(facts),
         layout_(ReadLayout(problem, facts)),
         a_(IndexOf(problem.group->inputs, facts.product.a)),
         dtype_(ConstantOf(problem, facts.weights.weights)->dtype()),
         kernels_(GetMicroKernels()),
         panel_kernels_(GetPanelKernels(layout_.bits)),
-        epilogue_(std::move(epilogue)),
-        lanes_(lanes) {
+        epilogue_(std::move(epilogue)) {
     const int64_t m = std::max<int64_t>(facts.product.m, 1);
     direct_ = m <= kDirectTiles * panel_kernels_.rows;
     tiles_ = RowTiles(direct_ ? panel_kernels_.rows : kernels_.mr, m);
@@ -64,6 +65,10 @@ class WeightOnlyGemm final : public PreparedKernel {
     const int64_t row_tasks = CeilDiv(tiles_.count(), kMaxTiles);
     task_panels_ =
         std::max<int64_t>(1, layout_.panels() * row_tasks / (int64_t{4} * problem.threads));
+    if (direct_) return;
+    pointers_ = PerLane<const float*>(kMaxTiles * kernels_.mr);
+    slice_ = PerLane<float>(kSlice * layout_.nr);
+    rows_ = PerLane<float>(std::min<int64_t>(kMaxTiles * kernels_.mr, m) * kSliceStride);
   }
 
   std::vector<PackRequest> packs() const override {
@@ -74,14 +79,11 @@ class WeightOnlyGemm final : public PreparedKernel {
     return all;
   }
 
-  int64_t workspace_bytes() const override { return direct_ ? 0 : lanes_ * LaneBytes(); }
-
-  Status Launch(const LaunchArgs& args) const override {
+  Status Run(const CpuLaunch& args) const override {
     if (facts_.product.m == 0) return OkStatus();
-    auto& stream = static_cast<CpuStream&>(args.stream);
     const elementwise::Binding binding = epilogue_.Bind(args, 1);
     const int64_t column_tasks = CeilDiv(layout_.panels(), task_panels_);
-    stream.ParallelFor(
+    args.stream.ParallelFor(
         column_tasks * CeilDiv(tiles_.count(), kMaxTiles), [&](int64_t task, int lane) {
           Block block;
           block.first_tile = task / column_tasks * kMaxTiles;
@@ -113,24 +115,16 @@ class WeightOnlyGemm final : public PreparedKernel {
     int64_t first_tile, end_tile, row, rows, column, columns;
   };
 
-  static int64_t PointerBytes(int mr) {
-    return RoundUp(kMaxTiles * mr * static_cast<int64_t>(sizeof(float*)), 64);
-  }
-  int64_t LaneBytes() const {
-    const int64_t rows = std::min<int64_t>(kMaxTiles * kernels_.mr, facts_.product.m);
-    return PointerBytes(kernels_.mr) + RoundUp((kSlice * layout_.nr + rows * kSliceStride) * 4, 64);
-  }
-
-  const float* RowsOfA(const LaunchArgs& args, int64_t row) const {
+  const float* RowsOfA(const CpuLaunch& args, int64_t row) const {
     return args.inputs[a_].host<float>() + row * layout_.k;
   }
-  const float* BiasOf(const LaunchArgs& args, int64_t column) const {
+  const float* BiasOf(const CpuLaunch& args, int64_t column) const {
     if (!layout_.has_bias) return nullptr;
     return reinterpret_cast<const float*>(args.packed[0].host<std::byte>() + layout_.bias_at()) +
            column;
   }
 
-  void Multiply(const LaunchArgs& args, const Block& block, float* c) const {
+  void Multiply(const CpuLaunch& args, const Block& block, float* c) const {
     for (int64_t column = 0; column < block.columns; column += layout_.nr) {
       const int64_t at = block.column + column;
       PanelTile work;
@@ -160,17 +154,15 @@ class WeightOnlyGemm final : public PreparedKernel {
   }
 
   /// Columns [begin, end) of the block's rows of A.
-  void CopySlice(const LaunchArgs& args, const Block& block, int64_t begin, int64_t end,
+  void CopySlice(const CpuLaunch& args, const Block& block, int64_t begin, int64_t end,
                  float* out) const {
     const float* from = RowsOfA(args, block.row) + begin;
     for (int64_t r = 0; r < block.rows; ++r, from += layout_.k, out += kSliceStride)
       std::copy_n(from, end - begin, out);
   }
 
-  void DecodeAndMultiply(const LaunchArgs& args, const Block& block, float* c, int lane) const {
-    std::byte* scratch = args.workspace.host<std::byte>() + lane * LaneBytes();
-    auto* slice = reinterpret_cast<float*>(scratch + PointerBytes(kernels_.mr));
-    float* rows = slice + kSlice * layout_.nr;
+  void DecodeAndMultiply(const CpuLaunch& args, const Block& block, float* c, int lane) const {
+    float *slice = args.At(slice_, lane), *rows = args.At(rows_, lane);
     TileSpan tiles[kMaxTiles];
     BlockArgs work;
     work.c_stride = layout_.n;
@@ -187,9 +179,8 @@ class WeightOnlyGemm final : public PreparedKernel {
         const int64_t at = block.column + column;
         const Panel panel = PanelOf(layout_, args.packed[0].host<std::byte>(), at / layout_.nr);
         panel_kernels_.decode(panel, begin, end, slice);
-        work.tiles =
-            CutTiles(tiles_, block.first_tile, block.end_tile, {rows, kSliceStride}, c + column,
-                     work.c_stride, reinterpret_cast<const float**>(scratch), tiles);
+        work.tiles = CutTiles(tiles_, block.first_tile, block.end_tile, {rows, kSliceStride},
+                              c + column, work.c_stride, args.At(pointers_, lane), tiles);
         work.columns = std::min<int64_t>(layout_.nr, block.columns - column);
         work.bias = BiasOf(args, at);
         RunBlock(kernels_, work);
@@ -204,18 +195,18 @@ class WeightOnlyGemm final : public PreparedKernel {
   const MicroKernels& kernels_;
   const PanelKernels& panel_kernels_;
   Epilogue epilogue_;
-  int lanes_;
   RowTiles tiles_;
   bool direct_ = false;
   int64_t task_panels_ = 1;
+  LaneScratch<const float*> pointers_;
+  LaneScratch<float> slice_, rows_;  // of a panel, and of A
 };
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const CodeProduct& facts,
-                                                const Params&, const Device& device) {
+                                                const Params&, const Device&) {
   ASSIGN_OR_RETURN(Epilogue epilogue,
                    Epilogue::Compile(*problem.group, problem.states, facts.anchor));
-  return std::unique_ptr<PreparedKernel>(new WeightOnlyGemm(
-      problem, facts, std::move(epilogue), static_cast<const CpuDevice&>(device).pool().threads()));
+  return std::unique_ptr<PreparedKernel>(new WeightOnlyGemm(problem, facts, std::move(epilogue)));
 }
 
 Work WorkOf(const Problem& problem, const CodeProduct& facts, const Params&, const Device&) {

@@ -10,6 +10,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/weight_only/tile.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/simd/clamp-inl.h"
 #include "kernels/cpu/simd/load-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -154,8 +155,7 @@ struct Tile<Codes, kZeros, std::index_sequence<kRow...>> {
 
 HWY_INLINE void StoreColumns(V x, const PanelTile& tile, float* at, int64_t left) {
   if (left <= 0) return;
-  // This order of operands lets NaN through.
-  x = hn::Min(hn::Set(D(), tile.high), hn::Max(hn::Set(D(), tile.low), x));
+  x = ClampOrNan(x, hn::Set(D(), tile.low), hn::Set(D(), tile.high));
   if (left >= kLanes) {
     hn::StoreU(x, D(), at);
   } else {

@@ -159,7 +159,7 @@ ParamSpace Space(const Problem& problem, const Conv& conv, const Device& device)
 
 template <int kOutputs>
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Conv& conv,
-                                                const Params& params, const Device& device) {
+                                                const Params& params, const Device&) {
   ASSIGN_OR_RETURN(const WinogradProblem p, ReadProblem(problem, conv, kOutputs));
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
   const BlockParams read = kFields.Read(params);
@@ -167,8 +167,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Co
                             .columns = std::max<int64_t>(read.panels, 1) * GetMicroKernels().nr,
                             .column_tasks = std::max<int64_t>(read.column_tasks, 1),
                             .from_taps = read.from_taps != 0};
-  return MakeConvWinograd(problem, conv.operands, p, std::move(epilogue), block,
-                          static_cast<const CpuDevice&>(device).pool().threads());
+  return MakeConvWinograd(problem, conv.operands, p, std::move(epilogue), block);
 }
 
 /// Products of the points, and the transforms' additions, which also take the vector units' time.

@@ -2,9 +2,8 @@
 #include "kernels/cpu/winograd/conv_kernel.h"
 
 #include <algorithm>
-#include <cstring>
 
-#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/winograd/filters.h"
@@ -29,11 +28,12 @@ int64_t PointStride(int64_t elements) {
 /// Tasks a lane that make windows points, so that a late lane holds up nobody for long.
 constexpr int kWindowTasks = 3;
 
-class ConvWinograd final : public PreparedKernel, public WritesWindow {
+class ConvWinograd final : public CpuKernel, public WritesWindow {
  public:
   ConvWinograd(const Problem& problem, const ConvOperands& operands, const WinogradProblem& p,
-               Epilogue epilogue, const WinogradBlock& block, int lanes)
-      : operands_(operands),
+               Epilogue epilogue, const WinogradBlock& block)
+      : CpuKernel(problem.threads),
+        operands_(operands),
         input_(IndexOf(problem.group->inputs, operands.x)),
         volume_(p.volume),
         g_(p.g),
@@ -44,13 +44,19 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
         form_(GetWinogradForm(p.outputs)),
         epilogue_(std::move(epilogue)),
         block_(block),
-        lanes_(lanes),
         panels_{form_, p.g.oc, p.g.ic, kernels_.nr, p.volume.kernel[0]},
         padded_ic_(RoundUp(p.g.ic, 16)),
         slice_(block.from_taps ? WinogradSlice(panels_) : padded_ic_) {
     task_columns_ = TaskColumns(block_, g_.oc, kernels_.nr);
     column_tasks_ = CeilDiv(g_.oc, task_columns_);
     block_.columns = std::min(block_.columns, task_columns_);
+    const int64_t inputs = CeilDiv(padded_ic_, slice_) * SliceElements();
+    if (SharesInputs()) all_inputs_ = PerRun<float>(Blocks() * inputs);
+    results_ = PerLane<float>(form_.points() * ResultStride());
+    filters_ = PerLane<float>(block_.from_taps ? form_.points() * FilterStride() : 0);
+    pointers_ = PerLane<const float*>(block_.tiles);
+    spans_ = PerLane<TileSpan>(CeilDiv(block_.tiles, kernels_.mr));
+    if (!SharesInputs()) inputs_ = PerLane<float>(inputs);
   }
 
   std::vector<PackRequest> packs() const override {
@@ -68,10 +74,6 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
     return all;
   }
 
-  int64_t workspace_bytes() const override {
-    return ZeroBytes() + SharedBytes() + lanes_ * LaneBytes();
-  }
-
   Status WriteApart(const WindowRows& rows) override {
     if (!out_.is_channels_last() || rows.row != out_.channels)
       return Unsupported("rows are not the channels of a pixel");
@@ -79,17 +81,15 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
     return OkStatus();
   }
 
-  Status Launch(const LaunchArgs& args) const override {
-    std::memset(args.workspace.host<std::byte>(), 0, ZeroBytes());
+  Status Run(const CpuLaunch& args) const override {
     const elementwise::Binding binding = epilogue_.Bind(args, 1);
     if (SharesInputs()) TransformAll(args, binding);
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor(Blocks() * column_tasks_, [&](int64_t task, int lane) {
-          const Block block = BlockOf(args, binding, task / column_tasks_, lane);
-          for (int64_t t = 0; !SharesInputs() && t < block.tiles; ++t) TransformWindow(block, t);
-          const int64_t column = task % column_tasks_ * task_columns_;
-          RunTask(block, column, std::min(column + task_columns_, g_.oc));
-        });
+    args.stream.ParallelFor(Blocks() * column_tasks_, [&](int64_t task, int lane) {
+      const Block block = BlockOf(args, binding, task / column_tasks_, lane);
+      for (int64_t t = 0; !SharesInputs() && t < block.tiles; ++t) TransformWindow(block, t);
+      const int64_t column = task % column_tasks_ * task_columns_;
+      RunTask(block, column, std::min(column + task_columns_, g_.oc));
+    });
     return OkStatus();
   }
 
@@ -97,57 +97,39 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
   struct TilePosition {
     int64_t image, plane, row, column;  // first output pixel
   };
-  /// Tiles [begin, begin + tiles) and the scratch of the lane that computes them.
+  /// Tiles [begin, begin + tiles) and the lane that computes them.
   struct Block {
-    const LaunchArgs& args;
+    const CpuLaunch& args;
     const elementwise::Binding& binding;
     int64_t begin;
     int64_t tiles;
     float* inputs;  // points of the windows
-    std::byte* scratch;
-    float* Results() const { return reinterpret_cast<float*>(scratch); }
+    int lane;
+    template <typename T>
+    T* At(LaneScratch<T> piece) const {
+      return args.At(piece, lane);
+    }
   };
-  Block BlockOf(const LaunchArgs& args, const elementwise::Binding& binding, int64_t index,
+  Block BlockOf(const CpuLaunch& args, const elementwise::Binding& binding, int64_t index,
                 int lane) const {
     const int64_t begin = index * block_.tiles;
-    auto* memory = args.workspace.host<std::byte>() + ZeroBytes();
-    auto* scratch = memory + SharedBytes() + lane * LaneBytes();
-    auto* inputs =
-        SharesInputs() ? memory + index * InputBytes() : scratch + LaneBytes() - InputBytes();
-    return {args,
-            binding,
-            begin,
-            std::min(block_.tiles, tiling_.count - begin),
-            reinterpret_cast<float*>(inputs),
-            scratch};
+    float* inputs = SharesInputs() ? args.At(all_inputs_) +
+                                         index * CeilDiv(padded_ic_, slice_) * SliceElements()
+                                   : args.At(inputs_, lane);
+    return {args, binding, begin, std::min(block_.tiles, tiling_.count - begin), inputs, lane};
   }
   int64_t Blocks() const { return CeilDiv(tiling_.count, block_.tiles); }
   /// Whether several tasks read the points of a window: then all windows become points first.
   bool SharesInputs() const { return column_tasks_ > 1; }
 
   int64_t FilterElements() const { return panels_.elements(block_.from_taps); }
-  int64_t ZeroBytes() const { return RoundUp(padded_ic_ * 4 + 64, 64); }
   /// Points of the windows: [slice][point][tile][channel of the slice].
   int64_t InputStride() const { return PointStride(block_.tiles * slice_); }
   int64_t SliceElements() const { return form_.points() * InputStride(); }
-  int64_t InputBytes() const { return CeilDiv(padded_ic_, slice_) * SliceElements() * 4; }
   /// Those of the results, [point][tile][column].
   int64_t ResultStride() const { return PointStride(block_.tiles * block_.columns); }
-  int64_t ResultBytes() const { return form_.points() * ResultStride() * 4; }
-  int64_t PointerBytes() const {
-    return RoundUp(block_.tiles * static_cast<int64_t>(sizeof(float*)), 64);
-  }
-  int64_t SpanBytes() const {
-    return RoundUp(CeilDiv(block_.tiles, kernels_.mr) * static_cast<int64_t>(sizeof(TileSpan)), 64);
-  }
   /// Points of a slice of one panel's filters, [point][channel][nr].
   int64_t FilterStride() const { return PointStride(slice_ * kernels_.nr); }
-  int64_t FilterBytes() const { return block_.from_taps ? form_.points() * FilterStride() * 4 : 0; }
-  int64_t LaneBytes() const {
-    return ResultBytes() + FilterBytes() + PointerBytes() + SpanBytes() + 64 +
-           (SharesInputs() ? 0 : InputBytes());
-  }
-  int64_t SharedBytes() const { return SharesInputs() ? Blocks() * InputBytes() : 0; }
 
   TilePosition Position(int64_t tile) const {
     const int64_t plane = tile / (tiling_.rows * tiling_.columns);
@@ -161,7 +143,7 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
   }
 
   /// Where channel `channel` of the input of an output plane begins: null in the padding.
-  const float* PlaneOf(const LaunchArgs& args, const TilePosition& at, int64_t channel) const {
+  const float* PlaneOf(const CpuLaunch& args, const TilePosition& at, int64_t channel) const {
     const int64_t plane =
         at.plane * volume_.stride[0] - volume_.pad[0] + channel / volume_.ic * volume_.dilation[0];
     if (plane < 0 || plane >= volume_.in[0]) return nullptr;
@@ -172,7 +154,7 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
   /// The window of tile `t` of a block, as many channels at a time as lie side by side in a slice.
   void TransformWindow(const Block& block, int64_t t) const {
     const TilePosition at = Position(block.begin + t);
-    const auto* zeros = block.args.workspace.host<float>();
+    const float* zeros = block.args.At(zeros_);
     const int n = form_.inputs();
     // Channels of several planes come in whole vectors.
     const int64_t run = std::min(in_.block, volume_.ic);
@@ -193,16 +175,15 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
     }
   }
 
-  void TransformAll(const LaunchArgs& args, const elementwise::Binding& binding) const {
-    const int64_t step = CeilDiv(tiling_.count, int64_t{kWindowTasks} * lanes_);
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor(CeilDiv(tiling_.count, step), [&](int64_t task, int lane) {
-          const int64_t end = std::min((task + 1) * step, tiling_.count);
-          for (int64_t tile = task * step; tile < end; ++tile) {
-            const Block block = BlockOf(args, binding, tile / block_.tiles, lane);
-            TransformWindow(block, tile - block.begin);
-          }
-        });
+  void TransformAll(const CpuLaunch& args, const elementwise::Binding& binding) const {
+    const int64_t step = CeilDiv(tiling_.count, int64_t{kWindowTasks} * lanes());
+    args.stream.ParallelFor(CeilDiv(tiling_.count, step), [&](int64_t task, int lane) {
+      const int64_t end = std::min((task + 1) * step, tiling_.count);
+      for (int64_t tile = task * step; tile < end; ++tile) {
+        const Block block = BlockOf(args, binding, tile / block_.tiles, lane);
+        TransformWindow(block, tile - block.begin);
+      }
+    });
   }
 
   void RunTask(const Block& block, int64_t column, int64_t end) const {
@@ -214,7 +195,7 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
         const float* points = block.args.packed[0].host<float>() + column * g_.ic;
         Multiply(block, {0, g_.ic}, {points, panels_.point_elements()}, 0, columns);
       }
-      Finish(block, column, columns, block.Results());
+      Finish(block, column, columns);
     }
   }
 
@@ -232,7 +213,7 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
   /// A slice's rows pass over all panels before the next slice's do.
   void MultiplyTaps(const Block& block, int64_t column, int64_t columns) const {
     const int64_t nr = kernels_.nr;
-    auto* points = reinterpret_cast<float*>(block.scratch + ResultBytes());
+    float* points = block.At(filters_);
     for (int64_t c = 0; c < g_.ic; c += slice_) {
       const Channels channels{c, std::min(slice_, g_.ic - c)};
       for (int64_t panel = 0; panel < columns; panel += nr) {
@@ -248,9 +229,6 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
   /// Points of all tiles, from column `first` of the round on.
   void Multiply(const Block& block, const Channels& channels, const Points& points, int64_t first,
                 int64_t columns) const {
-    std::byte* lists = block.scratch + ResultBytes() + FilterBytes();
-    auto** pointers = reinterpret_cast<const float**>(lists);
-    auto* spans = reinterpret_cast<TileSpan*>(lists + PointerBytes());
     const float* inputs = block.inputs + channels.begin / slice_ * SliceElements();
     BlockArgs work;
     work.depth = channels.count;
@@ -258,7 +236,7 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
     work.c_stride = block_.columns;
     for (int64_t p = 0; p < form_.points(); ++p) {
       const EvenRows rows{inputs + p * InputStride(), slice_};
-      float* c = block.Results() + p * ResultStride() + first;
+      float* c = block.At(results_) + p * ResultStride() + first;
       work.b = points.first + p * points.stride;
       if (channels.begin > 0) work.addend = c;
       if (points.next_taps != nullptr) {
@@ -269,12 +247,13 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
                                : points.next_taps + p / 2 * share * channels.count;
         work.ahead_step = rows_next ? 2 * block.tiles : share;
       }
-      work.tiles = CutTiles(kernels_.mr, rows, block.tiles, c, block_.columns, pointers, spans);
+      work.tiles = CutTiles(kernels_.mr, rows, block.tiles, c, block_.columns, block.At(pointers_),
+                            block.At(spans_));
       RunBlock(kernels_, work);
     }
   }
 
-  void Finish(const Block& block, int64_t column, int64_t columns, const float* results) const {
+  void Finish(const Block& block, int64_t column, int64_t columns) const {
     const float* bias = block.args.packed[0].host<float>() + FilterElements();
     auto* y = block.args.outputs[0].host<float>();
     WinogradOutput output;
@@ -289,7 +268,7 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
       output.columns = std::min<int64_t>(form_.outputs, g_.out[2] - at.column);
       for (int64_t c = column; c < column + columns; c += output.channels) {
         output.channels = std::min(column + columns - c, out_.block - c % out_.block);
-        output.in = results + t * block_.columns + (c - column);
+        output.in = block.At(results_) + t * block_.columns + (c - column);
         output.bias = bias + c;
         output.out = y + out_.Offset(at.image, Pixel(at), c);
         form_.output(output);
@@ -323,10 +302,13 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
   WinogradForm form_;
   Epilogue epilogue_;
   WinogradBlock block_;
-  int lanes_;
   WinogradPanels panels_;
   int64_t padded_ic_, task_columns_ = 0, column_tasks_ = 0;
   int64_t slice_;  // input channels whose points lie together
+  RunScratch<float> zeros_ = Zeroed<float>(padded_ic_ + 16), all_inputs_;
+  LaneScratch<float> results_, filters_, inputs_;
+  LaneScratch<const float*> pointers_;
+  LaneScratch<TileSpan> spans_;
 };
 
 }  // namespace
@@ -334,8 +316,8 @@ class ConvWinograd final : public PreparedKernel, public WritesWindow {
 std::unique_ptr<PreparedKernel> MakeConvWinograd(const Problem& problem,
                                                  const ConvOperands& operands,
                                                  const WinogradProblem& p, Epilogue epilogue,
-                                                 const WinogradBlock& block, int lanes) {
-  return std::make_unique<ConvWinograd>(problem, operands, p, std::move(epilogue), block, lanes);
+                                                 const WinogradBlock& block) {
+  return std::make_unique<ConvWinograd>(problem, operands, p, std::move(epilogue), block);
 }
 
 }  // namespace fettle::kernels

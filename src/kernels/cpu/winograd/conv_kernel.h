@@ -43,6 +43,6 @@ struct WinogradBlock {
 std::unique_ptr<PreparedKernel> MakeConvWinograd(const Problem& problem,
                                                  const ConvOperands& operands,
                                                  const WinogradProblem& p, Epilogue epilogue,
-                                                 const WinogradBlock& block, int lanes);
+                                                 const WinogradBlock& block);
 
 }  // namespace fettle::kernels

@@ -9,6 +9,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/winograd/transform.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/simd/clamp-inl.h"
 #include "kernels/cpu/simd/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -143,8 +144,7 @@ struct Transforms<kM, std::index_sequence<kIn...>, std::index_sequence<kOut...>>
     const V low = hn::Set(D(), args.low), high = hn::Set(D(), args.high);
     const int64_t left = args.channels - c;
     for (int64_t j = 0; j < args.columns; ++j) {
-      // This order of operands lets NaN through.
-      const V x = hn::Min(high, hn::Max(low, hn::Add(y[j], bias)));
+      const V x = ClampOrNan(hn::Add(y[j], bias), low, high);
       float* at = out + j * args.pixel_stride;
       if (left >= kLanes) {
         hn::StoreU(x, D(), at);

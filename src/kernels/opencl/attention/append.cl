@@ -8,8 +8,8 @@ __kernel void append(__global const float* restrict from, const int from_offset,
   const int d = get_global_id(0), row = get_global_id(1), head = get_global_id(2);
   if (d >= size || row >= LENGTH) return;
   const int2 of = LengthsOf(lengths + lengths_offset, head / KV_HEADS);
-  const int at = ((head / KV_HEADS * LENGTH + row) * KV_HEADS + head % KV_HEADS) * size + d;
-  STORE_CACHE(from[from_offset + at], to + to_offset, (head * KEYS + of.y + row) * size + d);
+  from += from_offset + ((head / KV_HEADS * LENGTH + row) * KV_HEADS + head % KV_HEADS) * size;
+  StoreElement(from, size, d, to + to_offset + (head * KEYS + of.y + row) * STORED(size));
 }
 
 // The same where the cache is not the memory of the past, which has `past_keys`: gws = {size, KEYS, batch * KV_HEADS}.
@@ -21,10 +21,12 @@ __kernel void rewrite(__global const float* restrict from, const int from_offset
   if (d >= size || key >= KEYS) return;
   const int2 of = LengthsOf(lengths + lengths_offset, head / KV_HEADS);
   const int row = key - of.y;
-  float value = 0.0f;
-  if (row >= 0 && row < LENGTH)
-    value = from[from_offset + ((head / KV_HEADS * LENGTH + row) * KV_HEADS + head % KV_HEADS) * size + d];
-  else if (row < 0)
-    value = LOAD_CACHE(past + past_offset, (head * past_keys + min(key, past_keys - 1)) * size + d);
-  STORE_CACHE(value, to + to_offset, (head * KEYS + key) * size + d);
+  to += to_offset + (head * KEYS + key) * STORED(size);
+  from += from_offset + ((head / KV_HEADS * LENGTH + row) * KV_HEADS + head % KV_HEADS) * size;
+  if (row >= LENGTH)
+    ClearElement(to, size, d);
+  else if (row >= 0)
+    StoreElement(from, size, d, to);
+  else
+    CopyElement(past + past_offset + (head * past_keys + min(key, past_keys - 1)) * STORED(size), size, d, to);
 }

@@ -10,6 +10,8 @@
 namespace fettle::kernels {
 namespace {
 
+const ir::Node& LastOf(const ir::Graph& group) { return group.nodes()[group.nodes().size() - 1]; }
+
 Status CheckLengths(const ir::Value& lengths, const CacheFacts& facts) {
   if (lengths.dtype != DType::kI32 && lengths.dtype != DType::kI64)
     return Unsupported("lengths of type {}", DTypeName(lengths.dtype));
@@ -25,9 +27,13 @@ Status CheckLengths(const ir::Value& lengths, const CacheFacts& facts) {
 }  // namespace
 
 Result<CacheFacts> ReadCacheFacts(const ir::Graph& group) {
-  const ir::Node& node = group.nodes()[0];
-  if (group.nodes().size() != 1 || node.op != "GroupQueryAttention"_op)
-    return Unsupported("computes GroupQueryAttention only");
+  if (group.nodes().size() != 1) return Unsupported("computes GroupQueryAttention only");
+  return ReadLastOfCache(group);
+}
+
+Result<CacheFacts> ReadLastOfCache(const ir::Graph& group) {
+  const ir::Node& node = LastOf(group);
+  if (node.op != "GroupQueryAttention"_op) return Unsupported("computes GroupQueryAttention only");
   const auto value = [&](size_t i) -> const ir::Value& { return group.value(node.inputs[i]); };
   for (size_t i : {3, 4}) {
     if (node.input(i) == ir::kAbsent || node.output(i - 2) == ir::kAbsent)
@@ -39,8 +45,10 @@ Result<CacheFacts> ReadCacheFacts(const ir::Graph& group) {
     return Unsupported("scores that are added");
   if (node.input(9) != ir::kAbsent) return Unsupported("caches that are named");
   for (size_t i = 0; i < 5; ++i) {
-    if (value(i).is_constant() || !IsFloatValue(value(i).dtype) || value(i).dtype == DType::kBF16 ||
-        value(i).dtype != value(i < 3 ? 0 : 3).dtype)
+    const DType type = value(i).dtype;
+    const bool fits = IsFloatValue(type) || (i >= 3 && type == DType::kI8);
+    if (value(i).is_constant() || !fits || type == DType::kBF16 ||
+        type != value(i < 3 ? 0 : 3).dtype)
       return Unsupported("operands that are constant, or of several types");
     if (value(i).shape->elements() > std::numeric_limits<cl_int>::max())
       return Unsupported("kernels count elements in 32 bits");
@@ -61,7 +69,7 @@ Result<CacheFacts> ReadCacheFacts(const ir::Graph& group) {
 
 Result<std::vector<StateAssignment>> CacheStates(const ir::Graph& group, const CacheFacts& facts,
                                                  const Device&) {
-  const ir::Node& node = group.nodes()[0];
+  const ir::Node& node = LastOf(group);
   StateAssignment states = StatesBeside(group, RowStates()[0]);
   for (size_t i : {1, 2}) {
     states.inputs[InputIndex(group, node.inputs[i + 2])].storage = facts.cache;
@@ -79,7 +87,7 @@ BuildOptions CacheOptions(const CacheFacts& facts, DType lengths) {
       .Define("GROUP", a.q_heads / a.kv_heads)
       .Define("SIZE", a.size)
       .Define("V_SIZE", a.v_size)
-      .Define("CACHE_HALF", facts.cache == DType::kF16 ? 1 : 0)
+      .Define("CACHE_BITS", 8 * StorageBytes(facts.cache, 1))
       .Define("ALL_NEW", a.length == facts.total ? 1 : 0)
       .Define("WINDOW", std::max<int64_t>(a.window, 0))
       .Define("VECTOR", facts.vector())
@@ -89,8 +97,9 @@ BuildOptions CacheOptions(const CacheFacts& facts, DType lengths) {
 
 CacheKernel::CacheKernel(const Problem& problem, const CacheFacts& facts) : facts_(facts) {
   const ir::Graph& group = *problem.group;
-  const ir::Node& node = group.nodes()[0];
-  for (size_t i = 0; i < 5; ++i) inputs_[i] = InputIndex(group, node.inputs[i]);
+  const ir::Node& node = LastOf(group);
+  const size_t made = group.nodes().size() == 1 ? 0 : 2;  // by nodes before
+  for (size_t i = made; i < 5; ++i) inputs_[i] = InputIndex(group, node.inputs[i]);
   const ir::Value& lengths = group.value(node.inputs[5]);
   length_type_ = lengths.dtype;
   if (!lengths.is_constant()) {
@@ -123,8 +132,12 @@ bool CacheKernel::IsInPlace(const LaunchArgs& args, size_t operand) const {
 }
 
 Status CacheKernel::StoreNew(const LaunchArgs& args) const {
-  RETURN_IF_ERROR(Store(args, 1, facts_.a.size));
-  return Store(args, 2, facts_.a.v_size);
+  return StoreNew(args, args.inputs[inputs_[1]]);
+}
+
+Status CacheKernel::StoreNew(const LaunchArgs& args, const Location& keys) const {
+  RETURN_IF_ERROR(Store(args, 1, facts_.a.size, keys));
+  return Store(args, 2, facts_.a.v_size, args.inputs[inputs_[2]]);
 }
 
 void CacheKernel::AddQueriesAndCache(const LaunchArgs& args, ArgList& list) const {
@@ -138,12 +151,13 @@ void CacheKernel::AddLengths(const LaunchArgs& args, ArgList& list) const {
   list.Tensor(lengths_ < 0 ? args.packed[0] : args.inputs[lengths_], StorageBytes(length_type_, 1));
 }
 
-Status CacheKernel::Store(const LaunchArgs& args, size_t operand, int64_t size) const {
+Status CacheKernel::Store(const LaunchArgs& args, size_t operand, int64_t size,
+                          const Location& from) const {
   const Location past = args.inputs[inputs_[operand + 2]], present = args.outputs[operand];
   const int64_t cache = StorageBytes(facts_.cache, 1);
   const bool in_place = IsInPlace(args, operand);
   ArgList list;
-  list.Tensor(args.inputs[inputs_[operand]], 4);
+  list.Tensor(from, 4);
   if (!in_place) list.Tensor(past, cache);
   list.Tensor(present, cache);
   AddLengths(args, list);

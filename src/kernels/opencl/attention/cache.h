@@ -23,8 +23,10 @@ struct CacheFacts {
 
 /// A GroupQueryAttention with a cache; kUnsupported with the reason.
 Result<CacheFacts> ReadCacheFacts(const ir::Graph& group);
+/// The same of the last node of a group.
+Result<CacheFacts> ReadLastOfCache(const ir::Graph& group);
 
-/// Floats, but for a cache of halves.
+/// Floats, but for a cache of halves or bytes.
 Result<std::vector<StateAssignment>> CacheStates(const ir::Graph& group, const CacheFacts& facts,
                                                  const Device& device);
 
@@ -40,6 +42,7 @@ class CacheKernel : public PreparedKernel {
 
  protected:
   const CacheFacts& facts() const { return facts_; }
+  std::vector<PackRequest>& own_packs() { return packs_; }
   DType length_type() const { return length_type_; }
   /// Which input of the group is the node's `i`.
   size_t input(size_t i) const { return inputs_[i]; }
@@ -47,13 +50,17 @@ class CacheKernel : public PreparedKernel {
   Status BuildAppends(const OpenClDevice& device);
   /// Of keys (1) or values (2).
   bool IsInPlace(const LaunchArgs& args, size_t operand) const;
+  /// Operands of the group in the place of the node's queries and keys, which others make.
+  void SetInput(size_t i, size_t input) { inputs_[i] = input; }
   Status StoreNew(const LaunchArgs& args) const;
+  /// The same of keys that lie elsewhere.
+  Status StoreNew(const LaunchArgs& args, const Location& keys) const;
   void AddQueriesAndCache(const LaunchArgs& args, ArgList& list) const;
   void AddLengths(const LaunchArgs& args, ArgList& list) const;
 
  private:
-  /// Keys (1) or values (2).
-  Status Store(const LaunchArgs& args, size_t operand, int64_t size) const;
+  /// Keys (1) or values (2), from `from`.
+  Status Store(const LaunchArgs& args, size_t operand, int64_t size, const Location& from) const;
 
   CacheFacts facts_;
   size_t inputs_[5] = {};

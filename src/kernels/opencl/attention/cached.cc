@@ -1,10 +1,12 @@
 // opencl.attention.cached: GroupQueryAttention over a cache whose length is read at launch. Where
-// the new cache is the memory of the past, only new rows are written (attention/cached.cl).
+// the new cache is the memory of the past, only new rows are written (attention/cached.cl). Queries
+// and keys of one row may be turned before (attention/turn.h).
 #include <algorithm>
+#include <optional>
 
 #include "kernels/family.h"
 #include "kernels/fields.h"
-#include "kernels/opencl/attention/cache.h"
+#include "kernels/opencl/attention/turn.h"
 #include "kernels/opencl/one_row/warps.h"
 #include "kernels/opencl/work_sizes.h"
 
@@ -22,8 +24,8 @@ constexpr Fields kCacheFields("attention/cached.cl",
                               Field{"parts", &CacheTile::parts, {1, 4, 8, 16, 32}, "PARTS"});
 
 Status CheckTile(const CacheFacts& facts, const CacheTile& tile, const OpenClFacts& of) {
-  const int64_t floats =
-      tile.rows * (facts.a.size + tile.tile + 1) + tile.items + tile.items * facts.vector();
+  const int64_t floats = tile.rows * (facts.a.size + tile.tile + 1) + tile.items +
+                         tile.items * facts.vector() + facts.a.size;
   if (tile.items > std::min(of.max_work_group_size, of.max_work_item_sizes[0]))
     return Unsupported("{} work-items: the device takes fewer", tile.items);
   if (facts.a.v_size / facts.vector() > tile.items)
@@ -36,7 +38,8 @@ Status CheckTile(const CacheFacts& facts, const CacheTile& tile, const OpenClFac
 constexpr CacheTile kLeastTile{.rows = 1, .tile = 32, .items = 64};
 
 Result<CacheFacts> Read(const ir::Graph& group, const Device& device) {
-  ASSIGN_OR_RETURN(const CacheFacts facts, ReadCacheFacts(group));
+  ASSIGN_OR_RETURN(const CacheFacts facts, ReadLastOfCache(group));
+  if (group.nodes().size() > 1) RETURN_IF_ERROR(ReadTurn(group, facts).status());
   RETURN_IF_ERROR(CheckTile(facts, kLeastTile, AsOpenCl(device).facts()));
   return facts;
 }
@@ -78,25 +81,29 @@ class CachedAttention final : public CacheKernel {
   CachedAttention(const Problem& problem, const CacheFacts& facts, const CacheTile& tile)
       : CacheKernel(problem, facts), tile_(tile) {}
 
-  Status Build(const OpenClDevice& device) {
+  Status Build(const ir::Graph& group, const OpenClDevice& device) {
     RETURN_IF_ERROR(BuildAppends(device));
-    const ProgramSource program = MakeProgram(
-        "attention/cached.cl", OptionsOf(facts(), tile_, length_type(), device.facts()));
+    BuildOptions options = OptionsOf(facts(), tile_, length_type(), device.facts());
+    if (group.nodes().size() > 1) {
+      ASSIGN_OR_RETURN(const TurnFacts turn, ReadTurn(group, facts()));
+      DefineTurn(turn, options);
+      RETURN_IF_ERROR(turn_.emplace().Build(group, turn, device, own_packs()));
+      for (size_t i : {0, 1}) SetInput(i, turn_->input(i));
+    }
+    const ProgramSource program = MakeProgram("attention/cached.cl", options);
     ASSIGN_OR_RETURN(attend_, device.BuildKernel(program, "attend"));
     ASSIGN_OR_RETURN(join_, device.BuildKernel(program, "join"));
     return OkStatus();
   }
 
   int64_t workspace_bytes() const override {
-    return tile_.parts == 1
-               ? 0
-               : facts().heads() * Blocks() * tile_.rows * tile_.parts * (facts().a.v_size + 2) * 4;
+    return PartBytes() + (turn_ ? turn_->key_bytes() : 0);
   }
 
   Status Launch(const LaunchArgs& args) const override {
     // One row is written by those that read it.
     const bool appends = facts().a.length == 1 && IsInPlace(args, 1) && IsInPlace(args, 2);
-    if (!appends) RETURN_IF_ERROR(StoreNew(args));
+    if (!appends) RETURN_IF_ERROR(StoreTurned(args));
     const bool joins = tile_.parts > 1;
     ArgList list;
     AddQueriesAndCache(args, list);
@@ -106,6 +113,7 @@ class CachedAttention final : public CacheKernel {
         .Value(static_cast<cl_float>(facts().a.scale))
         .Value(static_cast<cl_float>(facts().a.softcap))
         .Value(static_cast<cl_int>(appends ? 1 : 0));
+    if (turn_) turn_->AddTables(args, list);
     OpenClStream& stream = OpenClStreamOf(args);
     RETURN_IF_ERROR(stream.Launch(
         *attend_, GroupSizes(tile_.items, tile_.parts, Blocks(), facts().heads()), list.args()));
@@ -120,15 +128,28 @@ class CachedAttention final : public CacheKernel {
 
  private:
   int64_t Blocks() const { return DivideUp(facts().count(), tile_.rows); }
+  /// Of what parts of a row's keys leave.
+  int64_t PartBytes() const {
+    const int64_t rows = facts().heads() * Blocks() * tile_.rows;
+    return tile_.parts == 1 ? 0
+                            : DivideUp(rows * tile_.parts * (facts().a.v_size + 2) * 4, 64) * 64;
+  }
+  Status StoreTurned(const LaunchArgs& args) const {
+    if (!turn_) return StoreNew(args);
+    const Location keys = {args.workspace.base, args.workspace.offset + PartBytes()};
+    RETURN_IF_ERROR(turn_->TurnKeys(args, keys));
+    return StoreNew(args, keys);
+  }
 
   CacheTile tile_;
+  std::optional<TurnLaunch> turn_;
   std::shared_ptr<OpenClKernel> attend_, join_;
 };
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const CacheFacts& facts,
                                                 const Params& params, const Device& device) {
   auto made = std::make_unique<CachedAttention>(problem, facts, kCacheFields.Read(params));
-  RETURN_IF_ERROR(made->Build(AsOpenCl(device)));
+  RETURN_IF_ERROR(made->Build(*problem.group, AsOpenCl(device)));
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 

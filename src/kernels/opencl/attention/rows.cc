@@ -72,6 +72,7 @@ Result<Attention> Read(const ir::Graph& group, const Device& device) {
   if (attention.q.matrices.size() > kMostLoops)
     return Unsupported("matrices in {} nested loops", attention.q.matrices.size());
   if (attention.masks.size() > 1) return Unsupported("more than one mask");
+  if (attention.fill) return Unsupported("scores that a number replaces");
   for (ir::ValueId id : group.inputs) {
     if (!IsFloatValue(group.value(id).dtype)) return Unsupported("operands that are not floats");
   }

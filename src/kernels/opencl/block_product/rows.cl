@@ -6,6 +6,7 @@
 //   MATRICES those that the row is multiplied by (OWN 1): up to 3, each by groups of its own, one matrix's behind the
 //            other's
 //   NORM     1: the row is normalised before (RMSNormalization, OWN 1)
+//   GATE     pairs of columns of two matrices are stored as one (one_row/matrices.clh)
 //   COLUMNS  rows of weights that a work-item sums at a time
 //   ITEMS    work-items of a group: lws = {ITEMS}, gws = {groups * ITEMS}. A group takes tiles of ITEMS / LANES *
 //            COLUMNS rows of weights, each as many behind the other as there are groups (launched)
@@ -28,12 +29,12 @@
 #define ITEMS 128
 #endif
 #define SETS (ITEMS / LANES)
-#define VALUES (ROWS * COLUMNS)
+#define VALUES (ROWS * SUMS)
 #define EACH(i, count) _Pragma("unroll") for (int i = 0; i < (count); ++i)
 #define STEPS ((UNITS + LANES - 1) / LANES)
 // Registers enough for 8 units only where the lanes of a row are a warp.
 #define HELD_UNITS (SHUFFLES && OWN ? 8 : 1)
-#define DEPTH (STEPS * COLUMNS <= HELD_UNITS ? STEPS : COLUMNS >= HELD_UNITS ? 1 : HELD_UNITS / COLUMNS)
+#define DEPTH (STEPS * SUMS <= HELD_UNITS ? STEPS : SUMS >= HELD_UNITS ? 1 : HELD_UNITS / SUMS)
 // Lanes of a warp share the rounding of a block.
 #define ROUNDS_TOGETHER (SHUFFLES && OWN && BLOCK == 32)
 
@@ -86,7 +87,13 @@ static float SumOfLanes(__local const float* lanes, const int first) {
 #define TAKE_OPERANDS(i)                     \
   codes_at = codes_##i + codes_##i##_offset; \
   pairs_at = pairs_##i + pairs_##i##_offset;
+#if GATE
+#define TAKE_FACTORS {TAKE_OPERANDS(2)}
+#else
+#define TAKE_FACTORS {}
+#endif
 #define WIDTH (BLOCKS * BLOCK)
+#define STAGED ROUNDS_TOGETHER
 #include "kernels/opencl/one_row/matrices.clh"
 #if NORM
 #define ROUND_ROW(block) ROUND_NORMED(x + x_offset, norm + norm_offset, scale, block, low, high, steps)
@@ -94,7 +101,15 @@ static float SumOfLanes(__local const float* lanes, const int first) {
 #define ROUND_ROW(block) ROUND_BLOCK(x + x_offset, block, low, high, steps)
 #endif
 
-#if ROUNDS_TOGETHER
+#if HOLDS
+// Whole warps take part, those beyond the row with zeros.
+#define ROUND_WHOLE_ROW                                                                                      \
+  EACH(q, HELD_QUADS) {                                                                                      \
+    const int i = item + q * ITEMS;                                                                          \
+    if (i - lane < QUADS)                                                                                    \
+      RoundQuarters(i < QUADS ? HELD_NORMED(q) : (float4)(0.0f), i, (__local int*)low, (__local int*)high, steps); \
+  }
+#elif ROUNDS_TOGETHER
 // Whole warps take part, those beyond the row with zeros.
 #define ROUND_WHOLE_ROW                                                                                            \
   _Pragma("unroll 4") for (int i = item; i - lane < BLOCKS * 8; i += ITEMS) RoundQuarters(                         \
@@ -104,7 +119,24 @@ static float SumOfLanes(__local const float* lanes, const int first) {
 #endif
 
 // The sums of all lanes, with what follows, into y.
-#if SHUFFLES
+#if GATE && SHUFFLES
+#define STORE_SUMS                                                                                      \
+  EACH(c, COLUMNS) {                                                                                    \
+    const float gate = SumOfLanes32(sum[0][c]), factor = SumOfLanes32(sum[0][COLUMNS + c]);             \
+    const int column = first + set * COLUMNS + c;                                                       \
+    if (lane == c && column < n) y[column] = Gated(gate, factor);                                       \
+  }
+#elif GATE
+#define STORE_SUMS                                                                                      \
+  EACH(v, VALUES) scratch[(set * VALUES + v) * LANES + lane] = sum[0][v];                               \
+  barrier(CLK_LOCAL_MEM_FENCE);                                                                         \
+  for (int out = item; out < SETS * COLUMNS; out += ITEMS) {                                            \
+    __local const float* of = scratch + (out / COLUMNS * VALUES + out % COLUMNS) * LANES;               \
+    const float gate = SumOfLanes(of, out), factor = SumOfLanes(of + COLUMNS * LANES, out);             \
+    if (first + out < n) y[first + out] = Gated(gate, factor);                                          \
+  }                                                                                                     \
+  barrier(CLK_LOCAL_MEM_FENCE);
+#elif SHUFFLES
 #define STORE_SUMS                                                                                      \
   EACH(v, VALUES) {                                                                                     \
     const float total = SumOfLanes32(sum[v / COLUMNS][v % COLUMNS]);                                    \
@@ -127,10 +159,11 @@ static float SumOfLanes(__local const float* lanes, const int first) {
 #define FIND_TILE(at)                                                      \
   FIND_MATRIX(at)                                                          \
   const int first = group * SETS * COLUMNS;                                \
-  __global const codes_t* codes[COLUMNS];                                  \
-  __global const pair_t* pairs[COLUMNS];                                   \
-  EACH(c, COLUMNS) {                                                       \
-    const int column = min(first + set * COLUMNS + c, n - 1);              \
+  __global const codes_t* codes[SUMS];                                     \
+  __global const pair_t* pairs[SUMS];                                      \
+  EACH(c, SUMS) {                                                          \
+    const int column = min(first + set * COLUMNS + c % COLUMNS, n - 1);    \
+    if (c == COLUMNS) TAKE_FACTORS                                         \
     codes[c] = codes_at + column * UNITS;                                  \
     pairs[c] = pairs_at + column * BLOCKS;                                 \
   }
@@ -139,7 +172,7 @@ static float SumOfLanes(__local const float* lanes, const int first) {
   {                                                                        \
     FIND_TILE(at)                                                          \
     (void)y;                                                               \
-    EACH(d, DEPTH) EACH(c, COLUMNS) {                                      \
+    EACH(d, DEPTH) EACH(c, SUMS) {                                         \
       const int unit = min(lane + d * LANES, UNITS - 1);                   \
       next[d][c] = codes[c][unit];                                         \
       next_pair[d][c] = pairs[c][unit / UNITS_OF_BLOCK];                   \
@@ -151,8 +184,11 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
   __local float scratch[SETS * VALUES * LANES];
   const int item = get_local_id(0), lane = item % LANES, set = item / LANES;
   const int tiles = ALL_TILES;
-  codes_t next[DEPTH][COLUMNS];
-  pair_t next_pair[DEPTH][COLUMNS];
+  codes_t next[DEPTH][SUMS];
+  pair_t next_pair[DEPTH][SUMS];
+#if OWN
+  HOLD_ROW
+#endif
   LOAD_TILE((int)get_global_id(0) / ITEMS)
 #if OWN
   // Weights are on their way meanwhile.
@@ -168,14 +204,14 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
 
   for (int tile = (int)get_global_id(0) / ITEMS; tile < tiles; tile += launched) {
     FIND_TILE(tile)
-    float sum[ROWS][COLUMNS];
-    EACH(v, VALUES) sum[v / COLUMNS][v % COLUMNS] = 0.0f;
+    float sum[ROWS][SUMS];
+    EACH(v, VALUES) sum[v / SUMS][v % SUMS] = 0.0f;
     for (int begin = lane; begin < UNITS; begin += DEPTH * LANES) {
       EACH(d, DEPTH) {
         const int unit = begin + d * LANES;
-        codes_t of[COLUMNS];
-        float2 pair[COLUMNS];
-        EACH(c, COLUMNS) {
+        codes_t of[SUMS];
+        float2 pair[SUMS];
+        EACH(c, SUMS) {
           of[c] = next[d][c];
           pair[c] = PairOf(next_pair[d][c]);
           if (DEPTH < STEPS) {
@@ -188,7 +224,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
         EACH(r, ROWS) {
           const int4 l = low[A_AT(r, unit)], h = HAS_HIGH ? high[A_AT(r, unit)] : l;
           const float2 step = steps[A_AT(r, unit)];
-          EACH(c, COLUMNS) {
+          EACH(c, SUMS) {
             const float dot = (float)DotUnit(of[c], l, h);
             sum[r][c] += step.x * pair[c].x * dot + step.y * pair[c].y;
           }

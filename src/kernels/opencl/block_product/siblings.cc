@@ -1,11 +1,12 @@
 // opencl.block_product.siblings: two or three BlockMatMul of one row in one launch, with the
 // RMSNormalization that makes the row: queries, keys and values, or gate and up, of a decoder's
-// step.
+// step. Gate and up may become one row (one_row/gate.h).
 #include <algorithm>
 
 #include "kernels/family.h"
 #include "kernels/opencl/block_product/rows_tile.h"
 #include "kernels/opencl/norm/operands.h"
+#include "kernels/opencl/one_row/gate.h"
 #include "kernels/opencl/states.h"
 #include "kernels/opencl/work_sizes.h"
 #include "ops/op.h"
@@ -15,7 +16,9 @@ namespace {
 
 struct SiblingFacts {
   std::vector<BlockFacts> products;
+  std::vector<ir::NodeId> nodes;  // of the products
   bool has_norm = false;
+  int64_t gate = 0;  // of one_row/matrices.clh
 
   const BlockFacts& first() const { return products[0]; }
   int64_t columns() const {
@@ -23,29 +26,37 @@ struct SiblingFacts {
     for (const BlockFacts& facts : products) sum += facts.p.n;
     return sum;
   }
+  /// Sums of a work-item, of both matrices of a pair.
+  RowsTile Summed(RowsTile tile) const {
+    if (gate != 0) tile.columns *= 2;
+    return tile;
+  }
 };
 
-Status CheckAlike(const BlockFacts& a, const BlockFacts& b) {
+Status CheckAlike(const BlockFacts& a, const BlockFacts& b, bool is_pair) {
   if (b.p.rows != 1) return Unsupported("several rows");
   if (a.p.k != b.p.k || a.p.block != b.p.block || a.bits != b.bits || a.halves != b.halves)
     return Unsupported("weights of several forms");
+  if (is_pair && a.p.n != b.p.n) return Unsupported("a gate of other columns");
   return OkStatus();
 }
 
 Result<SiblingFacts> Read(const ir::Graph& group, const Device& device) {
   SiblingFacts facts;
-  facts.has_norm = group.nodes()[0].op != "BlockMatMul"_op;
+  facts.has_norm = group.nodes()[0].op == "RMSNormalization"_op;
   if (facts.has_norm) RETURN_IF_ERROR(CheckRowNorm(group));
-  for (size_t i = facts.has_norm ? 1 : 0; i < group.nodes().size(); ++i) {
-    ASSIGN_OR_RETURN(facts.products.emplace_back(), ReadBlockNode(group, group.nodes()[i]));
-    RETURN_IF_ERROR(CheckAlike(facts.first(), facts.products.back()));
+  ASSIGN_OR_RETURN(const GatedPair pair, ReadGatedPair(group));
+  facts.gate = pair.gate;
+  ASSIGN_OR_RETURN(facts.nodes,
+                   ReadSiblings(group, "BlockMatMul"_op, facts.has_norm ? 1 : 0, pair));
+  for (const ir::NodeId id : facts.nodes) {
+    ASSIGN_OR_RETURN(facts.products.emplace_back(), ReadBlockNode(group, group.node(id)));
+    RETURN_IF_ERROR(CheckAlike(facts.first(), facts.products.back(), pair.has_gate()));
   }
-  if (facts.products.size() < 2 || facts.products.size() > 3 ||
-      group.outputs.size() != facts.products.size())
-    return Unsupported("computes two or three BlockMatMul of one row only");
   const OpenClFacts& of = AsOpenCl(device).facts();
-  RETURN_IF_ERROR(CheckRowsTile(facts.first(), kLeastRowsTile, of));
-  if (!RoundsItself(facts.first(), kLeastRowsTile, of))
+  const RowsTile least = facts.Summed(kLeastRowsTile);
+  RETURN_IF_ERROR(CheckRowsTile(facts.first(), least, of));
+  if (!RoundsItself(facts.first(), least, of))
     return Unsupported("rows of {}: local memory holds fewer", facts.first().p.k);
   return facts;
 }
@@ -56,8 +67,9 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Siblin
 }
 
 Status CheckTile(const SiblingFacts& facts, const RowsTile& tile, const OpenClFacts& of) {
-  RETURN_IF_ERROR(CheckRowsTile(facts.first(), tile, of));
-  if (RoundsItself(facts.first(), tile, of)) return OkStatus();
+  const RowsTile summed = facts.Summed(tile);
+  RETURN_IF_ERROR(CheckRowsTile(facts.first(), summed, of));
+  if (RoundsItself(facts.first(), summed, of)) return OkStatus();
   return Unsupported("rows of {} and {} sums: local memory holds fewer", facts.first().p.k,
                      tile.columns * tile.items);
 }
@@ -65,6 +77,7 @@ Status CheckTile(const SiblingFacts& facts, const RowsTile& tile, const OpenClFa
 ParamSpace Space(const Problem&, const SiblingFacts& facts, const Device& device) {
   const OpenClFacts& of = AsOpenCl(device).facts();
   RowsTile usual = UsualRowsTile(facts.first(), facts.columns(), of);
+  if (facts.gate != 0 && usual.columns > 1) usual.columns /= 2;
   if (!CheckTile(facts, usual, of).ok()) usual = kLeastRowsTile;
   return {kRowsFields.Tunables(), kRowsFields.Write(usual), [facts, &of](const Params& params) {
             return CheckTile(facts, kRowsFields.Read(params), of);
@@ -77,6 +90,13 @@ Work WorkOf(const Problem&, const SiblingFacts& facts, const Params&, const Devi
   return BlockWork(all);
 }
 
+int64_t GroupsOf(const SiblingFacts& facts, const RowsTile& tile, const OpenClFacts& of) {
+  int64_t tiles = 0;
+  for (const BlockFacts& product : facts.products)
+    tiles += DivideUp(product.p.n, tile.group_columns());
+  return LaunchedGroups(facts.Summed(tile), facts.gate != 0 ? tiles / 2 : tiles, of);
+}
+
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const SiblingFacts& facts,
                                                 const Params& params, const Device& device) {
   const ir::Graph& group = *problem.group;
@@ -84,21 +104,21 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Si
   BuildOptions options = BlockOptions(facts.first(), device);
   kRowsFields.Define(tile, options);
   options.Define("ROWS", 1).Define("OWN", 1).Define("NORM", facts.has_norm ? 1 : 0);
-  options.Define("MATRICES", static_cast<int64_t>(facts.products.size()));
+  options.Define("MATRICES", static_cast<int64_t>(facts.products.size()))
+      .Define("GATE", facts.gate);
   ASSIGN_OR_RETURN(
       std::shared_ptr<OpenClKernel> kernel,
       AsOpenCl(device).BuildKernel(MakeProgram("block_product/rows.cl", options), "rows"));
   auto made = std::make_unique<RecordedKernel>();
-  int64_t tiles = 0;
-  for (const BlockFacts& product : facts.products)
-    tiles += DivideUp(product.p.n, tile.group_columns());
-  const int64_t groups = LaunchedGroups(tile, tiles, AsOpenCl(device).facts());
+  const int64_t groups = GroupsOf(facts, tile, AsOpenCl(device).facts());
   RecordedLaunch& launch =
       made->recorded.emplace_back(std::move(kernel), GroupSizes(tile.items, groups));
-  launch.Input(InputIndex(group, group.nodes()[0].inputs[0]), 4);
+  const ir::Node& first = facts.has_norm ? group.nodes()[0] : group.node(facts.nodes[0]);
+  launch.Input(InputIndex(group, first.inputs[0]), 4);
   for (size_t i = 0; i < facts.products.size(); ++i) {
-    const ir::Node& node = group.nodes()[i + (facts.has_norm ? 1 : 0)];
-    const auto output = std::ranges::find(group.outputs, node.outputs[0]);
+    const ir::Node& node = group.node(facts.nodes[i]);
+    const auto output =
+        facts.gate != 0 ? group.outputs.begin() : std::ranges::find(group.outputs, node.outputs[0]);
     AddBlockPacks(node, facts.products[i], made->own_packs);
     launch.Packed(2 * i, facts.first().unit_bytes())
         .Packed(2 * i + 1, facts.first().pair_bytes())

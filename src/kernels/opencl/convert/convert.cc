@@ -5,6 +5,7 @@
 #include "kernels/opencl/launch.h"
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"
+#include "kernels/opencl/work_sizes.h"
 
 namespace fettle::kernels {
 namespace {
@@ -86,6 +87,15 @@ std::optional<BlockedPair> AsBlocked(const Shape& shape, const Layout& from, con
   return as_matrix(IsByColumns, by_columns, rows_of);
 }
 
+/// A tensor of which only the type changes: pixels next to each other where it can be cut into
+/// such, whatever its axes are.
+BlockedPair InPlace(int64_t elements) {
+  Blocked view{.plane = elements, .width = elements};
+  if (elements % 4 == 0)
+    view = {.channels = 4, .plane = elements / 4, .width = elements / 4, .block = 4};
+  return {view, view};
+}
+
 /// How a state's elements are named in reorder.cl.
 std::string_view ElementType(DType storage) {
   if (storage == DType::kF32) return "float";
@@ -98,10 +108,11 @@ std::string_view ElementType(DType storage) {
   }
 }
 
-/// Work-items of a group; every device takes so many.
-constexpr size_t kGroup = 64;
-
 bool IsImage(const State& state) { return state.memory == MemoryKind::kImage2d; }
+/// Whether each element stays where it is.
+bool StaysInPlace(const Shape& shape, const State& from, const State& to) {
+  return !IsImage(from) && !IsImage(to) && SameOffsets(shape, from.layout, to.layout);
+}
 bool IsHost(const State& state) { return state.device == DeviceKind::kCpu; }
 
 BuildOptions ReorderOptions(const State& from, const State& to) {
@@ -169,11 +180,9 @@ class Reordering final : public PreparedKernel {
     args.Memory(out).Value(static_cast<cl_long>(out.offset / StorageBytes(to_.storage, 1)));
     args.Value(integer(in_.channels)).Value(integer(in_.plane)).Value(integer(in_.width));
     args.Value(integer(in_.block)).Value(integer(out_.block)).Value(integer(out_.out_channels()));
+    WorkSizes sizes = PlaceSizes(in_.plane, DivideUp(out_.out_channels(), 4), in_.batch);
     // One local size for all shapes: PoCL compiles a program again for each.
-    const WorkSizes sizes{
-        .gws = {static_cast<size_t>(in_.plane), static_cast<size_t>((out_.out_channels() + 3) / 4),
-                static_cast<size_t>(in_.batch)},
-        .lws = {kGroup, 1, 1}};
+    if (kernel_->facts().is_cpu) sizes.lws = {kGroupItems, 1, 1};
     return stream.Launch(*kernel_, sizes, args.args());
   }
 
@@ -202,14 +211,14 @@ Result<std::unique_ptr<PreparedKernel>> PrepareOpenClConversion(const Shape& sha
                                                                 const State& from, const State& to,
                                                                 const Device& device) {
   RETURN_IF_ERROR(CheckOpenClConversion(shape, from, to));
-  const BlockedPair pair = AsBlocked(shape, from.layout, to.layout).value();
+  const bool in_place = StaysInPlace(shape, from, to);
+  const BlockedPair pair = in_place ? InPlace(PhysicalElements(shape, to.layout))
+                                    : AsBlocked(shape, from.layout, to.layout).value();
   const bool crosses = IsHost(from) || IsHost(to);
   const int64_t host_bytes = IsHost(from) ? StateBytes(shape, from)
                              : IsHost(to) ? StateBytes(shape, to)
                                           : 0;
-  const bool same_bytes = from.storage == to.storage && !IsImage(from) && !IsImage(to) &&
-                          SameOffsets(shape, from.layout, to.layout);
-  if (crosses && same_bytes)
+  if (crosses && in_place && from.storage == to.storage)
     return std::unique_ptr<PreparedKernel>(std::make_unique<Transfer>(host_bytes, IsHost(from)));
   ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
                    AsOpenCl(device).BuildKernel(

@@ -11,11 +11,11 @@
 #ifdef OUT_TYPE
 #define ELEMENT OUT_TYPE
 #define PUT(v, p, i) ((p)[i] = OUT_CONVERT(v).x)
-#define PUT4(v, p, i) vstore4(OUT_CONVERT(v), i, p)
+#define PUT4(v, p) vstore4(OUT_CONVERT(v), 0, p)
 #else
 #define ELEMENT storage_t
 #define PUT(v, p, i) STORE((v).x, p, i)
-#define PUT4(v, p, i) STORE_VEC4(v, p, i)
+#define PUT4(v, p) STORE_NEAR(v, p)
 #endif
 
 __kernel void chain(__global ELEMENT* restrict y, const int y_offset, const int rows,
@@ -28,7 +28,7 @@ __kernel void chain(__global ELEMENT* restrict y, const int y_offset, const int 
   __global ELEMENT* to = y + y_offset + row * columns + column;
   const int left = columns - column;
   if (left >= 4) {
-    PUT4(v, to, 0);
+    PUT4(v, to);
     return;
   }
   PUT(v.xxxx, to, 0);

@@ -1,9 +1,11 @@
 // opencl.scatter.elements and opencl.scatter.tuples: ScatterElements and ScatterND between
 // row-major buffers.
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "kernels/family.h"
+#include "kernels/fields.h"
 #include "kernels/opencl/gather/indices.h"
 #include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"
@@ -25,7 +27,38 @@ struct Facts {
   ops::Reduction reduction = ops::Reduction::kNone;
   int axis = 0;       // of ScatterElements
   int64_t width = 0;  // indices of a tuple, of ScatterND
+  // Of y, updates that each may take, and what a tuple names of it.
+  int64_t elements = 0, updates = 0, inner = 0;
 };
+
+/// Work-items that share the updates of an element.
+struct Sharing {
+  int64_t parts = 1;
+};
+constexpr Fields kFields("gather/scatter.cl",
+                         Field{"parts", &Sharing::parts, {1, 2, 4, 8, 16, 32}});
+
+Status CheckSharing(const Sharing& sharing) {
+  const auto parts = static_cast<uint64_t>(sharing.parts);
+  if (parts <= 32 && std::has_single_bit(parts)) return OkStatus();
+  return InvalidArgument("parts: expected a power of two up to 32, got {}", sharing.parts);
+}
+
+/// Nanoseconds of a GPU's unit until all items are through, `parts` of them for each element: what
+/// groups do in turn, and what an item waits for, one update after the other.
+double EstimatedNs(const Facts& facts, int64_t parts, int64_t units) {
+  // A group looks at a tuple, which all of its items share; an item reads an update, or passes that
+  // of a neighbour; or it divides to know its place, and reads indices, several at once.
+  constexpr double kGroup = 150, kTuple = 0.3, kRead = 400, kPassed = 10;
+  constexpr double kDivisions = 700, kIndex = 100;
+  const auto number = [](int64_t value) { return static_cast<double>(value); };
+  const double updates = number(facts.updates);
+  const double groups = number(DivideUp(facts.elements * parts, kItems)) / number(units);
+  if (facts.width == 0) return groups * kDivisions + updates * kIndex / number(parts);
+  const double own = updates * number(facts.inner) / number(facts.elements);
+  const double slices = std::max(1.0, number(kItems) / number(parts * facts.inner));
+  return groups * (kGroup + updates * kTuple) + own * (kRead + kPassed * slices) / number(parts);
+}
 
 Status CheckType(DType type, ops::Reduction reduction) {
   const bool is_moved = IsStored(type) && RowOf(type).bits <= 64;
@@ -42,11 +75,12 @@ Result<Facts> ReadNode(const ir::Graph& group, std::string_view op) {
   int64_t most = 0;
   for (ir::ValueId id : node.inputs) most = std::max(most, group.value(id).shape->elements());
   const ir::Value& x = group.value(node.inputs[0]);
-  if (x.shape->elements() == 0 || most > std::numeric_limits<cl_int>::max())
+  // Kernels look at a few at once.
+  if (x.shape->elements() == 0 || most > std::numeric_limits<cl_int>::max() - kItems)
     return Unsupported("no elements, or more than 32 bits count");
   ASSIGN_OR_RETURN(const ops::Reduction reduction, ops::ReadReduction(node));
   RETURN_IF_ERROR(CheckType(x.dtype, reduction));
-  return Facts{.reduction = reduction};
+  return Facts{.reduction = reduction, .elements = x.shape->elements()};
 }
 
 Status CheckLooks(int64_t elements, int64_t updates) {
@@ -61,6 +95,7 @@ Result<Facts> ReadElements(const ir::Graph& group, const Device&) {
   const Shape &x = *group.value(node.inputs[0]).shape, &u = *group.value(node.inputs[1]).shape;
   if (x.rank() > kMostAxes) return Unsupported("more than {} axes", kMostAxes);
   facts.axis = *NormaliseAxis(node.attributes.Int("axis"), x.rank());
+  facts.updates = u.elements() == 0 ? 0 : u[facts.axis];
   RETURN_IF_ERROR(CheckLooks(x.elements(), u[facts.axis]));
   RETURN_IF_ERROR(CheckIndices(group.value(node.inputs[1]), {{x[facts.axis]}}));
   return facts;
@@ -74,7 +109,9 @@ Result<Facts> ReadTuples(const ir::Graph& group, const Device&) {
   if (facts.width < 1 || facts.width > kMostAxes)
     return Unsupported("tuples of {} indices: expected 1 to {}", facts.width, kMostAxes);
   const Shape& x = *group.value(node.inputs[0]).shape;
-  RETURN_IF_ERROR(CheckLooks(x.elements(), indices.Count(0, indices.rank() - 1)));
+  facts.updates = indices.Count(0, indices.rank() - 1);
+  facts.inner = x.Count(static_cast<int>(facts.width), x.rank());
+  RETURN_IF_ERROR(CheckLooks(x.elements(), facts.updates));
   Dims extents;
   for (int i = 0; i < facts.width; ++i) extents.push_back(x[i]);
   RETURN_IF_ERROR(CheckIndices(group.value(node.inputs[1]), extents));
@@ -83,6 +120,19 @@ Result<Facts> ReadTuples(const ir::Graph& group, const Device&) {
 
 Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&, const Device&) {
   return RowAssignments(group);
+}
+
+/// What is estimated to be the fastest on a GPU; processors have enough to do.
+ParamSpace Space(const Problem&, const Facts& facts, const Device& device) {
+  const OpenClFacts& gpu = AsOpenCl(device).facts();
+  Sharing best;
+  for (const int64_t parts : {2, 4, 8, 16, 32}) {
+    if (!gpu.is_cpu && EstimatedNs(facts, parts, gpu.compute_units) <
+                           EstimatedNs(facts, best.parts, gpu.compute_units))
+      best.parts = parts;
+  }
+  return {kFields.Tunables(), kFields.Write(best),
+          [](const Params& params) { return CheckSharing(kFields.Read(params)); }};
 }
 
 BuildOptions OptionsOf(const Problem& problem, const Facts& facts) {
@@ -116,8 +166,10 @@ BuildOptions OptionsOf(const Problem& problem, const Facts& facts) {
 /// The launch of `function` with the operands; `arguments` adds the others.
 template <typename Arguments>
 Result<std::unique_ptr<PreparedKernel>> Make(const Problem& problem, const Facts& facts,
-                                             const Device& device, std::string_view function,
-                                             Arguments&& arguments) {
+                                             const Params& params, const Device& device,
+                                             std::string_view function, Arguments&& arguments) {
+  const Sharing sharing = kFields.Read(params);
+  RETURN_IF_ERROR(CheckSharing(sharing));
   const ir::Graph& group = *problem.group;
   const ir::Node& node = problem.node();
   ASSIGN_OR_RETURN(
@@ -125,20 +177,22 @@ Result<std::unique_ptr<PreparedKernel>> Make(const Problem& problem, const Facts
       AsOpenCl(device).BuildKernel(MakeProgram("gather/scatter.cl", OptionsOf(problem, facts)),
                                    std::string(function)));
   const DType storage = problem.states.outputs[0].storage;
-  const int64_t elements = problem.shape(node.inputs[0]).elements();
   auto made = std::make_unique<RecordedKernel>();
-  RecordedLaunch launch(std::move(kernel), GroupSizes(kItems, DivideUp(elements, kItems)));
+  RecordedLaunch launch(std::move(kernel),
+                        GroupSizes(kItems, DivideUp(facts.elements, kItems / sharing.parts)));
   made->AddRows(group, node.inputs[0], storage, launch);
   made->AddRows(group, node.inputs[1], group.value(node.inputs[1]).dtype, launch);
   made->AddRows(group, node.inputs[2], storage, launch);
   launch.Output(0, StorageBytes(storage, 1));
   arguments(launch);
+  launch.Int(facts.elements).Int(sharing.parts);
   made->recorded.push_back(std::move(launch));
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
 Result<std::unique_ptr<PreparedKernel>> PrepareElements(const Problem& problem, const Facts& facts,
-                                                        const Params&, const Device& device) {
+                                                        const Params& params,
+                                                        const Device& device) {
   const ir::Node& node = problem.node();
   const Shape &x = problem.shape(node.inputs[0]), &updates = problem.shape(node.inputs[1]);
   cl_int8 dims, reach, steps{};
@@ -151,20 +205,18 @@ Result<std::unique_ptr<PreparedKernel>> PrepareElements(const Problem& problem, 
     reach.s[at] = static_cast<cl_int>(i == facts.axis ? x[i] : updates[i]);
     steps.s[at] = i == facts.axis ? 0 : static_cast<cl_int>(strides[i]);
   }
-  return Make(problem, facts, device, "elements", [&](RecordedLaunch& launch) {
+  return Make(problem, facts, params, device, "elements", [&](RecordedLaunch& launch) {
     launch.Value(dims).Value(reach).Value(steps);
     launch.Int(x[facts.axis]).Int(x.Count(facts.axis + 1, x.rank()));
-    launch.Int(updates.elements() == 0 ? 0 : updates[facts.axis]).Int(strides[facts.axis]);
-    launch.Int(x.elements());
+    launch.Int(facts.updates).Int(strides[facts.axis]);
   });
 }
 
 Result<std::unique_ptr<PreparedKernel>> PrepareTuples(const Problem& problem, const Facts& facts,
-                                                      const Params&, const Device& device) {
+                                                      const Params& params, const Device& device) {
   const ir::Node& node = problem.node();
-  const Shape &x = problem.shape(node.inputs[0]), &indices = problem.shape(node.inputs[1]);
+  const Shape& x = problem.shape(node.inputs[0]);
   const auto width = static_cast<int>(facts.width);
-  const int64_t inner = x.Count(width, x.rank());
   cl_int8 extents{}, steps{};
   int64_t step = 1;
   for (int i = width; i-- > 0;) {
@@ -172,24 +224,31 @@ Result<std::unique_ptr<PreparedKernel>> PrepareTuples(const Problem& problem, co
     steps.s[i] = static_cast<cl_int>(step);
     step *= x[i];
   }
-  return Make(problem, facts, device, "tuples", [&](RecordedLaunch& launch) {
-    launch.Value(extents).Value(steps).Int(width).Int(indices.Count(0, indices.rank() - 1));
-    launch.Int(inner).Int(x.elements());
+  return Make(problem, facts, params, device, "tuples", [&](RecordedLaunch& launch) {
+    launch.Value(extents).Value(steps).Int(width).Int(facts.updates).Int(facts.inner);
   });
 }
 
-constexpr Family<Facts> kElements{
-    .read = ReadElements, .states = States, .prepare = PrepareElements, .taste = Always<10>};
-constexpr Family<Facts> kTuples{
-    .read = ReadTuples, .states = States, .prepare = PrepareTuples, .taste = Always<10>};
+constexpr Family<Facts> kElements{.read = ReadElements,
+                                  .states = States,
+                                  .prepare = PrepareElements,
+                                  .params = Space,
+                                  .taste = Always<10>};
+constexpr Family<Facts> kTuples{.read = ReadTuples,
+                                .states = States,
+                                .prepare = PrepareTuples,
+                                .params = Space,
+                                .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kOpenClScatterElements;
 const KernelDesc kOpenClScatterElements = {.name = "opencl.scatter.elements",
-                                           .match = MatchAs<kElements>};
+                                           .match = MatchAs<kElements>,
+                                           .parameters = ParametersOf<kFields>};
 extern const KernelDesc kOpenClScatterTuples;
 const KernelDesc kOpenClScatterTuples = {.name = "opencl.scatter.tuples",
-                                         .match = MatchAs<kTuples>};
+                                         .match = MatchAs<kTuples>,
+                                         .parameters = ParametersOf<kFields>};
 
 }  // namespace fettle::kernels

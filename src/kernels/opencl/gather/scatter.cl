@@ -1,6 +1,7 @@
 // Updates at places that indices name (ScatterElements, ScatterND), row-major buffers. Each element
-// of y looks for its updates and takes them in their order, so that all runs give the same.
-// Updates whose index is out of range are left out.
+// of y looks for its updates, so that all runs give the same: `parts` work-items of a group for each
+// element, a power of two, take every so many of them and are joined in the end. Updates whose index
+// is out of range are left out.
 //   RULE     0: the last one stays; 1: the sum; 2: the product; 3: the greatest; 4: the least
 //   ELEMENT  the type of x: of the storage (access.clh) where it is 0, else an integer type
 //   ITEMS    work-items of a work-group
@@ -25,47 +26,85 @@
 #endif
 #define CHUNK 1024
 
+// What a part but the first begins with; the element itself where that changes nothing.
+#define BEGIN(x) (x)
 #if RULE == 0
 #define JOIN(old, v) (v)
 #elif RULE == 1
 #define JOIN(old, v) ((VALUE)((old) + (v)))
+#undef BEGIN
+#define BEGIN(x) ((VALUE)0)
 #elif RULE == 2
 #define JOIN(old, v) ((VALUE)((old) * (v)))
+#undef BEGIN
+#define BEGIN(x) ((VALUE)1)
 #elif RULE == 3
 #define JOIN(old, v) ((old) < (v) ? (v) : (old))
 #else
 #define JOIN(old, v) ((v) < (old) ? (v) : (old))
 #endif
 
+#define OF_EIGHT(v) {(v).s0, (v).s1, (v).s2, (v).s3, (v).s4, (v).s5, (v).s6, (v).s7}
+
 // Where a tuple points to, in slices; -1: out of range.
 static int SliceOf(__global const INDEX* tuple, const int8 extents, const int8 steps,
                    const int width) {
-  int n[8], s[8];
-  vstore8(extents, 0, n);
-  vstore8(steps, 0, s);
-  int slice = 0;
-  for (int a = 0; a < width; ++a) {
+  const int n[8] = OF_EIGHT(extents), s[8] = OF_EIGHT(steps);
+  int slice = 0, is_inside = 1;
+#pragma unroll
+  for (int a = 0; a < 8; ++a) {
+    if (a >= width) continue;
     const INDEX place = tuple[a] < 0 ? tuple[a] + n[a] : tuple[a];
-    if (place < 0 || place >= n[a]) return -1;
-    slice += (int)place * s[a];
+    const int is_place = place >= 0 && place < n[a];
+    is_inside &= is_place;
+    slice += is_place ? (int)place * s[a] : 0;
   }
-  return slice;
+  return is_inside ? slice : -1;
 }
 
-// gws = elements of y. extents, steps (in slices) of the axes that a tuple names, `width` of them.
+// The value of an element whose parts are `stride` places apart in a group's local memory; of each
+// the last update that it took, -1 if none.
+static VALUE Joined(__local const VALUE* values, __local const int* taken, const int stride,
+                    const int parts) {
+  VALUE value = values[0];
+#if RULE == 0
+  int last = taken[0];
+  for (int p = 1; p < parts; ++p) {
+    if (taken[p * stride] <= last) continue;
+    last = taken[p * stride];
+    value = values[p * stride];
+  }
+#else
+  for (int p = 1; p < parts; ++p)
+    if (taken[p * stride] >= 0) value = JOIN(value, values[p * stride]);
+#endif
+  return value;
+}
+
+// gws = elements of y x parts; a group has ITEMS / parts of them, part after part. extents, steps (in
+// slices) of the axes that a tuple names, `width` of them. Of 32 updates one after the other a part
+// takes all, each second or each fourth.
 __kernel void tuples(__global const ELEMENT* restrict x, const int x_offset,
                      __global const INDEX* restrict indices, const int indices_offset,
                      __global const ELEMENT* restrict updates, const int updates_offset,
                      __global ELEMENT* restrict y, const int y_offset, const int8 extents,
                      const int8 steps, const int width, const int count, const int inner,
-                     const int elements) {
+                     const int elements, const int parts) {
   __local int slices[CHUNK];
   __local uint wanted[CHUNK / 32];  // bits of the updates that some element here takes
-  const int lane = get_local_id(0), e = get_global_id(0);
-  const int begin = e - lane;
-  const int first = begin / inner, last = (min(begin + ITEMS, elements) - 1) / inner;
+  __local VALUE values[ITEMS];
+  __local int taken[ITEMS];
+  const int lane = get_local_id(0), per_group = ITEMS / parts;
+  const int begin = (int)get_global_id(0) / ITEMS * per_group;
+  const int part = lane / per_group, e = begin + lane % per_group;
+  const int step = max(parts / 4, 1), of_word = parts / step;
+  const uint mine = (of_word == 1 ? 0xffffffffu : of_word == 2 ? 0x55555555u : 0x11111111u)
+                    << part % of_word;
+  const int first = begin / inner, last = (min(begin + per_group, elements) - 1) / inner;
   const int slice = e < elements ? e / inner : -2, i = e % inner;
   VALUE value = e < elements ? VALUE_AT(x, x_offset + e) : (VALUE)0;
+  if (part > 0) value = BEGIN(value);
+  int newest = -1;
   for (int from = 0; from < count; from += CHUNK) {
     const int n = min(CHUNK, count - from);
     for (int word = lane; word < CHUNK / 32; word += ITEMS) wanted[word] = 0;
@@ -76,20 +115,27 @@ __kernel void tuples(__global const ELEMENT* restrict x, const int x_offset,
       if (at >= first && at <= last) atomic_or(&wanted[m / 32], 1u << m % 32);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int word = 0; word < (n + 31) / 32; ++word) {
-      for (uint bits = wanted[word]; bits != 0; bits &= bits - 1) {
+    for (int word = part / of_word; word < (n + 31) / 32; word += step) {
+      for (uint bits = wanted[word] & mine; bits != 0; bits &= bits - 1) {
         const int m = word * 32 + 31 - (int)clz(bits & (0 - bits));
         if (slices[m] != slice) continue;
         const VALUE update = VALUE_AT(updates, updates_offset + (from + m) * inner + i);
         value = JOIN(value, update);
+        newest = from + m;
       }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
-  if (e < elements) KEEP(value, y, y_offset + e);
+  if (parts > 1) {
+    values[lane] = value;
+    taken[lane] = newest;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (part == 0) value = Joined(values + lane, taken + lane, per_group, parts);
+  }
+  if (part == 0 && e < elements) KEEP(value, y, y_offset + e);
 }
 
-// gws = elements of y.
+// gws = elements of y x parts, as above.
 //   dims, reach, steps   extents of y and of the updates, and the steps of these, last axis last;
 //                        of the axis that is indexed, y's extent and step 0
 //   extent, inner        of y along the axis, and of what lies behind it
@@ -99,27 +145,45 @@ __kernel void elements(__global const ELEMENT* restrict x, const int x_offset,
                        __global const ELEMENT* restrict updates, const int updates_offset,
                        __global ELEMENT* restrict y, const int y_offset, const int8 dims,
                        const int8 reach, const int8 steps, const int extent, const int inner,
-                       const int along, const int step, const int count) {
-  const int e = get_global_id(0);
-  if (e >= count) return;
-  int d[8], n[8], s[8];
-  vstore8(dims, 0, d);
-  vstore8(reach, 0, n);
-  vstore8(steps, 0, s);
-  int rest = e, from = 0, is_inside = 1;
+                       const int along, const int step, const int count, const int parts) {
+  __local VALUE values[ITEMS];
+  __local int taken[ITEMS];
+  const int lane = get_local_id(0), per_group = ITEMS / parts;
+  const int part = lane / per_group;
+  const int e = (int)get_global_id(0) / ITEMS * per_group + lane % per_group;
+  const int d[8] = OF_EIGHT(dims), n[8] = OF_EIGHT(reach), s[8] = OF_EIGHT(steps);
+  int rest = e, from = 0, is_inside = e < count;
+#pragma unroll
   for (int a = 7; a >= 0; --a) {
     const int at = rest % d[a];
     rest /= d[a];
     is_inside &= at < n[a];
     from += at * s[a];
   }
-  VALUE value = VALUE_AT(x, x_offset + e);
-  const int place = e / inner % extent;
-  for (int u = 0; is_inside && u < along; ++u) {
-    const INDEX index = indices[indices_offset + from + u * step];
-    if ((index < 0 ? index + extent : index) != place) continue;
-    const VALUE update = VALUE_AT(updates, updates_offset + from + u * step);
-    value = JOIN(value, update);
+  VALUE value = e < count ? VALUE_AT(x, x_offset + e) : (VALUE)0;
+  if (part > 0) value = BEGIN(value);
+  int newest = -1;
+  const int place = e / inner % extent, end = is_inside ? along : 0;
+  for (int u = part; u < end; u += 4 * parts) {
+    // Four on their way at once; one beyond the end names no place.
+    INDEX index[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k)
+      index[k] = u + k * parts < end ? indices[indices_offset + from + (u + k * parts) * step]
+                                     : (INDEX)(-1 - extent);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      if ((index[k] < 0 ? index[k] + extent : index[k]) != place) continue;
+      newest = u + k * parts;
+      const VALUE update = VALUE_AT(updates, updates_offset + from + newest * step);
+      value = JOIN(value, update);
+    }
   }
-  KEEP(value, y, y_offset + e);
+  if (parts > 1) {
+    values[lane] = value;
+    taken[lane] = newest;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (part == 0) value = Joined(values + lane, taken + lane, per_group, parts);
+  }
+  if (part == 0 && e < count) KEEP(value, y, y_offset + e);
 }

@@ -1,7 +1,7 @@
 // Rows of floats times weights [n, k] of f16 or bf16, which are read as they are. LANES work-items share a row of
 // weights, neighbours read neighbouring octets; sums of lanes are added in local memory, or by shuffles (lanes.clh). A
 // lane holds DEPTH octets of each of its columns before it multiplies them.
-//   MATRICES those that one row is multiplied by, and NORM (one_row/matrices.clh), with ROWS 1
+//   MATRICES those that one row is multiplied by, NORM and GATE (one_row/matrices.clh), with ROWS 1
 //   PTX      1: the device takes it, and has registers for what one row holds
 //   BFLOAT   1: weights are bf16, 0: f16
 //   OCTETS   of a row of weights
@@ -34,11 +34,11 @@
 #endif
 #include "kernels/opencl/one_row/lanes.clh"
 #define SETS (ITEMS / LANES)
-#define VALUES (ROWS * COLUMNS)
+#define VALUES (ROWS * SUMS)
 #define EACH(i, count) _Pragma("unroll") for (int i = 0; i < (count); ++i)
 #define STEPS ((OCTETS + LANES - 1) / LANES)
 #define HELD_OCTETS (SHUFFLES && ROWS == 1 ? 8 : 1)
-#define DEPTH (STEPS * COLUMNS <= HELD_OCTETS ? STEPS : COLUMNS >= HELD_OCTETS ? 1 : HELD_OCTETS / COLUMNS)
+#define DEPTH (STEPS * SUMS <= HELD_OCTETS ? STEPS : SUMS >= HELD_OCTETS ? 1 : HELD_OCTETS / SUMS)
 
 static float8 Weights(const uint4 bits) {
 #if BFLOAT
@@ -71,10 +71,59 @@ static float8 EightFloats(__global const float* from) {
   return (float8)(((__global const float4*)from)[0], ((__global const float4*)from)[1]);
 }
 
+#if !SHUFFLES
+// Those of `first` on come first: each work-item begins at another bank.
+static float SumOfLanes(__local const float* lanes, const int first) {
+  float total = 0.0f;
+  for (int i = 0; i < LANES; ++i) total += lanes[(i + first) % LANES];
+  return total;
+}
+#endif
+
 static float SumOf(const float8 v) {
   const float4 halves = v.lo + v.hi;
   return (halves.x + halves.y) + (halves.z + halves.w);
 }
+
+// The sums of all lanes, with what follows, into y.
+#if GATE && SHUFFLES
+#define STORE_SUMS                                                                                            \
+  EACH(c, COLUMNS) {                                                                                          \
+    const float gate = SumOfLanes32(SumOf(sum[0][c])), factor = SumOfLanes32(SumOf(sum[0][COLUMNS + c]));     \
+    const int column = first + set * COLUMNS + c;                                                             \
+    if (lane == c && column < n) y[column] = Gated(gate, factor);                                             \
+  }
+#elif SHUFFLES
+#define STORE_SUMS                                                                                            \
+  EACH(v, VALUES) {                                                                                           \
+    const float total = SumOfLanes32(SumOf(sum[v / COLUMNS][v % COLUMNS]));                                   \
+    const int row = first_row + v / COLUMNS, column = first + set * COLUMNS + v % COLUMNS;                    \
+    if (lane == v % LANES && column < n && row < count)                                                       \
+      y[row * n + column] = FINISH_ROWS((float4)(total), row, column).x;                                      \
+  }
+#else
+#define SHARE_SUMS                                                                                            \
+  EACH(v, VALUES) scratch[(set * VALUES + v) * LANES + lane] = SumOf(sum[v / SUMS][v % SUMS]);                \
+  barrier(CLK_LOCAL_MEM_FENCE);
+#if GATE
+#define STORE_SUMS                                                                                            \
+  SHARE_SUMS                                                                                                  \
+  for (int out = item; out < SETS * COLUMNS; out += ITEMS) {                                                  \
+    __local const float* of = scratch + (out / COLUMNS * VALUES + out % COLUMNS) * LANES;                     \
+    const float gate = SumOfLanes(of, out), factor = SumOfLanes(of + COLUMNS * LANES, out);                   \
+    if (first + out < n) y[first + out] = Gated(gate, factor);                                                \
+  }
+#else
+#define STORE_SUMS                                                                                            \
+  SHARE_SUMS                                                                                                  \
+  for (int out = item; out < SETS * VALUES; out += ITEMS) {                                                   \
+    const float total = SumOfLanes(scratch + out * LANES, out);                                               \
+    const int row = first_row + out / COLUMNS % ROWS;                                                         \
+    const int column = first + out / VALUES * COLUMNS + out % COLUMNS;                                        \
+    if (column < n && row < count) y[row * n + column] = FINISH_ROWS((float4)(total), row, column).x;         \
+  }
+#endif
+#endif
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
     __global const float* restrict x, const int x_offset,
@@ -84,27 +133,39 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
 #endif
   const int item = get_local_id(0), lane = item % LANES, set = item / LANES;
   FIND_MATRIX((int)get_global_id(0) / ITEMS)
+  HOLD_ROW
   const int first = group * SETS * COLUMNS;
   const int first_row = (int)get_global_id(1) * ROWS;
-  __global const uint4* from[COLUMNS];
-  uint4 next[DEPTH][COLUMNS];
+  __global const uint4* from[SUMS];
+  uint4 next[DEPTH][SUMS];
   EACH(c, COLUMNS) from[c] = weights + min(first + set * COLUMNS + c, n - 1) * OCTETS;
-  EACH(d, DEPTH) EACH(c, COLUMNS) next[d][c] = from[c][min(lane + d * LANES, OCTETS - 1)];
+#if GATE
+  TAKE_OPERANDS(2)
+  EACH(c, COLUMNS) from[COLUMNS + c] = weights + min(first + set * COLUMNS + c, n - 1) * OCTETS;
+#endif
+  EACH(d, DEPTH) EACH(c, SUMS) next[d][c] = from[c][min(lane + d * LANES, OCTETS - 1)];
 #if STAGED
   // Halves of octets lie apart, so that neighbours read neighbouring banks.
   __local float4 staged[2][OCTETS];
   FIND_SCALE
+#if HOLDS
+  EACH(q, HELD_QUADS) {
+    const int i = item + q * ITEMS;
+    if (i < QUADS) staged[i % 2][i / 2] = HELD_NORMED(q);
+  }
+#else
 #pragma unroll 4
-  for (int i = item; i < OCTETS * 2; i += ITEMS) staged[i % 2][i / 2] = NORMED(i);
+  for (int i = item; i < QUADS; i += ITEMS) staged[i % 2][i / 2] = NORMED(i);
+#endif
   barrier(CLK_LOCAL_MEM_FENCE);
 #endif
-  float8 sum[ROWS][COLUMNS];
-  EACH(v, VALUES) sum[v / COLUMNS][v % COLUMNS] = 0.0f;
+  float8 sum[ROWS][SUMS];
+  EACH(v, VALUES) sum[v / SUMS][v % SUMS] = 0.0f;
   for (int begin = lane; begin < OCTETS; begin += DEPTH * LANES) {
     EACH(d, DEPTH) {
       const int octet = begin + d * LANES;
-      float8 w[COLUMNS];
-      EACH(c, COLUMNS) {
+      float8 w[SUMS];
+      EACH(c, SUMS) {
         w[c] = Weights(next[d][c]);
         if (DEPTH < STEPS) next[d][c] = from[c][min(octet + DEPTH * LANES, OCTETS - 1)];
       }
@@ -113,27 +174,9 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
         // Rows beyond the last repeat it.
         const int row = min(first_row + r, count - 1);
         const float8 of_row = OCTET_OF(row, octet);
-        EACH(c, COLUMNS) sum[r][c] = mad(of_row, w[c], sum[r][c]);
+        EACH(c, SUMS) sum[r][c] = mad(of_row, w[c], sum[r][c]);
       }
     }
   }
-#if SHUFFLES
-  EACH(v, VALUES) {
-    const float total = SumOfLanes32(SumOf(sum[v / COLUMNS][v % COLUMNS]));
-    const int row = first_row + v / COLUMNS, column = first + set * COLUMNS + v % COLUMNS;
-    if (lane == v % LANES && column < n && row < count)
-      y[row * n + column] = FINISH_ROWS((float4)(total), row, column).x;
-  }
-#else
-  EACH(v, VALUES) scratch[(set * VALUES + v) * LANES + lane] = SumOf(sum[v / COLUMNS][v % COLUMNS]);
-  barrier(CLK_LOCAL_MEM_FENCE);
-  for (int out = item; out < SETS * VALUES; out += ITEMS) {
-    float total = 0.0f;
-    // Each begins at another bank.
-    for (int i = 0; i < LANES; ++i) total += scratch[out * LANES + (i + out) % LANES];
-    const int row = first_row + out / COLUMNS % ROWS;
-    const int column = first + out / VALUES * COLUMNS + out % COLUMNS;
-    if (column < n && row < count) y[row * n + column] = FINISH_ROWS((float4)(total), row, column).x;
-  }
-#endif
+  STORE_SUMS
 }

@@ -1,10 +1,11 @@
 // opencl.half_weights.siblings: two or three MatMul of one row by weights that 16 bits hold, in one
-// launch with the RMSNormalization that makes the row.
+// launch with the RMSNormalization that makes the row; two may become one row (one_row/gate.h).
 #include <algorithm>
 
 #include "kernels/family.h"
 #include "kernels/opencl/half_weights/half_rows.h"
 #include "kernels/opencl/norm/operands.h"
+#include "kernels/opencl/one_row/gate.h"
 #include "kernels/opencl/states.h"
 #include "kernels/opencl/work_sizes.h"
 #include "ops/op.h"
@@ -14,34 +15,40 @@ namespace {
 
 struct HalfSiblings {
   std::vector<HalfFacts> products;
+  std::vector<ir::NodeId> nodes;  // of the products
+  int64_t gate = 0;               // of one_row/matrices.clh
 
   int64_t columns() const {
     int64_t sum = 0;
     for (const HalfFacts& facts : products) sum += facts.p.n;
     return sum;
   }
+  /// What the sums of a tile take, of both matrices of a pair.
+  int64_t SumBytes(const HalfTile& tile) const { return tile.bytes() * (gate != 0 ? 2 : 1); }
 };
 
 /// What the row takes in local memory, beside the sums of lanes.
 int64_t RowBytes(const HalfSiblings& facts) { return facts.products[0].p.k * 4; }
 
 Result<HalfSiblings> ReadNormed(const ir::Graph& group, const Device& device) {
-  const auto& nodes = group.nodes();
-  if (nodes.size() < 3 || nodes.size() > 4 || group.outputs.size() != nodes.size() - 1)
-    return Unsupported("computes two or three MatMul of one row only");
-  RETURN_IF_ERROR(CheckRowNorm(group));
   HalfSiblings facts;
-  for (size_t i = 1; i < nodes.size(); ++i) {
-    const ir::Node& node = nodes[i];
-    if (node.op != "MatMul"_op || !group.value(node.inputs[1]).is_constant())
+  ASSIGN_OR_RETURN(const GatedPair pair, ReadGatedPair(group));
+  facts.gate = pair.gate;
+  ASSIGN_OR_RETURN(facts.nodes, ReadSiblings(group, "MatMul"_op, 1, pair));
+  RETURN_IF_ERROR(CheckRowNorm(group));
+  for (const ir::NodeId id : facts.nodes) {
+    const ir::Node& node = group.node(id);
+    if (!group.value(node.inputs[1]).is_constant())
       return Unsupported("computes MatMul by constants only");
     ASSIGN_OR_RETURN(const Product p, ReadProduct(group, node, /*constant_b=*/true));
     if (p.m != 1 || p.batches.size() != 1 || p.b_matrices != 1) return Unsupported("several rows");
     ASSIGN_OR_RETURN(facts.products.emplace_back(), ReadHalfProduct(group, p, device));
     if (facts.products.back().storage != facts.products[0].storage)
       return Unsupported("weights of several types");
+    if (pair.has_gate() && facts.products.back().p.n != facts.products[0].p.n)
+      return Unsupported("a gate of other columns");
   }
-  if (RowBytes(facts) + kLeastHalfTile.bytes() > AsOpenCl(device).facts().local_bytes)
+  if (RowBytes(facts) + facts.SumBytes(kLeastHalfTile) > AsOpenCl(device).facts().local_bytes)
     return Unsupported("rows of {}: local memory holds fewer", facts.products[0].p.k);
   return facts;
 }
@@ -53,15 +60,16 @@ Result<std::vector<StateAssignment>> RowsOfFloats(const ir::Graph& group, const 
 
 Status CheckNormedTile(const HalfSiblings& facts, const HalfTile& tile, const OpenClFacts& of) {
   if (tile.rows != 1) return InvalidArgument("rows: expected 1");
-  if (RowBytes(facts) + tile.bytes() > of.local_bytes)
-    return Unsupported("{} bytes of local memory: there are {}", RowBytes(facts) + tile.bytes(),
-                       of.local_bytes);
+  const int64_t bytes = RowBytes(facts) + facts.SumBytes(tile);
+  if (bytes > of.local_bytes)
+    return Unsupported("{} bytes of local memory: there are {}", bytes, of.local_bytes);
   return CheckHalfTile(tile, of);
 }
 
 ParamSpace NormedSpace(const Problem&, const HalfSiblings& facts, const Device& device) {
   const OpenClFacts& of = AsOpenCl(device).facts();
   HalfTile usual = UsualHalfTile(facts.products[0], facts.columns(), of);
+  if (facts.gate != 0 && usual.columns > 1) usual.columns /= 2;
   if (!CheckNormedTile(facts, usual, of).ok()) usual = kLeastHalfTile;
   return {kHalfFields.Tunables(), kHalfFields.Write(usual), [facts, &of](const Params& params) {
             return CheckNormedTile(facts, kHalfFields.Read(params), of);
@@ -81,19 +89,24 @@ Result<std::unique_ptr<PreparedKernel>> PrepareNormed(const Problem& problem,
   const ir::Node& norm = group.nodes()[0];
   const HalfTile tile = kHalfFields.Read(params);
   BuildOptions options = HalfOptions(facts.products[0], tile, device);
-  options.Define("NORM", 1).Define("MATRICES", static_cast<int64_t>(facts.products.size()));
+  options.Define("NORM", 1)
+      .Define("MATRICES", static_cast<int64_t>(facts.products.size()))
+      .Define("GATE", facts.gate);
   ASSIGN_OR_RETURN(
       std::shared_ptr<OpenClKernel> kernel,
       AsOpenCl(device).BuildKernel(MakeProgram("half_weights/rows.cl", options), "rows"));
   int64_t groups = 0;
   for (const HalfFacts& product : facts.products)
     groups += DivideUp(product.p.n, tile.group_columns());
+  if (facts.gate != 0) groups /= 2;
   auto made = std::make_unique<RecordedKernel>();
   RecordedLaunch& launch =
       made->recorded.emplace_back(std::move(kernel), GroupSizes(tile.items, groups));
   launch.Input(InputIndex(group, norm.inputs[0]), 4);
   for (size_t i = 0; i < facts.products.size(); ++i) {
-    const auto output = std::ranges::find(group.outputs, group.nodes()[i + 1].outputs[0]);
+    const ir::Node& node = group.node(facts.nodes[i]);
+    const auto output =
+        facts.gate != 0 ? group.outputs.begin() : std::ranges::find(group.outputs, node.outputs[0]);
     made->own_packs.push_back(PackHalfWeights(facts.products[i]));
     launch.Packed(i, 16)
         .Output(static_cast<size_t>(output - group.outputs.begin()), 4)

@@ -27,7 +27,7 @@ static float4 JoinSum4(const float4 v, __local float4* scratch) {
 #if FETTLE_IMAGE
 #define LOAD_PLACE(i) LOAD4(x, dims, n, block, (i) / dims.z, (i) % dims.z)
 #else
-#define LOAD_PLACE(i) LOAD_VEC4(x, x_offset + (n * dims.x + block) * plane + (i))
+#define LOAD_PLACE(i) LOAD_WHOLE(x, x_offset + (n * dims.x + block) * plane + (i))
 #endif
 
 // What lies between `first` and `last` of a plane, and loops over it.

@@ -1,0 +1,71 @@
+// Which shapes are planned, and which are made of plans for others.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+
+#include "tests/session_of.h"
+
+namespace fettle::runtime {
+namespace {
+
+constexpr int kSteps = 40;
+
+/// `kSteps` steps of as much memory as a slice that cuts nothing off: a pass that sees extents
+/// leaves it out and saves 2.4 percent of the bytes.
+std::unique_ptr<Session> OneSliceTooMany() {
+  std::string text =
+      "input %x: f32[?]\nconst %b: i64[1] = 0\nconst %e: i64[1] = 1000000000\n"
+      "%y0 = Slice(%x, %b, %e)\n";
+  for (int i = 0; i < kSteps; ++i)
+    text += fmt::format("%y{} = {}(%y{})\n", i + 1, i % 2 == 0 ? "Softplus" : "Neg", i);
+  return SessionOf(text + fmt::format("output %y{}\n", kSteps), {.threads = 1});
+}
+
+/// Whether a run of so many elements chooses kernels.
+bool Plans(Session& session, int64_t elements) {
+  const int64_t before = session.preparation().plan_ns;
+  Tensor x = Tensor::Create(DType::kF32, Shape{elements}).value();
+  std::ranges::fill(x.as<float>(), 0.5F);
+  TensorMap inputs, outputs;
+  inputs.emplace("x", std::move(x));
+  const Status status = session.Run(inputs, &outputs);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return session.preparation().plan_ns != before;
+}
+
+TEST(NearShapes, AreNotPlannedForTheLittleThatPassesWouldSave) {
+  const auto session = OneSliceTooMany();
+  EXPECT_TRUE(Plans(*session, 300));
+  EXPECT_TRUE(Plans(*session, 310));  // the example
+  for (const int64_t elements : {311, 320, 400, 900}) EXPECT_FALSE(Plans(*session, elements));
+}
+
+TEST(NearShapes, ArePlannedEachForItselfWherePassesSaveMuch) {
+  const auto session = OneSliceTooMany();
+  for (const int64_t elements : {250000, 250001, 250002, 250003})
+    EXPECT_TRUE(Plans(*session, elements));
+}
+
+TEST(NearShapes, MoveWhatTheirOwnExtentsSay) {
+  const auto session = SessionOf(
+      "input %x: f32[?]\nconst %one: i64[1] = 1\nconst %axis: i64[1] = 0\n"
+      "const %two: i64[1] = 2\n%s = Shape(%x)\n%end = Sub(%s, %one)\n"
+      "%odd = Slice(%x, %one, %end, %axis, %two)\n%y = Neg(%odd)\noutput %y\n",
+      {.threads = 1});
+  for (const int64_t elements : {40, 41, 42, 47, 90, 91, 60}) {
+    TensorMap inputs, outputs;
+    Tensor x = Tensor::Create(DType::kF32, Shape{elements}).value();
+    std::iota(x.as<float>().begin(), x.as<float>().end(), 0.F);
+    inputs.emplace("x", std::move(x));
+    ASSERT_TRUE(session->Run(inputs, &outputs).ok());
+    const std::span<const float> y = outputs.at("y").as<float>();
+    ASSERT_EQ(std::ssize(y), (elements - 1) / 2) << elements;
+    for (size_t i = 0; i < y.size(); ++i)
+      ASSERT_EQ(y[i], -static_cast<float>(2 * i + 1)) << elements;
+  }
+}
+
+}  // namespace
+}  // namespace fettle::runtime
