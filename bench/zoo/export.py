@@ -11,9 +11,11 @@ import signal
 import sys
 import warnings
 
+import configured
 import language
 import more_packages
 import newer
+import newer_networks
 import numpy
 import onnx
 import other_packages
@@ -36,7 +38,8 @@ def made(name):
     torch.manual_seed(1)
     torch.backends.mha.set_fastpath_enabled(False)  # fused operators of attention have no ONNX form
     family, _, seed = name.partition("/")
-    network, inputs = random_networks.made(seed) if family == "random" else NETWORKS[name]()
+    seeded = {"random": random_networks, "newer": newer_networks, "configured": configured}.get(family)
+    network, inputs = seeded.made(seed) if seeded and seed.isdigit() else NETWORKS[name]()
     return settled(network), inputs
 
 

@@ -158,6 +158,8 @@ def parse():
     parser = argparse.ArgumentParser(prog="bench/zoo/run", description=__doc__)
     parser.add_argument("--only", default="", help="networks whose name holds one of these texts: a,b")
     parser.add_argument("--random", type=int, default=0, metavar="COUNT", help="so many networks of random blocks, and no others")
+    parser.add_argument("--blocks", choices=["random", "newer", "configured"], default="random",
+                        help="of --random: the first blocks, the newer ones too, or torchvision's and transformers' at random configurations")
     parser.add_argument("--seed", type=int, default=1, help="of the first of --random; the next has the next")
     parser.add_argument("--exporters", type=lambda text: text.split(","), default=["dynamo", "script"],
                         help="of dynamo (torch's default) and script (the older one); default: both")
@@ -192,7 +194,7 @@ def kept(file, rows):
 
 def main():
     options = parse()
-    listed = [f"random/{options.seed + i}" for i in range(options.random)] or names()
+    listed = [f"{options.blocks}/{options.seed + i}" for i in range(options.random)] or names()
     chosen = [name for name in listed if any(text in name for text in options.only.split(","))]
     if not options.only:
         chosen = [name for name in chosen if not name.startswith("packages/")]  # of packages that may not be there
