@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ops/op.h"
+#include "passes/clean/fold_integers.h"
 #include "passes/clean/fold_node.h"
 #include "passes/edit/equal_nodes.h"
 
@@ -110,6 +111,7 @@ Result<bool> RepeatedSweep::Fold(ir::NodeId id) {
   if (FoldShape(graph_, node)) return follow();
   if (!All(node.inputs, [&](ir::ValueId value) { return graph_.value(value).is_constant(); }))
     return false;
+  if (has_run_ && FoldIntegers(graph_, node)) return true;
   ASSIGN_OR_RETURN(const ops::Inferred inferred, ops::Infer(graph_, node));
   if (inferred.needed_input >= 0 || !FoldData(graph_, node, inferred)) return false;
   return All(node.inputs, [&](ir::ValueId value) { return !follows_[value]; }) ? true : follow();
