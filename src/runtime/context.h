@@ -11,6 +11,7 @@
 #include "exec/step_chains.h"
 #include "exec/work_memory.h"
 #include "planner/plan_source.h"
+#include "runtime/output_pool.h"
 
 namespace fettle::runtime {
 
@@ -37,6 +38,7 @@ struct Context {
   /// Programs of one session never run at the same time, so they share it.
   exec::WorkMemory memory;
   exec::StepChains chains;
+  OutputPool results;
 };
 
 }  // namespace fettle::runtime

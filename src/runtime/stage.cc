@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/memory_budget.h"
 #include "base/memory_marks.h"
 
 namespace fettle::runtime {
@@ -27,16 +26,16 @@ Status Stage::PlanOn(const DeviceSet& devices, Context& context) {
 }
 
 exec::MemoryBeside Stage::Beside(const Context& context) const {
-  return {.outputs = context.outputs_are_bound ? 0 : OutputBytes(),
+  // Free memory of results is used for these, or let go of where that is needed.
+  const int64_t outputs = std::max<int64_t>(OutputBytes() - context.results.free_bytes(), 0);
+  return {.outputs = context.outputs_are_bound ? 0 : outputs,
           .work_held = context.memory.held_bytes()};
 }
 
 int64_t Stage::OutputBytes() const {
   int64_t bytes = 0;
-  for (size_t i = 0; i < program_outputs_.size(); ++i) {
-    const auto& [dtype, shape] = program_output_types_[i];
-    if (program_outputs_[i].last.empty()) bytes += StorageBytes(dtype, shape.elements());
-  }
+  for (const auto& [dtype, shape] : program_output_types_)
+    bytes += StorageBytes(dtype, shape.elements());
   return bytes;
 }
 
@@ -56,13 +55,6 @@ Status Stage::LeaveAccelerator(const Status& why, Context& context) {
 
 namespace {
 
-/// Whether there is a tensor that nobody else holds.
-bool IsFree(const Tensor& tensor) {
-  // What another thread has let go of was last used before this.
-  std::shared_ptr<std::byte>(tensor.storage()).reset();
-  return !tensor.empty() && tensor.storage().use_count() == 1;
-}
-
 /// What is run again, where the work-groups of a chain have not met, finds its inputs as they were
 /// unless an output is the memory of one.
 bool MayRunAgain(const Bindings& bindings, const std::vector<const std::byte*>& in) {
@@ -71,24 +63,10 @@ bool MayRunAgain(const Bindings& bindings, const std::vector<const std::byte*>& 
   });
 }
 
-/// Where transfers from a device take less time to, if there is such memory.
-Result<Tensor> NewOutput(DType dtype, const Shape& shape, const DeviceSet& devices) {
-  const int64_t bytes = StorageBytes(dtype, shape.elements());
-  RETURN_IF_ERROR(MemoryBudget::Current()->Check(bytes));
-  for (const Device* device : devices.beside_cpu()) {
-    const int64_t with_slack = bytes + static_cast<int64_t>(kTensorSlack);
-    std::shared_ptr<std::byte> memory = device->AllocateForTransfers(with_slack);
-    if (memory == nullptr) continue;
-    std::byte* const data = memory.get();
-    std::memset(data, 0, with_slack);
-    return Tensor::Borrow(dtype, shape, data, std::move(memory));
-  }
-  return Tensor::Create(dtype, shape);
-}
-
 }  // namespace
 
-Status Stage::SetOperands(std::span<const Tensor> inputs, const Bindings& bindings) {
+Status Stage::SetOperands(std::span<const Tensor> inputs, const Bindings& bindings,
+                          OutputPool& pool) {
   auto& [bound, outputs, in, out, device_copies, host_copies] = operands_;
   BoundOutputs(bindings, bound);
   outputs.clear();
@@ -102,22 +80,18 @@ Status Stage::SetOperands(std::span<const Tensor> inputs, const Bindings& bindin
   if (on_device != nullptr)
     for (const auto& constant : on_device->constants)
       in.push_back(static_cast<const std::byte*>(constant->base()));
-  for (size_t i = 0; i < program_outputs_.size(); ++i) {
+  for (size_t i = 0; i < program_output_types_.size(); ++i) {
     // Nobody asks for the tensors where all outputs are the caller's.
     if (bound[i] != nullptr) {
       if (!bindings.has_all_outputs()) outputs.push_back(bound[i]->host());
       out.push_back(bound[i]->base());
       continue;
     }
-    auto& [last, other] = program_outputs_[i];
-    if (!IsFree(last)) std::swap(last, other);
-    if (!IsFree(last)) {
-      ASSIGN_OR_RETURN(last, NewOutput(program_output_types_[i].first,
-                                       program_output_types_[i].second, devices_));
-    }
-    marks::Fresh(last.data(), StorageBytes(last.dtype(), last.elements()));
-    outputs.push_back(last);
-    out.push_back(last.data());
+    const auto& [dtype, shape] = program_output_types_[i];
+    ASSIGN_OR_RETURN(Tensor output, pool.Take(dtype, shape, devices_));
+    marks::Fresh(output.data(), StorageBytes(dtype, output.elements()));
+    out.push_back(output.data());
+    outputs.push_back(std::move(output));
   }
   if (on_device != nullptr)
     for (const size_t copy : device_copies) out.push_back(bindings.outputs[copy]->base());
@@ -126,7 +100,7 @@ Status Stage::SetOperands(std::span<const Tensor> inputs, const Bindings& bindin
 
 Status Stage::RunProgram(std::span<const Tensor> inputs, Context& context,
                          const Bindings& bindings) {
-  RETURN_IF_ERROR(SetOperands(inputs, bindings));
+  RETURN_IF_ERROR(SetOperands(inputs, bindings, context.results));
   const std::vector<const std::byte*>& in = operands_.in;
   const size_t steps_before = context.times.size();
   const auto run = [&](const exec::Program& program, bool waits) -> Status {

@@ -63,7 +63,7 @@ class Stage {
   /// Of a run of program_; kept, so that the next run allocates nothing.
   struct Operands {
     std::vector<const TensorBuffer*> bound;  // BoundOutputs
-    std::vector<Tensor> outputs;             // that program_ writes, recycled or bound
+    std::vector<Tensor> outputs;             // that program_ writes, of the pool or bound
     std::vector<const std::byte*> in;
     std::vector<std::byte*> out;
     /// Bound outputs (of the whole graph) that program_ does not write for them alone, set by Bind:
@@ -88,7 +88,7 @@ class Stage {
                                        const Bindings& bindings);
   /// The results are in operands_.
   Status RunProgram(std::span<const Tensor> inputs, Context& context, const Bindings& bindings);
-  Status SetOperands(std::span<const Tensor> inputs, const Bindings& bindings);
+  Status SetOperands(std::span<const Tensor> inputs, const Bindings& bindings, OutputPool& pool);
   /// Per output of program_, the caller's tensor for it, or null.
   void BoundOutputs(const Bindings& bindings, std::vector<const TensorBuffer*>& bound) const;
   /// Whether output `index` of the whole graph is bound and one that program_ writes into it.
@@ -110,7 +110,7 @@ class Stage {
   /// Makes program_ of segment_ for `devices`.
   Status PlanOn(const DeviceSet& devices, Context& context);
   exec::MemoryBeside Beside(const Context& context) const;
-  /// Of the program's outputs that nobody has allocated yet.
+  /// Of the program's outputs.
   int64_t OutputBytes() const;
   /// Whether `status` is a failure of another device that the CPU can make good.
   bool MayLeaveAccelerator(const Status& status, const Context& context) const;
@@ -122,12 +122,6 @@ class Stage {
   std::shared_ptr<const exec::Program> program_;
   std::map<std::string, BoundProgram> bound_programs_;  // by the states that are bound
   const BoundProgram* bound_ = nullptr;                 // Bind's last; null: program_
-  /// Two of each output, recycled once nobody else holds them: callers that let go of a result when
-  /// they have the next one take turns between them.
-  struct OutputPair {
-    Tensor last, other;
-  };
-  std::vector<OutputPair> program_outputs_;
   std::vector<std::pair<DType, Shape>> program_output_types_;
   Operands operands_;
   std::unique_ptr<ControlNode> control_;

@@ -40,7 +40,7 @@ bool LiesIn(const TensorBuffer* output, const std::byte* begin, int64_t bytes) {
 }  // namespace
 
 void Stage::BoundOutputs(const Bindings& bindings, std::vector<const TensorBuffer*>& bound) const {
-  bound.assign(program_outputs_.size(), nullptr);
+  bound.assign(program_output_types_.size(), nullptr);
   for (size_t i = 0; i < bindings.outputs.size(); ++i)
     if (IsWritten(bindings, i)) bound[outputs_[i].index] = bindings.outputs[i];
 }

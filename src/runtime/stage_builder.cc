@@ -36,7 +36,7 @@ class Stage::Builder {
   }
 
   void SetOutputs() {
-    std::vector<int> users(stage_->program_outputs_.size());
+    std::vector<int> users(stage_->program_output_types_.size());
     for (ir::ValueId id : graph_.outputs) {
       const Source& source = stage_->outputs_.emplace_back(SourceOf(id));
       if (source.kind == Source::Kind::kProgram) ++users[source.index];
@@ -129,7 +129,6 @@ class Stage::Builder {
     for (ir::ValueId id : live) segment.outputs.push_back(Import(id, segment, map));
     RETURN_IF_ERROR(segment.Normalise());
     stage_->segment_ = std::move(made);
-    stage_->program_outputs_.resize(live.size());
     const Status planned = stage_->PlanOn(context_.devices, context_);
     return stage_->MayLeaveAccelerator(planned, context_)
                ? stage_->LeaveAccelerator(planned, context_)

@@ -29,7 +29,6 @@ Result<std::unique_ptr<Stage>> Stage::Like(const Stage& like, exec::NearPrograms
   std::unique_ptr<Stage> stage(new Stage(like.devices_));
   stage->segment_ = like.segment_;
   stage->outputs_ = like.outputs_;
-  stage->program_outputs_.resize(like.program_output_types_.size());
   for (ir::ValueId id : like.segment_->outputs) {
     const ir::Value& value = near.graph->value(values[id]);
     stage->program_output_types_.emplace_back(value.dtype, *value.shape);

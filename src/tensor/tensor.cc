@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <new>
@@ -197,8 +198,12 @@ void Constant::CopyTo(int64_t begin, int64_t count, std::byte* out) const {
     std::memcpy(out, elements.data() + StorageBytes(dtype_, begin), StorageBytes(dtype_, count));
     return;
   }
-  for (int64_t i = 0; i < count; ++i)
-    std::memcpy(out + StorageBytes(dtype_, i), elements.data(), elements.size());
+  // What is there twice over, until all is.
+  const size_t bytes = StorageBytes(dtype_, count);
+  size_t written = std::min(elements.size(), bytes);
+  std::memcpy(out, elements.data(), written);
+  for (size_t more; written < bytes; written += more)
+    std::memcpy(out + written, out, more = std::min(written, bytes - written));
 }
 
 Result<Tensor> Constant::ToTensor() const {
