@@ -75,6 +75,17 @@ TEST(SpellTyped, PowersAreProducts) {
   EXPECT_EQ(Spelled(fmt::format(kForm, "i64", "i64[]", 4)), "Pow");
 }
 
+TEST(SpellTyped, ClipsOfIntegersHaveBothBounds) {
+  constexpr std::string_view kForm =
+      "input %x: {0}[37] = noise(-9, 9)\nconst %l: {0}[] = -3\nconst %h: {0}[] = 4\n"
+      "%y = Clip(%x{1})\noutput %y\n";
+  EXPECT_EQ(Spelled(fmt::format(kForm, "i64", ", %l")), "Max");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "i32", ", _, %h")), "Min");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "i8", "")), "Identity");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "i64", ", %l, %h")), "Clip");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "f32", ", %l")), "Clip");
+}
+
 TEST(SpellTyped, LogSumExpIsSpelled) {
   EXPECT_EQ(Spelled("input %x: f32[3x5x7]\nconst %a: i64[2] = 0 2\n"
                     "%y = ReduceLogSumExp(%x, %a) {keepdims=0}\noutput %y\n"),

@@ -45,6 +45,20 @@ void SpellPow(Editor& editor, ir::NodeId id) {
   editor.Replace(id, "Mul"_op, {factor, x});
 }
 
+/// Kernels of integers have both bounds.
+void SpellClip(Editor& editor, ir::NodeId id) {
+  const ir::Node node = editor.node(id);
+  if (!IsInteger(editor.value(node.inputs[0]).dtype)) return;
+  const ir::ValueId low = node.input(1), high = node.input(2);
+  if (low != ir::kAbsent && high != ir::kAbsent) return;
+  if (low != ir::kAbsent)
+    editor.Replace(id, "Max"_op, {node.inputs[0], low});
+  else if (high != ir::kAbsent)
+    editor.Replace(id, "Min"_op, {node.inputs[0], high});
+  else
+    editor.Replace(id, "Identity"_op, {node.inputs[0]});
+}
+
 /// A reduction's operand, and the shape of what keeps its axes.
 struct Reduction {
   Dims x, kept;
@@ -102,13 +116,14 @@ Status SpellLogSumExp(Editor& editor, ir::NodeId id) {
 }  // namespace
 
 Result<bool> SpellTyped(ir::Graph& graph) {
-  if (!HasOp(graph, {"Cast"_op, "Pow"_op, "ReduceLogSumExp"_op})) return false;
+  if (!HasOp(graph, {"Cast"_op, "Clip"_op, "Pow"_op, "ReduceLogSumExp"_op})) return false;
   Editor editor(graph);
   const ir::NodeId end = editor.end();
   for (ir::NodeId id = 0; id < end; ++id) {
     if (editor.node(id).dead) continue;
     const ir::OpRef op = editor.node(id).op;
     if (op == "Cast"_op) SpellCast(editor, id);
+    if (op == "Clip"_op) SpellClip(editor, id);
     if (op == "Pow"_op) SpellPow(editor, id);
     if (op == "ReduceLogSumExp"_op) RETURN_IF_ERROR(SpellLogSumExp(editor, id));
   }
