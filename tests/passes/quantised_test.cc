@@ -86,6 +86,20 @@ TEST(SpellTyped, ClipsOfIntegersHaveBothBounds) {
   EXPECT_EQ(Spelled(fmt::format(kForm, "f32", ", %l")), "Clip");
 }
 
+TEST(SpellTyped, AxesThatLieApartAreReducedOneByOne) {
+  constexpr std::string_view kForm =
+      "input %x: {}[2x4x3x5x1x6]\nconst %a: i64[{}] = {}\n%y = {}(%x, %a) {{keepdims={}}}\n"
+      "output %y\n";
+  EXPECT_EQ(Spelled(fmt::format(kForm, "f32", 2, "5 3", "ReduceMean", 0)), "ReduceMean");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "f32", 2, "5 2", "ReduceMean", 0)),
+            "ReduceMean ReduceMean Reshape");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "f32", 3, "0 2 5", "ReduceMax", 1)),
+            "ReduceMax ReduceMax ReduceMax Reshape");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "f32", 2, "2 3", "ReduceSum", 0)), "ReduceSum");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "f64", 2, "2 5", "ReduceSum", 0)), "ReduceSum");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "f32", 2, "2 5", "ReduceProd", 0)), "ReduceProd");
+}
+
 TEST(SpellTyped, LogSumExpIsSpelled) {
   EXPECT_EQ(Spelled("input %x: f32[3x5x7]\nconst %a: i64[2] = 0 2\n"
                     "%y = ReduceLogSumExp(%x, %a) {keepdims=0}\noutput %y\n"),

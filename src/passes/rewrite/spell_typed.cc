@@ -89,6 +89,46 @@ ir::ValueId Reduce(TypedNodes& nodes, ir::OpRef op, ir::ValueId x, const Reducti
   return nodes.AddOf(dtype, op, {x, nodes.Ints(axes)}, read.kept, {{"keepdims", int64_t{1}}});
 }
 
+/// Axes that are reduced, as lists of those that are neighbours in memory.
+std::vector<ops::AxisMask> RunsOf(const Reduction& read) {
+  std::vector<ops::AxisMask> runs;
+  bool is_apart = true;
+  for (size_t i = 0; i < read.mask.size(); ++i) {
+    if (read.x[i] == 1) continue;
+    if (read.mask[i] && is_apart) runs.emplace_back(read.mask.size());
+    if (read.mask[i]) runs.back()[i] = true;
+    is_apart = !read.mask[i];
+  }
+  return runs;
+}
+
+/// Rows are reduced that lie together: with other axes between them, one run after the other, the
+/// last one first.
+Status SpellApart(Editor& editor, ir::NodeId id) {
+  const ir::Node node = editor.node(id);
+  if (editor.value(node.inputs[0]).dtype != DType::kF32) return OkStatus();
+  Reduction read;
+  ASSIGN_OR_RETURN(const bool known, ReadReduction(editor, node, read));
+  const std::vector<ops::AxisMask> runs = known ? RunsOf(read) : std::vector<ops::AxisMask>();
+  if (runs.size() < 2) return OkStatus();
+  TypedNodes nodes(editor, node, DType::kF32);
+  const Shape result = *editor.value(node.outputs[0]).shape;
+  ir::ValueId x = node.inputs[0];
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+    read.mask = *run;
+    read.kept = ops::ReducedShape(Shape(read.x), read.mask, true).dims();
+    x = Reduce(nodes, node.op, x, read);
+    read.x = read.kept;
+  }
+  editor.Replace(id, "Reshape"_op, {x, nodes.Ints(result.dims())});
+  return OkStatus();
+}
+
+bool IsSplit(ir::OpRef op) {
+  return op == "ReduceMean"_op || op == "ReduceSum"_op || op == "ReduceMax"_op ||
+         op == "ReduceMin"_op;
+}
+
 Status SpellLogSumExp(Editor& editor, ir::NodeId id) {
   const ir::Node node = editor.node(id);
   const DType dtype = editor.value(node.inputs[0]).dtype;
@@ -116,7 +156,9 @@ Status SpellLogSumExp(Editor& editor, ir::NodeId id) {
 }  // namespace
 
 Result<bool> SpellTyped(ir::Graph& graph) {
-  if (!HasOp(graph, {"Cast"_op, "Clip"_op, "Pow"_op, "ReduceLogSumExp"_op})) return false;
+  if (!HasOp(graph, {"Cast"_op, "Clip"_op, "Pow"_op, "ReduceLogSumExp"_op, "ReduceMax"_op,
+                     "ReduceMean"_op, "ReduceMin"_op, "ReduceSum"_op}))
+    return false;
   Editor editor(graph);
   const ir::NodeId end = editor.end();
   for (ir::NodeId id = 0; id < end; ++id) {
@@ -125,6 +167,7 @@ Result<bool> SpellTyped(ir::Graph& graph) {
     if (op == "Cast"_op) SpellCast(editor, id);
     if (op == "Clip"_op) SpellClip(editor, id);
     if (op == "Pow"_op) SpellPow(editor, id);
+    if (IsSplit(op)) RETURN_IF_ERROR(SpellApart(editor, id));
     if (op == "ReduceLogSumExp"_op) RETURN_IF_ERROR(SpellLogSumExp(editor, id));
   }
   return editor.Finish();
