@@ -67,18 +67,23 @@ Status CheckWindow(const WindowConv& conv, const WindowTile& tile, const OpenClF
 
 /// The largest window that two work-groups of a unit have room for and that keeps all units busy.
 WindowTile UsualWindow(const WindowConv& conv, const OpenClFacts& facts) {
-  const int64_t bn = conv.oc <= 16 ? 16 : conv.oc <= 32 ? 32 : 64, wn = std::min<int64_t>(bn, 32);
+  const int64_t most = conv.oc <= 16 ? 16 : conv.oc <= 32 ? 32 : 64;
   const int64_t wm = 64 / PartsOf(conv.factors);
-  const WindowTile tiles[] = {{16, 32, bn, wm, wn}, {8, 32, bn, wm, wn}, {8, 32, bn, 32, wn},
-                              {4, 32, bn, 32, wn},  {8, 16, bn, 32, wn}, {4, 16, bn, 16, wn},
-                              {8, 8, bn, 16, wn},   {4, 8, bn, 16, wn},  {4, 8, 16, 16, 16}};
   WindowTile chosen = {2, 8, 16, 16, 16};
-  for (const WindowTile& tile : tiles) {
-    if (!CheckWindow(conv, tile, facts).ok()) continue;
-    chosen = tile;
-    const int64_t groups = conv.TilesOf(tile) * DivideUp(conv.oc, tile.bn) * conv.batch;
-    if (groups >= 2 * facts.compute_units && 2 * WindowBytes(conv, tile) <= facts.mma.local_bytes)
-      break;
+  // Weights of fewer channels where many leave no room for a window.
+  for (int64_t bn = most, has_room = 0; bn >= 16 && has_room == 0; bn /= 2) {
+    const int64_t wn = std::min<int64_t>(bn, 32);
+    const WindowTile tiles[] = {{16, 32, bn, wm, wn}, {8, 32, bn, wm, wn}, {8, 32, bn, 32, wn},
+                                {4, 32, bn, 32, wn},  {8, 16, bn, 32, wn}, {4, 16, bn, 16, wn},
+                                {8, 8, bn, 16, wn},   {4, 8, bn, 16, wn}};
+    for (const WindowTile& tile : tiles) {
+      if (!CheckWindow(conv, tile, facts).ok()) continue;
+      chosen = tile;
+      const int64_t groups = conv.TilesOf(tile) * DivideUp(conv.oc, tile.bn) * conv.batch;
+      has_room =
+          groups >= 2 * facts.compute_units && 2 * WindowBytes(conv, tile) <= facts.mma.local_bytes;
+      if (has_room != 0) break;
+    }
   }
   // The largest fills a unit's registers alone: as many one after the other as each unit has.
   constexpr int64_t kFull = 512, kMostTiles = 8;
@@ -142,12 +147,12 @@ Work WindowWork(const Problem&, const WindowConv& conv, const Params&, const Dev
 }
 
 /// Where several taps read each pixel, and few tiles of k would make up for bringing it each time.
-/// Weights that leave room for no more than one warp's pixels are brought more often than they are
-/// used: fp32 5x5 of 24 channels to 144 at 112x112 took 0.18 ms on an H200, 14 times its bound.
-int WindowTaste(const WindowConv& conv, const Device& device) {
+/// Long sums of f32 are left to opencl.conv.mma.f32: 5x5 of 24 channels to 144 at 112x112 takes
+/// 0.078 ms by it on an H200, and 0.145 here.
+int WindowTaste(const WindowConv& conv, const Device&) {
   const bool is_large = conv.image_pixels() >= 56 * 56;
-  const bool has_room = UsualWindow(conv, AsOpenCl(device).facts()).pixels() > 16;
-  return conv.taps() > 1 && conv.ic <= 32 && is_large && has_room ? 13 : 2;
+  const bool is_short = conv.factors == MmaFactors::kHalves || conv.taps() * conv.chunks() <= 72;
+  return conv.taps() > 1 && conv.ic <= 32 && is_large && is_short ? 13 : 2;
 }
 
 template <MmaFactors kFactors>
