@@ -1,7 +1,6 @@
 #include "runtime/stage.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/clock.h"
 #include "base/log.h"

@@ -11,10 +11,10 @@
 namespace fettle::passes {
 namespace {
 
-/// One node on constants; "$B" stands for the extents of booleans and so on.
+/// One node on constants.
 struct Form {
   const char* op;
-  const char* types;  // of its inputs: i, b, or s for a number without an axis
+  const char* types;  // of its inputs: i for i64, b for bool, s for an i64 without axes
   const char* attributes = "";
 };
 

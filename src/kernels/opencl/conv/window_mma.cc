@@ -65,13 +65,28 @@ Status CheckWindow(const WindowConv& conv, const WindowTile& tile, const OpenClF
   return OkStatus();
 }
 
-/// The largest window that two work-groups of a unit have room for and that keeps all units busy.
+/// Whether two work-groups of a unit have room for the window, and it keeps all units busy.
+bool HasRoom(const WindowConv& conv, const WindowTile& tile, const OpenClFacts& facts) {
+  const int64_t groups = conv.TilesOf(tile) * DivideUp(conv.oc, tile.bn) * conv.batch;
+  return groups >= 2 * facts.compute_units && 2 * WindowBytes(conv, tile) <= facts.mma.local_bytes;
+}
+
+/// The largest ones fill a unit's registers alone: as many one after the other as each unit has.
+WindowTile InTurn(const WindowConv& conv, const WindowTile& tile, const OpenClFacts& facts) {
+  constexpr int64_t kFull = 512, kMostTiles = 8;
+  const bool is_alone = tile.pixels() == kFull && conv.factors == MmaFactors::kHalves;
+  WindowTile in_turn = tile;
+  in_turn.tiles = std::min(kMostTiles, DivideUp(conv.TilesOf(tile), facts.compute_units));
+  return is_alone && CheckWindow(conv, in_turn, facts).ok() ? in_turn : tile;
+}
+
+/// The largest that has room, beside the weights of fewer channels where many leave none; else the
+/// smallest.
 WindowTile UsualWindow(const WindowConv& conv, const OpenClFacts& facts) {
   const int64_t most = conv.oc <= 16 ? 16 : conv.oc <= 32 ? 32 : 64;
   const int64_t wm = 64 / PartsOf(conv.factors);
   WindowTile chosen = {2, 8, 16, 16, 16};
-  // Weights of fewer channels where many leave no room for a window.
-  for (int64_t bn = most, has_room = 0; bn >= 16 && has_room == 0; bn /= 2) {
+  for (int64_t bn = most; bn >= 16; bn /= 2) {
     const int64_t wn = std::min<int64_t>(bn, 32);
     const WindowTile tiles[] = {{16, 32, bn, wm, wn}, {8, 32, bn, wm, wn}, {8, 32, bn, 32, wn},
                                 {4, 32, bn, 32, wn},  {8, 16, bn, 32, wn}, {4, 16, bn, 16, wn},
@@ -79,18 +94,10 @@ WindowTile UsualWindow(const WindowConv& conv, const OpenClFacts& facts) {
     for (const WindowTile& tile : tiles) {
       if (!CheckWindow(conv, tile, facts).ok()) continue;
       chosen = tile;
-      const int64_t groups = conv.TilesOf(tile) * DivideUp(conv.oc, tile.bn) * conv.batch;
-      has_room =
-          groups >= 2 * facts.compute_units && 2 * WindowBytes(conv, tile) <= facts.mma.local_bytes;
-      if (has_room != 0) break;
+      if (HasRoom(conv, tile, facts)) return InTurn(conv, tile, facts);
     }
   }
-  // The largest fills a unit's registers alone: as many one after the other as each unit has.
-  constexpr int64_t kFull = 512, kMostTiles = 8;
-  const bool is_alone = chosen.pixels() == kFull && conv.factors == MmaFactors::kHalves;
-  WindowTile in_turn = chosen;
-  in_turn.tiles = std::min(kMostTiles, DivideUp(conv.TilesOf(chosen), facts.compute_units));
-  return is_alone && CheckWindow(conv, in_turn, facts).ok() ? in_turn : chosen;
+  return InTurn(conv, chosen, facts);
 }
 
 template <MmaFactors kFactors>
