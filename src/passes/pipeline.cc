@@ -27,6 +27,7 @@
 #include "passes/rewrite/blocked_scales.h"
 #include "passes/rewrite/constant_left.h"
 #include "passes/rewrite/dead_taps.h"
+#include "passes/rewrite/flip_transposes.h"
 #include "passes/rewrite/fold_affine.h"
 #include "passes/rewrite/fold_pads.h"
 #include "passes/rewrite/gather_slices.h"
@@ -79,6 +80,7 @@ constexpr Pass kPasses[] = {
     {"matmul_reshapes", MoveReshapesBeforeMatMul},
     {"reshapes", MergeReshapes},
     {"residual_reshapes", MoveReshapesBehindSums},
+    {"flip_transposes", FlipTransposes},
     {"fold_pads", FoldPads},
     {"binary", Binarise},
     {"prelu", FindPRelu},

@@ -67,7 +67,7 @@ std::vector<int64_t> Inverse(const std::vector<int64_t>& order) {
   return inverse;
 }
 
-void TryGather(Editor& editor, ir::NodeId id) {
+void UnfoldGather(Editor& editor, ir::NodeId id) {
   const ir::Node node = editor.node(id);
   const ir::Value &x = editor.value(node.inputs[0]), &y = editor.value(node.outputs[0]);
   const auto indices = IntsOf(editor.graph(), node.inputs[1]);
@@ -238,7 +238,7 @@ Result<bool> UnfoldsToTransposes(ir::Graph& graph) {
   const ir::NodeId end = editor.end();
   for (ir::NodeId id = 0; id < end; ++id) {
     if (editor.node(id).dead) continue;
-    if (editor.node(id).op == "Gather"_op) TryGather(editor, id);
+    if (editor.node(id).op == "Gather"_op) UnfoldGather(editor, id);
     if (editor.node(id).op == "Col2Im"_op) TryCol2Im(editor, id);
   }
   return editor.Finish();
