@@ -140,6 +140,10 @@ struct Setting {
 
 /// Match::taste() of what no plan takes before it is measured.
 inline constexpr int kOnlyMeasured = -1;
+/// Match::taste() of what is as good as the best kernel of its device for the group, in other
+/// layouts: plans before measuring take the one for which less is converted; where that is equal,
+/// the best, or with kBeforeBest this one.
+inline constexpr int kBesideBest = -2, kBeforeBest = -3;
 
 /// A group as one kernel understands it, read once. Immutable: any thread may ask. Its device
 /// outlives it.

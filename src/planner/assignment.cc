@@ -74,8 +74,8 @@ class Assigner {
     return bytes;
   }
 
-  /// What a result in `state` costs those that read it: a Transpose beside the CPU may be the
-  /// conversion to the layout that they want.
+  /// What a result in `state` costs those that read it: kernels may differ in layouts alone, and a
+  /// Transpose beside the CPU may be the conversion to the layout that they want.
   int64_t BytesAhead(ir::ValueId id, const State& state) const {
     const bool leaves =
         std::find(graph_.outputs.begin(), graph_.outputs.end(), id) != graph_.outputs.end();
@@ -98,9 +98,10 @@ class Assigner {
     for (size_t i = 0; i < group.fragment.inputs.size(); ++i)
       bytes += ConversionBytes(group.fragment.inputs[i], choice.states().inputs[i]);
     const ir::Graph& graph = *group.fragment.graph;
-    if (choice.kernel->device() == DeviceKind::kCpu || graph.nodes().size() != 1 ||
-        graph.nodes()[0].op != "Transpose"_op)
-      return bytes;
+    const bool is_device_transpose = choice.kernel->device() != DeviceKind::kCpu &&
+                                     graph.nodes().size() == 1 &&
+                                     graph.nodes()[0].op == "Transpose"_op;
+    if (!is_device_transpose && !group.differ_in_layouts) return bytes;
     return bytes + BytesAhead(group.fragment.outputs[0], choice.states().outputs[0]);
   }
 

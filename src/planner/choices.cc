@@ -169,6 +169,40 @@ std::string Limits::policy(const DeviceSet& devices) const {
                                                      : "image");
 }
 
+namespace {
+
+/// Kernels of other layouts get the taste of the best on their device; returns whether there are
+/// any. Sorts the choices, best first.
+bool SortChoices(DeviceKind preferred, std::vector<Choice>& choices) {
+  const auto beside = [](const Choice& choice) {
+    return choice.taste == kernels::kBesideBest ? -1 : choice.taste == kernels::kBeforeBest ? 1 : 0;
+  };
+  const auto taste = [&](const Choice& choice) {
+    if (beside(choice) == 0) return choice.taste;
+    int best = 0;
+    for (const Choice& other : choices)
+      if (other.kernel->device() == choice.kernel->device()) best = std::max(best, other.taste);
+    return best;
+  };
+  struct Ranked {
+    std::tuple<bool, int, int> rank;
+    Choice choice;
+  };
+  std::vector<Ranked> ranked;
+  bool differ = false;
+  for (const Choice& choice : choices) {
+    ranked.push_back(
+        {{choice.kernel->device() == preferred, taste(choice), beside(choice)}, choice});
+    ranked.back().choice.taste = taste(choice);
+    differ |= beside(choice) != 0;
+  }
+  std::ranges::stable_sort(ranked, std::greater<>(), &Ranked::rank);
+  for (size_t i = 0; i < ranked.size(); ++i) choices[i] = std::move(ranked[i].choice);
+  return differ;
+}
+
+}  // namespace
+
 GroupChoices ListChoices(const ir::Graph& graph, const passes::Group& group,
                          const DeviceSet& devices, const Limits& limits) {
   GroupChoices result;
@@ -180,11 +214,7 @@ GroupChoices ListChoices(const ir::Graph& graph, const passes::Group& group,
     if (device->kind() == DeviceKind::kCpu && limits.accelerator_only) continue;
     AddChoices(*device, limits, result);
   }
-  const auto rank = [&](const Choice& choice) {
-    return std::pair(choice.kernel->device() == limits.preferred, choice.taste);
-  };
-  std::stable_sort(result.choices.begin(), result.choices.end(),
-                   [&](const Choice& a, const Choice& b) { return rank(a) > rank(b); });
+  result.differ_in_layouts = SortChoices(limits.preferred, result.choices);
   return result;
 }
 

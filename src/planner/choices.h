@@ -63,6 +63,8 @@ struct GroupChoices {
   std::vector<ir::NodeId> nodes;  // of the parent graph
   passes::Fragment fragment;
   std::vector<Choice> choices;
+  /// Equally good kernels in several layouts are among them (kernels::kBesideBest).
+  bool differ_in_layouts = false;
   std::vector<Rejection> rejected;
   /// kOutOfMemory where memory cannot hold what the group reads or writes; then no kernel was
   /// asked.

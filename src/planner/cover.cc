@@ -100,6 +100,7 @@ class KnownNodes {
       return GroupChoices{.nodes = {id},
                           .fragment = passes::ExtractGroup(graph_, {.nodes = {id}}),
                           .choices = known.choices,
+                          .differ_in_layouts = known.differ_in_layouts,
                           .rejected = {},
                           .fits = known.fits};
     }

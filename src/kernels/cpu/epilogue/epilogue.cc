@@ -124,6 +124,22 @@ void Epilogue::Run(const elementwise::Binding& binding, const elementwise::Tile&
   if (program_) program_->Run(binding, tile);
 }
 
+void Epilogue::RunElements(const elementwise::Binding& binding, int64_t first, int64_t count,
+                           float* y) const {
+  if (!program_) return;
+  const int64_t width = program_->cols();
+  for (const int64_t end = first + count; first < end;) {
+    elementwise::Tile tile{.row = first / width, .rows = 1, .col = first % width};
+    if (tile.col == 0 && end - first >= width) tile.rows = (end - first) / width;
+    tile.cols = std::min(width - tile.col, end - first);
+    tile.running = y + first;
+    tile.out = y + first;
+    tile.running_stride = tile.out_stride = width;
+    program_->Run(binding, tile);
+    first += tile.rows * tile.cols;
+  }
+}
+
 void FinishPixels(const Epilogue& epilogue, const elementwise::Binding& binding,
                   const PixelLayout& layout, const PixelSpan& span, float* y) {
   const int64_t end = span.channel + span.channels;

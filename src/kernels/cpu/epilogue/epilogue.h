@@ -45,6 +45,9 @@ class Epilogue {
   bool has_program() const { return program_.has_value(); }
   /// Finishes a rectangle of the output whose `running` values already passed the clamp.
   void Run(const elementwise::Binding& binding, const elementwise::Tile& tile) const;
+  /// The same for elements [first, first + count) of a row-major output `y`.
+  void RunElements(const elementwise::Binding& binding, int64_t first, int64_t count,
+                   float* y) const;
 
  private:
   /// Of what the group was lowered to.

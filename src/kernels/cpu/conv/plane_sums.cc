@@ -1,0 +1,199 @@
+// compiled: by hand
+#include "kernels/cpu/conv/plane_sums.h"
+
+#include <algorithm>
+
+#include "kernels/cpu/simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/conv/plane_sums.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/simd/clamp-inl.h"
+#include "kernels/cpu/simd/partial-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fettle::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+constexpr int64_t kLanes = HWY_LANES(float);
+constexpr bool kManyRegisters = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON;
+
+/// Vectors of pixels whose sums for `outputs` planes stay in registers.
+constexpr int VectorsFor(int outputs) {
+  if (HWY_TARGET == HWY_SCALAR) return 1;
+  if (outputs < 4) return kManyRegisters ? 8 : 4;
+  return outputs == 4 ? (kManyRegisters ? 4 : 3) : (kManyRegisters ? 24 : 12) / outputs;
+}
+
+/// Sums of kOutputs planes and kVectors vectors of pixels from pixel `at` on. Without kWhole the
+/// last vector ends with the last pixel.
+template <int kOutputs, int kVectors, bool kWhole>
+HWY_INLINE void RunBlock(const PlaneArgs& args, int64_t at) {
+  const int64_t left = args.count - at - (kVectors - 1) * kLanes;  // for the last vector
+  const auto is_part = [&](int v) { return !kWhole && v == kVectors - 1 && left < kLanes; };
+  V sums[kOutputs][kVectors];
+  for (int o = 0; o < kOutputs; ++o)
+    for (int v = 0; v < kVectors; ++v) sums[o][v] = hn::Set(D(), args.bias[o]);
+  for (const PlaneLine* line = args.lines; line != args.lines + args.num_lines; ++line) {
+    const float* w = args.weights + line->index * args.taps * kOutputs;
+    for (int64_t t = 0; t < args.taps; ++t, w += kOutputs) {
+      const float* x = line->x + at + args.offsets[t];
+      V pixels[kVectors];
+      for (int v = 0; v < kVectors; ++v) {
+        const float* const from = x + v * kLanes;
+        pixels[v] = is_part(v) ? LoadFirst(D(), left, from) : hn::LoadU(D(), from);
+      }
+      for (int o = 0; o < kOutputs; ++o) {
+        const V weight = hn::Set(D(), w[o]);
+        for (int v = 0; v < kVectors; ++v) sums[o][v] = hn::MulAdd(pixels[v], weight, sums[o][v]);
+      }
+    }
+  }
+  const V low = hn::Set(D(), args.low), high = hn::Set(D(), args.high);
+  float* out = args.out + at;
+  for (int o = 0; o < kOutputs; ++o, out += args.plane) {
+    if (o == args.outputs) break;
+    for (int v = 0; v < kVectors; ++v) {
+      const V y = ClampOrNan(sums[o][v], low, high);
+      if (is_part(v)) {
+        StoreFirst(D(), y, left, out + v * kLanes);
+      } else {
+        hn::StoreU(y, D(), out + v * kLanes);
+      }
+    }
+  }
+}
+
+/// What is left from pixel `at` on.
+template <int kOutputs, int kVectors>
+void RunRest(const PlaneArgs& args, int64_t at) {
+  for (; at + (kVectors - 1) * kLanes < args.count; at += kVectors * kLanes)
+    RunBlock<kOutputs, kVectors, false>(args, at);
+  if constexpr (kVectors > 1) RunRest<kOutputs, kVectors == 3 ? 2 : kVectors / 2>(args, at);
+}
+
+template <int kOutputs>
+void RunOutputs(const PlaneArgs& args) {
+  constexpr int kVectors = VectorsFor(kOutputs);
+  int64_t at = 0;
+  for (; at + kVectors * kLanes <= args.count; at += kVectors * kLanes)
+    RunBlock<kOutputs, kVectors, true>(args, at);
+  RunRest<kOutputs, kVectors>(args, at);
+}
+
+void RunPlanes(const PlaneArgs& args) {
+  switch (PlaneBlock(args.outputs)) {
+    case 1: return RunOutputs<1>(args);
+    case 2: return RunOutputs<2>(args);
+    case 3: return RunOutputs<3>(args);
+    case 4: return RunOutputs<4>(args);
+    case 6: return RunOutputs<6>(args);
+    default:
+      if constexpr (kManyRegisters) RunOutputs<8>(args);
+  }
+}
+
+/// Vectors of every kStride-th element; returns how many elements are done. Reads whole vectors of
+/// the `inside` elements alone.
+template <int kStride>
+int64_t CopyEvery(const float* in, int64_t inside, int64_t count, float* out) {
+  int64_t i = 0;
+  for (; i + kLanes <= count && (i + kLanes) * kStride <= inside;
+       i += kLanes, in += kLanes * kStride) {
+    V a, b, c, d;
+    if constexpr (kStride == 1) a = hn::LoadU(D(), in);
+    if constexpr (kStride == 2) hn::LoadInterleaved2(D(), in, a, b);
+    if constexpr (kStride == 3) hn::LoadInterleaved3(D(), in, a, b, c);
+    if constexpr (kStride == 4) hn::LoadInterleaved4(D(), in, a, b, c, d);
+    hn::StoreU(a, D(), out + i);
+  }
+  return i;
+}
+
+void CopyPart(const PartArgs& args) {
+  // Elements [begin, end) lie in the line.
+  const auto reach = [&](int64_t at) {
+    int64_t steps = std::max<int64_t>(at - args.first, 0);
+    if (args.stride > 1) steps = (steps + args.stride - 1) / args.stride;
+    return std::min(steps, args.count);
+  };
+  const int64_t begin = reach(0), end = std::max(reach(args.width), begin);
+  const int64_t first = args.first + begin * args.stride, count = end - begin;
+  const int64_t inside = args.width - first;
+  for (int64_t line = 0; line < args.num_lines; ++line) {
+    float* out = args.out + line * args.out_step;
+    for (int64_t i = 0; i < begin; ++i) out[i] = 0.0f;
+    for (int64_t i = end; i < args.count; ++i) out[i] = 0.0f;
+    const float* in = args.line + line * args.line_step + first;
+    out += begin;
+    int64_t i = 0;
+    if (args.stride == 1) i = CopyEvery<1>(in, inside, count, out);
+    if (args.stride == 2) i = CopyEvery<2>(in, inside, count, out);
+    if (args.stride == 3) i = CopyEvery<3>(in, inside, count, out);
+    if (args.stride == 4) i = CopyEvery<4>(in, inside, count, out);
+    if (args.stride == 1 && i < count) {
+      StoreFirst(D(), LoadFirst(D(), count - i, in + i), count - i, out + i);
+      continue;
+    }
+    for (; i < count; ++i) out[i] = in[i * args.stride];
+  }
+}
+
+/// Whole vectors of kRows rows; returns how many elements of each row are done.
+template <int kRows>
+int64_t JoinRows(const PhaseRows& args) {
+  int64_t i = 0;
+  const float* in = args.rows;
+  for (; (i + kLanes) * kRows <= args.count; i += kLanes) {
+    const V a = hn::LoadU(D(), in + i), b = hn::LoadU(D(), in + args.pitch + i);
+    float* const out = args.out + i * kRows;
+    if constexpr (kRows == 2) hn::StoreInterleaved2(a, b, D(), out);
+    if constexpr (kRows >= 3) {
+      const V c = hn::LoadU(D(), in + 2 * args.pitch + i);
+      if constexpr (kRows == 3) hn::StoreInterleaved3(a, b, c, D(), out);
+      if constexpr (kRows == 4)
+        hn::StoreInterleaved4(a, b, c, hn::LoadU(D(), in + 3 * args.pitch + i), D(), out);
+    }
+  }
+  return i;
+}
+
+void JoinPhases(const PhaseRows& args) {
+  int64_t done = 0;
+  if (args.num_rows == 2) done = JoinRows<2>(args);
+  if (args.num_rows == 3) done = JoinRows<3>(args);
+  if (args.num_rows == 4) done = JoinRows<4>(args);
+  for (int64_t r = 0; r < args.num_rows; ++r) {
+    for (int64_t i = done; i * args.num_rows + r < args.count; ++i)
+      args.out[i * args.num_rows + r] = args.rows[r * args.pitch + i];
+  }
+}
+
+const PlaneKernels* PlaneKernelsOf() {
+  static constexpr PlaneKernels kKernels{kLanes, kManyRegisters ? 8 : 6, RunPlanes, CopyPart,
+                                         JoinPhases};
+  return &kKernels;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fettle::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fettle::kernels {
+
+HWY_EXPORT(PlaneKernelsOf);
+
+int64_t PlaneBlock(int64_t outputs) { return outputs <= 4 ? outputs : outputs + outputs % 2; }
+
+const PlaneKernels& GetPlaneKernels() {
+  ApplyIsaCap();
+  return *HWY_DYNAMIC_DISPATCH(PlaneKernelsOf)();
+}
+
+}  // namespace fettle::kernels
+#endif

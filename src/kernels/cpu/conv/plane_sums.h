@@ -1,0 +1,67 @@
+// Sums of lines for convolutions of planes: a few output planes at once, each a broadcast weight
+// times a vector of pixels that lie side by side.
+#pragma once
+
+#include <cstdint>
+
+namespace fettle::kernels {
+
+/// A line of one input plane that meets a kernel row. `index` says which weights meet it: those of
+/// input * kernel rows + kernel row.
+struct PlaneLine {
+  const float* x = nullptr;
+  int64_t index = 0;
+};
+
+/// out[o][i] = clamp(bias[o] + sum of lines[l].x[i + offsets[t]] * weights[lines[l].index][t][o]).
+/// Nothing is read behind element count - 1 of a line at each tap.
+struct PlaneArgs {
+  const PlaneLine* lines = nullptr;
+  int64_t num_lines = 0;
+  int64_t taps = 0;  // kernel columns
+  const int64_t* offsets = nullptr;
+  const float* weights = nullptr;  // [index][tap][PlaneBlock(outputs)]
+  const float* bias = nullptr;     // [PlaneBlock(outputs)]
+  float low = 0, high = 0;
+  float* out = nullptr;
+  int64_t plane = 0;    // elements from output to output
+  int64_t outputs = 0;  // at most PlaneKernels::most_outputs
+  int64_t count = 0;    // pixels
+};
+
+/// Elements first, first + stride, ... of some lines: out[i] = line[first + i * stride], 0 outside
+/// of [0, width).
+struct PartArgs {
+  const float* line = nullptr;
+  int64_t num_lines = 1, line_step = 0;  // elements from line to line
+  int64_t width = 0;
+  int64_t first = 0, stride = 1, count = 0;
+  float* out = nullptr;
+  int64_t out_step = 0;  // elements from the copy of a line to that of the next one
+};
+
+/// The rows of the phases of a stride: element i of the result is that at i / num_rows of row i %
+/// num_rows.
+struct PhaseRows {
+  const float* rows = nullptr;  // `pitch` elements apart
+  int64_t pitch = 0, num_rows = 0;
+  int64_t count = 0;  // elements of the result
+  float* out = nullptr;
+};
+
+/// The outputs that weights are stored for where there are `outputs`: sums are kept for as many.
+int64_t PlaneBlock(int64_t outputs);
+
+/// The kernels of one instruction set.
+struct PlaneKernels {
+  int64_t lanes = 0;
+  int64_t most_outputs = 0;
+  void (*run)(const PlaneArgs&) = nullptr;
+  void (*copy)(const PartArgs&) = nullptr;
+  void (*join_phases)(const PhaseRows&) = nullptr;
+};
+
+/// Those of the widest set that this machine runs.
+const PlaneKernels& GetPlaneKernels();
+
+}  // namespace fettle::kernels

@@ -1,0 +1,62 @@
+// Kernels that are as good as the best in another layout: the one for which less is converted.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/simd/targets.h"
+#include "ops/op.h"
+#include "planner/planner.h"
+
+namespace fettle::planner {
+namespace {
+
+/// The kernels of the plan of before any measuring, in order.
+std::vector<std::string> Kernels(const std::string& text) {
+  ir::Graph graph = ops::Parse(text).value();
+  EXPECT_TRUE(ops::InferGraph(graph).ok());
+  const CpuDevice cpu(std::make_shared<ThreadPool>(1));
+  const Decision decision = PreferredDecision(graph, DeviceSet(cpu), {.threads = 1}).value();
+  std::vector<std::string> kernels;
+  for (const GroupDecision& group : decision.groups) kernels.push_back(group.kernel);
+  return kernels;
+}
+
+using testing::ElementsAre;
+
+class LayoutsBeside : public testing::Test {
+ protected:
+  /// Tastes depend on the lanes of a vector.
+  void SetUp() override {
+    if (!kernels::RunsSimdTarget("AVX2")) GTEST_SKIP() << "no AVX2";
+    kernels::ForceSimdTarget("AVX2");
+  }
+  void TearDown() override { kernels::ForceSimdTarget(""); }
+};
+
+/// Between row-major tensors nothing is converted, and few outputs fill no vector.
+TEST_F(LayoutsBeside, PlanesStayPlanes) {
+  EXPECT_THAT(Kernels("input %x: f32[1x12x40x48]\nconst %w: f32[20x12x1x1]\n%y = Conv(%x, %w)\n"
+                      "output %y\n"),
+              ElementsAre("cpu.conv.planes"));
+  EXPECT_THAT(Kernels("input %x: f32[1x12x40x48]\nconst %w: f32[4x12x3x3]\nconst %v: f32[4x4x3x3]\n"
+                      "%c = Conv(%x, %w)\n%y = Conv(%c, %v)\noutput %y\n"),
+              ElementsAre("cpu.conv.planes", "cpu.conv.planes"));
+  EXPECT_THAT(Kernels("input %x: f32[1x12x40x48]\nconst %w: f32[12x3x4x4]\n"
+                      "%y = ConvTranspose(%x, %w) {group=4, strides=[2,2]}\noutput %y\n"),
+              ElementsAre("cpu.conv_transpose.planes"));
+}
+
+/// Many channels go through channels-last kernels, and so does what lies between them.
+TEST_F(LayoutsBeside, ChannelsLastStaysChannelsLast) {
+  const std::vector<std::string> kernels = Kernels(
+      "input %x: f32[1x64x40x48]\nconst %w: f32[64x64x3x3]\nconst %v: f32[64x64x1x1]\n"
+      "const %u: f32[64x1x3x3]\n"
+      "%a = Conv(%x, %w)\n%b = Conv(%a, %u) {group=64}\n%c = Conv(%b, %v)\n%y = Conv(%c, %w)\n"
+      "output %y\n");
+  EXPECT_EQ(kernels.size(), 4U);
+  for (const std::string& kernel : kernels)
+    EXPECT_THAT(kernel, testing::Not(testing::HasSubstr("planes")));
+}
+
+}  // namespace
+}  // namespace fettle::planner
