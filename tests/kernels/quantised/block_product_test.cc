@@ -14,6 +14,7 @@ struct BlockMatrix {
   int64_t columns = 0;
   int bits = 4;
   std::string_view scales = "f16";
+  int most = 255;  // of codes of 8 bits
 };
 
 /// Products of `rows` rows of 160, normalised before where `norm` says so.
@@ -27,7 +28,7 @@ std::string Siblings(int64_t rows, bool norm, std::initializer_list<BlockMatrix>
     text += fmt::format(
         "const %w{0}: u{1}[{2}x160] = noise(0, {3})\nconst %s{0}: {4}[{2}x5] = noise(0.01, 0.1)\n"
         "const %m{0}: {4}[{2}x5] = noise(-1, 0.1)\n",
-        i, m.bits, m.columns, m.bits == 4 ? 15 : 255, m.scales);
+        i, m.bits, m.columns, m.bits == 4 ? 15 : m.most, m.scales);
     nodes += fmt::format("%y{0} = BlockMatMul(%{1}, %w{0}, %s{0}, %m{0})\n", i, norm ? "a" : "x");
     outputs += fmt::format("output %y{}\n", i);
   }
@@ -48,6 +49,9 @@ TEST(BlockProduct, SiblingsOnEveryInstructionSet) {
                     kOneByte);
       }
       CheckKernel(kCpuBlockProductRows, Siblings(rows, true, {{33, 8, "f32"}}), kOneByte);
+      // The greatest codes whose sums of four fit 16 bits, and those behind them.
+      for (const int most : {63, 64, 127})
+        CheckKernel(kCpuBlockProductRows, Siblings(rows, false, {{40, 8, "f16", most}}), kOneByte);
     }
   }
   ForceSimdTarget("");

@@ -106,10 +106,13 @@ void RoundRow(const BlockLayout& layout, const float* a, std::byte* row) {
 void PackBlocks(const BlockLayout& layout, const Constant& codes, const Constant& scales,
                 const Constant& minima, std::byte* out) {
   if (layout.n % kBlockColumns != 0)  // the last panel has columns that are missing
-    std::memset(out + layout.bytes() - layout.panel_bytes(), 0, layout.panel_bytes());
+    std::memset(out + layout.greatest_at() - layout.panel_bytes(), 0, layout.panel_bytes());
+  std::byte* greatest = out + layout.greatest_at();
+  std::memset(greatest, 0, 64);
   std::vector<std::byte> column(layout.k);
   for (int64_t n = 0; n < layout.n; ++n) {
     codes.CopyTo(n * layout.k, layout.k, column.data());
+    for (const std::byte code : column) *greatest = std::max(*greatest, code);
     std::byte* panel = out + n / kBlockColumns * layout.panel_bytes();
     for (int64_t b = 0; b < layout.blocks(); ++b)
       PackColumn(layout, column.data() + b * layout.block, n % kBlockColumns,
@@ -123,13 +126,14 @@ void PackBlocks(const BlockLayout& layout, const Constant& codes, const Constant
 const BlockKernels& GetBlockKernels() {
   static const BlockKernels portable = [] {
     BlockKernels kernels;
-    kernels.nibbles[1] = kernels.bytes[1] = PortableTile;
+    kernels.nibbles[1] = kernels.bytes[1] = kernels.small[1] = PortableTile;
     kernels.round = RoundRow;
     return kernels;
   }();
   ApplyIsaCap();
   // The functions themselves are compiled for their instruction set: other CPUs must not enter.
   if (RunsAvx512Vnni() && BlockKernelsAvx512Vnni() != nullptr) return *BlockKernelsAvx512Vnni();
+  if (RunsAvxVnni() && BlockKernelsAvxVnni() != nullptr) return *BlockKernelsAvxVnni();
   if (RunsAvx2() && BlockKernelsAvx2() != nullptr) return *BlockKernelsAvx2();
   return portable;
 }

@@ -17,7 +17,8 @@ inline constexpr int kMaxBlockRows = 8;
 ///          those block / 2 behind them in its high ones
 ///  8 bits: [block / 4][16][4] bytes
 /// then 16 scales and 16 minima, halves as the constants are (`halves`), or floats.
-/// Columns that are missing are 0.
+/// Columns that are missing are 0. Behind all panels lies a line whose first byte is the greatest
+/// code.
 struct BlockLayout {
   int64_t n = 0, k = 0, block = 0;
   int bits = 4;
@@ -29,7 +30,8 @@ struct BlockLayout {
   int64_t scale_bytes() const { return kBlockColumns * (halves ? 2 : 4); }
   int64_t block_bytes() const { return code_bytes() + 2 * scale_bytes(); }
   int64_t panel_bytes() const { return blocks() * block_bytes(); }
-  int64_t bytes() const { return panels() * panel_bytes(); }
+  int64_t greatest_at() const { return panels() * panel_bytes(); }
+  int64_t bytes() const { return greatest_at() + 64; }
 
   /// A rounded row: k signed bytes, then for each block its step, then step * sum of its bytes.
   int64_t steps_at() const { return (k + 63) / 64 * 64; }
@@ -50,19 +52,32 @@ struct BlockTile {
   int64_t columns = 0;  // 1 .. 16
 };
 
+using BlockTileRun = void (*)(const BlockTile&);
+
+/// Codes up to it may be multiplied by faster functions.
+inline constexpr uint8_t kSmallCode = 63;
+
 /// The functions of one instruction set.
 struct BlockKernels {
   int rows = 1;  // the most that a tile takes
   /// By the number of rows.
-  void (*nibbles[kMaxBlockRows + 1])(const BlockTile&) = {};
-  void (*bytes[kMaxBlockRows + 1])(const BlockTile&) = {};
+  BlockTileRun nibbles[kMaxBlockRows + 1] = {}, bytes[kMaxBlockRows + 1] = {};
+  /// Those of bytes up to kSmallCode.
+  BlockTileRun small[kMaxBlockRows + 1] = {};
   /// k floats to a rounded row.
   void (*round)(const BlockLayout& layout, const float* a, std::byte* row) = nullptr;
+
+  /// Those for weights that were packed, by the number of rows.
+  const BlockTileRun* TilesOf(const BlockLayout& layout, const std::byte* packed) const {
+    if (layout.bits == 4) return nibbles;
+    return static_cast<uint8_t>(packed[layout.greatest_at()]) <= kSmallCode ? small : bytes;
+  }
 };
 /// The fastest that this CPU runs.
 const BlockKernels& GetBlockKernels();
 /// Null where the compiler has none.
 const BlockKernels* BlockKernelsAvx2();
+const BlockKernels* BlockKernelsAvxVnni();
 const BlockKernels* BlockKernelsAvx512Vnni();
 
 }  // namespace fettle::kernels

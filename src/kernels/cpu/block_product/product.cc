@@ -63,9 +63,9 @@ class BlockProductRows final : public CpuKernel {
       const int64_t first = task % column_tasks * task_panels_;
       const int64_t last = std::min(first + task_panels_, panels_);
       for (const Product& product : products_) {
+        const int64_t begin = std::max<int64_t>(first - product.first_panel, 0);
         const int64_t end = std::min(last - product.first_panel, product.layout.panels());
-        for (int64_t i = std::max<int64_t>(first - product.first_panel, 0); i < end; ++i)
-          Multiply(args, product, i, task / column_tasks * kTaskRows);
+        if (begin < end) Multiply(args, product, begin, end, task / column_tasks * kTaskRows);
       }
     });
     return OkStatus();
@@ -91,7 +91,7 @@ class BlockProductRows final : public CpuKernel {
     panels_ += layout.panels();
     PackRequest request;
     request.constants = {node.inputs[1], node.inputs[2], node.inputs[3]};
-    request.recipe = fmt::format("block_product.n{}.k{}.block{}.bits{}.halves{}", layout.n,
+    request.recipe = fmt::format("block_product.greatest.n{}.k{}.block{}.bits{}.halves{}", layout.n,
                                  layout.k, layout.block, layout.bits, layout.halves);
     request.bytes = layout.bytes();
     request.pack = [layout](std::span<const Constant* const> constants, std::byte* out) {
@@ -115,22 +115,26 @@ class BlockProductRows final : public CpuKernel {
     kernels_.round(products_[0].layout, a, Rounded(args, row));
   }
 
-  /// A panel by the rows of a task.
-  void Multiply(const CpuLaunch& args, const Product& product, int64_t panel, int64_t row) const {
+  /// Panels [begin, end) by the rows of a task.
+  void Multiply(const CpuLaunch& args, const Product& product, int64_t begin, int64_t end,
+                int64_t row) const {
     const BlockLayout& layout = product.layout;
+    const auto* packed = args.packed[product.pack].host<std::byte>();
+    const BlockTileRun* tiles = kernels_.TilesOf(layout, packed);
     BlockTile tile;
     tile.layout = &layout;
-    tile.panel = args.packed[product.pack].host<std::byte>() + panel * layout.panel_bytes();
     tile.c_stride = layout.n;
-    tile.columns = std::min(kBlockColumns, layout.n - panel * kBlockColumns);
-    float* c = args.outputs[product.output].host<float>() + panel * kBlockColumns;
-    const int64_t end = std::min(row + kTaskRows, p_.rows);
-    const auto& tiles = layout.bits == 4 ? kernels_.nibbles : kernels_.bytes;
-    for (int64_t count = 0; row < end; row += count) {
-      count = std::min<int64_t>(kernels_.rows, end - row);
-      tile.rows = Rounded(args, row);
-      tile.c = c + row * layout.n;
-      tiles[count](tile);
+    const int64_t stop = std::min(row + kTaskRows, p_.rows);
+    for (int64_t panel = begin; panel < end; ++panel) {
+      tile.panel = packed + panel * layout.panel_bytes();
+      tile.columns = std::min(kBlockColumns, layout.n - panel * kBlockColumns);
+      float* c = args.outputs[product.output].host<float>() + panel * kBlockColumns;
+      for (int64_t at = row, count = 0; at < stop; at += count) {
+        count = std::min<int64_t>(kernels_.rows, stop - at);
+        tile.rows = Rounded(args, at);
+        tile.c = c + at * layout.n;
+        tiles[count](tile);
+      }
     }
   }
 

@@ -11,13 +11,11 @@
 namespace fettle::kernels {
 namespace {
 
-template <bool kHalves>
-[[gnu::always_inline]] inline __m512 LoadScales(const std::byte* from) {
-  if constexpr (kHalves) {
-    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
-  } else {
-    return _mm512_loadu_ps(from);
-  }
+/// A branch for each block costs nothing, where code for each type would be twice as long.
+[[gnu::always_inline]] inline __m512 LoadScales(int halves, const std::byte* from, int64_t index) {
+  if (halves != 0)
+    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + index * 2)));
+  return _mm512_loadu_ps(from + index * 4);
 }
 
 [[gnu::always_inline]] inline __m512i Broadcast(const std::byte* four) {
@@ -58,8 +56,8 @@ template <int kBytes>
     _mm_prefetch(reinterpret_cast<const char*>(from + line), _MM_HINT_T0);
 }
 
-template <int kRows, int kBits, bool kHalves>
-void Run(const BlockTile& tile) {
+template <int kRows, int kBits>
+void RunTile(const BlockTile& tile) {
   const BlockLayout& layout = *tile.layout;
   const int64_t stride = layout.row_bytes(), blocks = layout.blocks(), block = layout.block;
   const auto* steps = reinterpret_cast<const float*>(tile.rows + layout.steps_at());
@@ -67,15 +65,17 @@ void Run(const BlockTile& tile) {
   for (int r = 0; r < kRows; ++r) scaled[r] = shifted[r] = _mm512_setzero_ps();
   const std::byte *at = tile.panel, *a = tile.rows;
   const int64_t code_bytes = layout.code_bytes(), block_bytes = layout.block_bytes();
+  int halves = layout.halves ? 1 : 0;
   for (int64_t b = 0; b < blocks; ++b, at += block_bytes, a += block) {
-    if constexpr (kRows >= 4) AskFor<kBits * 64 + (kHalves ? 64 : 128)>(at + kAhead);
+    asm("" : "+r"(halves));  // or the loop is there twice
+    if constexpr (kRows >= 4) AskFor<kBits * 64 + 64>(at + kAhead);
     __m512i dots[kRows];
     for (int r = 0; r < kRows; ++r) dots[r] = _mm512_setzero_si512();
     // A constant bound: the loop is unrolled.
     block == 32 ? AddBlock<kRows, kBits>(at, a, stride, 32, dots)
                 : AddBlock<kRows, kBits>(at, a, stride, 16, dots);
-    const __m512 scale = LoadScales<kHalves>(at + code_bytes);
-    const __m512 minimum = LoadScales<kHalves>(at + code_bytes + (kHalves ? 32 : 64));
+    const __m512 scale = LoadScales(halves, at + code_bytes, 0);
+    const __m512 minimum = LoadScales(halves, at + code_bytes, kBlockColumns);
     for (int r = 0; r < kRows; ++r) {
       const float* step = steps + r * (stride / 4) + b;
       const __m512 factor = _mm512_mul_ps(scale, _mm512_set1_ps(*step));
@@ -86,11 +86,6 @@ void Run(const BlockTile& tile) {
   const auto mask = static_cast<__mmask16>((uint32_t{1} << tile.columns) - 1);
   for (int r = 0; r < kRows; ++r)
     _mm512_mask_storeu_ps(tile.c + r * tile.c_stride, mask, _mm512_add_ps(scaled[r], shifted[r]));
-}
-
-template <int kRows, int kBits>
-void RunTile(const BlockTile& tile) {
-  (tile.layout->halves ? Run<kRows, kBits, true> : Run<kRows, kBits, false>)(tile);
 }
 
 /// 16 values times `inverse`, rounded as RoundProduct does.
@@ -131,7 +126,7 @@ constexpr BlockKernels MakeTable(std::index_sequence<kRow...>) {
   BlockKernels table;
   table.rows = sizeof...(kRow);
   ((table.nibbles[kRow + 1] = RunTile<kRow + 1, 4>), ...);
-  ((table.bytes[kRow + 1] = RunTile<kRow + 1, 8>), ...);
+  ((table.bytes[kRow + 1] = table.small[kRow + 1] = RunTile<kRow + 1, 8>), ...);
   table.round = RoundBlocks;
   return table;
 }

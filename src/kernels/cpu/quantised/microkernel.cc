@@ -47,6 +47,8 @@ bool RunsAvx512Vnni() { return GetCpuInfo().avx512_vnni && RunsSimdTarget("AVX3"
 
 bool RunsAvx2() { return GetCpuInfo().avx2 && GetCpuInfo().fma && RunsSimdTarget("AVX2"); }
 
+bool RunsAvxVnni() { return RunsAvx2() && GetCpuInfo().avx_vnni && !GetCpuInfo().avx512_vnni; }
+
 const QuantKernels& GetQuantKernels(int64_t columns) {
   static const QuantKernels portable = MakeTable(std::make_index_sequence<4>());
   // The function itself is compiled for AVX-512: other CPUs must not enter it.
@@ -54,9 +56,7 @@ const QuantKernels& GetQuantKernels(int64_t columns) {
     if (const QuantKernels* vnni = QuantKernelsAvx512Vnni(columns)) return *vnni;
   }
   if (!RunsAvx2()) return portable;
-  // A CPU with AVX-512, too, comes here in tests alone, which are of the tiles of plain AVX2.
-  if (GetCpuInfo().avx_vnni && !GetCpuInfo().avx512_vnni && QuantKernelsAvxVnni() != nullptr)
-    return *QuantKernelsAvxVnni();
+  if (RunsAvxVnni() && QuantKernelsAvxVnni() != nullptr) return *QuantKernelsAvxVnni();
   if (QuantKernelsAvx2() != nullptr) return *QuantKernelsAvx2();
   return portable;
 }

@@ -63,6 +63,9 @@ struct QuantKernels {
 bool RunsAvx512Vnni();
 /// Whether kernels of 256-bit vectors with fused multiply-adds do.
 bool RunsAvx2();
+/// Whether those with AVX-VNNI do. A CPU with AVX-512, too, takes 256-bit vectors in tests alone,
+/// which are of plain AVX2.
+bool RunsAvxVnni();
 
 /// The best set that this machine runs for products of `columns` columns.
 const QuantKernels& GetQuantKernels(int64_t columns);
