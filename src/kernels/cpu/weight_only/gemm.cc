@@ -44,8 +44,6 @@ constexpr int64_t kSlice = 256;
 /// Elements between the rows of A that are copied for a slice: a multiple of a page between them
 /// would put all rows into the same few lines of the first-level cache.
 constexpr int64_t kSliceStride = kSlice + 16;
-/// Tiles of rows up to which each decodes the panel for itself.
-constexpr int64_t kDirectTiles = 2;
 
 class WeightOnlyGemm final : public CpuKernel {
  public:
@@ -59,7 +57,7 @@ class WeightOnlyGemm final : public CpuKernel {
         panel_kernels_(GetPanelKernels(layout_.bits)),
         epilogue_(std::move(epilogue)) {
     const int64_t m = std::max<int64_t>(facts.product.m, 1);
-    direct_ = m <= kDirectTiles * panel_kernels_.rows;
+    direct_ = m <= panel_kernels_.direct_rows;
     tiles_ = RowTiles(direct_ ? panel_kernels_.rows : kernels_.mr, m);
     // Four tasks a lane even out what lanes lose.
     const int64_t row_tasks = CeilDiv(tiles_.count(), kMaxTiles);
@@ -223,6 +221,7 @@ constexpr Family<CodeProduct> kFamily{
 }  // namespace
 
 extern const KernelDesc kCpuWeightOnlyGemm;
-const KernelDesc kCpuWeightOnlyGemm = {.name = "cpu.weight_only.gemm", .match = MatchAs<kFamily>};
+const KernelDesc kCpuWeightOnlyGemm = {
+    .name = "cpu.weight_only.gemm", .version = 2, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

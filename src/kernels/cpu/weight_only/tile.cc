@@ -280,6 +280,8 @@ constexpr PanelKernels MakeTable(std::index_sequence<kRow...>) {
   PanelKernels table;
   table.nr = kNr;
   table.rows = sizeof...(kRow);
+  // With AVX2 four tiles of four rows take less than decoding, too.
+  table.direct_rows = table.rows * (HWY_TARGET == HWY_AVX2 && table.rows == 4 ? 4 : 2);
   ((table.tile[kRow + 1] = RunTileOf<HeightOf(kRow + 1), Codes>), ...);
   table.decode = DecodeRows<Codes>;
   return table;

@@ -28,8 +28,9 @@ inline constexpr int kMaxPanelRows = 8;
 
 /// The micro-kernels of one instruction set and one number of bits.
 struct PanelKernels {
-  int nr = 0;    // that of GetMicroKernels()
-  int rows = 0;  // the most that a tile takes
+  int nr = 0;           // that of GetMicroKernels()
+  int rows = 0;         // the most that a tile takes
+  int direct_rows = 0;  // up to which each tile decodes the panel for itself
   void (*tile[kMaxPanelRows + 1])(const PanelTile&) = {};
   /// Rows [begin, end) of the panel, which begin with a step of a block, to out[end - begin][nr]:
   /// (w - zero) * scale, rounded once.
