@@ -120,9 +120,8 @@ class CachedAttention final : public CpuKernel {
     const int64_t batch = block.head / f_.a.kv_heads, kv = block.head % f_.a.kv_heads;
     const float* q = Input(args, 0) + (batch * f_.a.length + block.query) * row + kv * width;
     const auto scale = static_cast<float>(f_.a.scale);
-    for (int64_t i = 0; i < block.queries; ++i) {
-      for (int64_t d = 0; d < width; ++d) lane.q[i * width + d] = scale * q[i * row + d];
-    }
+    for (int64_t i = 0; i < block.queries; ++i)
+      ScaleRow(q + i * row, width, scale, lane.q + i * width);
     const int64_t rows = block.queries * f_.group();
     Rows started = {y, lane.known, lane.factors};
     std::fill_n(y, rows * f_.a.v_size, 0.0F);
@@ -178,7 +177,7 @@ class CachedAttention final : public CpuKernel {
       const float own =
           sinks == nullptr ? 0.0F : std::exp(sinks[r % f_.group()] - rows.known[r].max);
       const float factor = sees ? 1 / (rows.known[r].sum + own) : 0.0F;
-      for (int64_t d = 0; d < size; ++d) to[d] = rows.y[r * size + d] * factor;
+      ScaleRow(rows.y + r * size, size, factor, to);
     }
   }
 
