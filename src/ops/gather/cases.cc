@@ -149,6 +149,17 @@ std::span<const Case> GatherCases() {
       {"gather.scatter_nd_none",
        "input %x: f32[9x3]\ninput %i: i64[0x1] = noise(0, 8)\ninput %u: f32[0x3]\n"
        "%y = ScatterND(%x, %i, %u) {reduction=\"add\"}\noutput %y\n"},
+      {"gather.scatter_nd_points_add",
+       "input %x: f32[9x31]\ninput %i: i64[700x2] = noise(-9, 8)\ninput %u: f32[700]\n"
+       "%y = ScatterND(%x, %i, %u) {reduction=\"add\"}\noutput %y\n"},
+      {"gather.scatter_nd_points_mul_i32",
+       "input %x: i32[300] = noise(-9, 9)\ninput %i: i32[700x1] = noise(-300, 299)\n"
+       "input %u: i32[700] = noise(-9, 9)\n%y = ScatterND(%x, %i, %u) {reduction=\"mul\"}\n"
+       "output %y\n"},
+      {"gather.scatter_nd_points_max_i64",
+       "input %x: i64[40x7] = noise(-9, 9)\ninput %i: i64[300x2] = noise(0, 6)\n"
+       "input %u: i64[300] = noise(-99, 99)\n%y = ScatterND(%x, %i, %u) {reduction=\"max\"}\n"
+       "output %y\n"},
       {"gather.scatter_nd_points_min",
        "input %x: f16[9x3]\ninput %i: i64[40x2] = noise(-3, 2)\ninput %u: f16[40]\n"
        "%y = ScatterND(%x, %i, %u) {reduction=\"min\"}\noutput %y\n"},

@@ -134,6 +134,16 @@ class ScatterTuples final : public Scatter {
   Status Update(const Indices& indices, const std::byte* updates, std::byte* dst) const override {
     for (const SliceRun& run : runs_) UpdateRun(run, updates, dst);
     if (!runs_.empty() || tuples_.slice == 0) return OkStatus();
+    if (tuples_.slice == 1 && reduction_ != ops::Reduction::kNone) {
+      switch (dtype_) {
+        case DType::kF32: return ReduceElements<float>(indices, updates, dst);
+        case DType::kI8: return ReduceElements<int8_t>(indices, updates, dst);
+        case DType::kU8: return ReduceElements<uint8_t>(indices, updates, dst);
+        case DType::kI32: return ReduceElements<int32_t>(indices, updates, dst);
+        case DType::kI64: return ReduceElements<int64_t>(indices, updates, dst);
+        default: break;
+      }
+    }
     for (int64_t t = 0; t < tuples_.tuples; ++t) {
       const int64_t slice =
           WithTypedIndices(indices, [&](const auto* typed) { return tuples_.SliceOf(typed, t); });
@@ -144,6 +154,8 @@ class ScatterTuples final : public Scatter {
   }
 
  private:
+  static constexpr int64_t kSlicesAtOnce = 256;
+
   static std::string_view NameOf(ops::Reduction reduction) {
     switch (reduction) {
       case ops::Reduction::kAdd: return "Add";
@@ -152,6 +164,34 @@ class ScatterTuples final : public Scatter {
       case ops::Reduction::kMin: return "Min";
       default: return "";
     }
+  }
+
+  /// Slices of one element: calls for each would take longer than what they do.
+  template <typename T>
+  Status ReduceElements(const Indices& indices, const std::byte* updates, std::byte* dst) const {
+    const T* from = reinterpret_cast<const T*>(updates);
+    T* to = reinterpret_cast<T*>(dst);
+    int64_t slices[kSlicesAtOnce];
+    for (int64_t t = 0; t < tuples_.tuples; t += kSlicesAtOnce) {
+      const int64_t n = std::min(kSlicesAtOnce, tuples_.tuples - t);
+      const int64_t all = WithTypedIndices(indices, [&](const auto* typed) {
+        int64_t signs = 0;
+        for (int64_t i = 0; i < n; ++i) signs |= slices[i] = tuples_.SliceOf(typed, t + i);
+        return signs;
+      });
+      if (all < 0) return tuples_.Check(indices);
+      const auto each = [&](auto join) {
+        for (int64_t i = 0; i < n; ++i) to[slices[i]] = join(to[slices[i]], from[t + i]);
+      };
+      using enum ops::Reduction;
+      switch (reduction_) {
+        case kAdd: each([](T a, T b) { return ops::Reduce(kAdd, a, b); }); break;
+        case kMul: each([](T a, T b) { return ops::Reduce(kMul, a, b); }); break;
+        case kMax: each([](T a, T b) { return ops::Reduce(kMax, a, b); }); break;
+        default: each([](T a, T b) { return ops::Reduce(kMin, a, b); });
+      }
+    }
+    return OkStatus();
   }
 
   void UpdateRun(const SliceRun& run, const std::byte* updates, std::byte* dst) const {
