@@ -13,6 +13,11 @@ std::span<const Case> ReduceCases() {
       {"reduce.argmax_i8_columns",
        "input %x: i8[2x9x150] = noise(-20, 20)\n%y = ArgMax(%x) {axis=1, select_last_index=1}\n"
        "output %y\n"},
+      {"reduce.argmin_u8_long_columns",
+       "input %x: u8[2x700x131] = noise(0, 255)\n%y = ArgMin(%x) {axis=1}\noutput %y\n"},
+      {"reduce.argmax_i8_last_of_few_columns",
+       "input %x: i8[3x517x19] = noise(-128, 127)\n%y = ArgMax(%x) {axis=1, "
+       "select_last_index=1}\noutput %y\n"},
       {"reduce.argmin_i8_long_rows",
        "input %x: i8[5x777] = noise(-128, 127)\n%y = ArgMin(%x) {axis=1}\noutput %y\n"},
       {"reduce.argmax_i32_last_of_long_rows",

@@ -16,29 +16,39 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// A vector of columns at a time, with their positions in another: the last one may overlap the one
-/// before. At least a vector of them, of elements that hold a position.
-template <typename T>
-void WideColumns(const ArgRule& rule, const T* x, int64_t n, int64_t stride, int64_t columns,
+/// A vector of columns at a time: the last one may overlap the one before. At least a vector of
+/// them. Positions are counted in elements as wide, those of bytes in blocks of so many rows: 0 is
+/// that of a block before.
+template <typename T, typename D>
+void WideColumns(D d, const ArgRule& rule, const T* x, int64_t n, int64_t stride, int64_t columns,
                  int64_t* to) {
-  const hn::ScalableTag<T> d;
+  using Position = hwy::MakeUnsigned<T>;
+  const hn::RebindToUnsigned<D> dp;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  constexpr int64_t kBlock = sizeof(T) == 1 ? 255 : int64_t{1} << 24;
   // Bits turned over reverse the order.
   const auto turn = hn::Set(d, static_cast<T>(rule.max ? 0 : ~T{0}));
-  HWY_ALIGN T positions[hn::MaxLanes(hn::ScalableTag<T>())];
+  HWY_ALIGN Position positions[hn::MaxLanes(hn::ScalableTag<T>())];
   for (int64_t c = 0; c < columns; c += lanes) {
     const int64_t first = c + lanes <= columns ? c : columns - lanes;
     const T* row = x + first;
-    auto best = hn::Xor(hn::LoadU(d, row), turn), at = hn::Zero(d);
-    for (int64_t r = 1; r < n; ++r) {
-      row += stride;
-      const auto value = hn::Xor(hn::LoadU(d, row), turn);
-      const auto better = rule.last ? hn::Not(hn::Lt(value, best)) : hn::Lt(best, value);
-      best = hn::Max(best, value);
-      at = hn::IfThenElse(better, hn::Set(d, static_cast<T>(r)), at);
+    auto best = hn::Xor(hn::LoadU(d, row), turn);
+    for (int64_t begin = 0; begin < n; begin += kBlock) {
+      const int64_t end = begin + kBlock < n ? begin + kBlock : n;
+      auto at = hn::Set(dp, static_cast<Position>(begin == 0 ? 1 : 0));
+      for (int64_t r = begin == 0 ? 1 : begin; r < end; ++r) {
+        const auto value = hn::Xor(hn::LoadU(d, row + r * stride), turn);
+        const auto better = rule.last ? hn::Not(hn::Lt(value, best)) : hn::Lt(best, value);
+        best = hn::Max(best, value);
+        at = hn::IfThenElse(hn::RebindMask(dp, better),
+                            hn::Set(dp, static_cast<Position>(r - begin + 1)), at);
+      }
+      hn::Store(at, dp, positions);
+      for (int64_t i = 0; i < lanes; ++i) {
+        const auto behind = static_cast<int64_t>(positions[i]);
+        to[first + i] = behind == 0 ? to[first + i] : begin + behind - 1;
+      }
     }
-    hn::Store(at, d, positions);
-    for (int64_t i = 0; i < lanes; ++i) to[first + i] = positions[i];
   }
 }
 
@@ -114,9 +124,13 @@ void Find(const ArgRule& rule, const std::byte* x, int64_t n, int64_t stride, in
     *to = Row(rule, from, n);
     return;
   }
-  if constexpr (sizeof(T) >= sizeof(int32_t)) {
-    if (columns >= static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>())))
-      return WideColumns(rule, from, n, stride, columns, to);
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 16> few;
+  if (columns >= static_cast<int64_t>(hn::Lanes(d)))
+    return WideColumns(d, rule, from, n, stride, columns, to);
+  if constexpr (hn::MaxLanes(few) < hn::MaxLanes(d)) {
+    if (columns >= static_cast<int64_t>(hn::Lanes(few)))
+      return WideColumns(few, rule, from, n, stride, columns, to);
   }
   Columns(rule, from, n, stride, columns, to);
 }
