@@ -2,6 +2,7 @@
 #include "kernels/cpu/reduce/fold.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <type_traits>
 
@@ -142,21 +143,92 @@ HWY_INLINE void FoldColumns(const FoldBlock& block, const T* from, int64_t count
   }
 }
 
+/// All whole vectors of columns: a few rows at a time, which are read from end to end, join the
+/// folds in memory, in order. Returns how many columns these are.
+template <FoldKind kind, typename T>
+int64_t FoldLines(const FoldBlock& block, const T* from, float* to) {
+  constexpr int64_t kLines = 4;
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t whole = block.inner / lanes * lanes, stride = block.inner_stride;
+  const auto neutral = hn::Set(d, NeutralOf(kind));
+  for (int64_t i = 0; i < whole; i += lanes) hn::StoreU(neutral, d, to + i);
+  int64_t r = 0;
+  for (; r + kLines <= block.row; r += kLines, from += kLines * stride) {
+    for (int64_t i = 0; i < whole; i += lanes) {
+      auto sum = Step<kind>(hn::LoadU(d, to + i), LoadFloats(d, from + i));
+      sum = Step<kind>(sum, LoadFloats(d, from + stride + i));
+      sum = Step<kind>(sum, LoadFloats(d, from + 2 * stride + i));
+      hn::StoreU(Step<kind>(sum, LoadFloats(d, from + 3 * stride + i)), d, to + i);
+    }
+  }
+  for (; r < block.row; ++r, from += stride) {
+    for (int64_t i = 0; i < whole; i += lanes)
+      hn::StoreU(Step<kind>(hn::LoadU(d, to + i), LoadFloats(d, from + i)), d, to + i);
+  }
+  return whole;
+}
+
+#if HWY_TARGET != HWY_SCALAR
+/// As many short contiguous rows as a vector has lanes, of at most two vectors each: their lanes
+/// are joined neighbour by neighbour, those of all rows at once.
+template <FoldKind kind, typename T>
+HWY_INLINE void FoldShortRows(const T* from, int64_t n, float* to) {
+  const hn::ScalableTag<float> d;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  const auto neutral = hn::Set(d, NeutralOf(kind));
+  const int64_t first = std::min(n, lanes), rest = n - first;
+  const auto load = [&](const T* x, int64_t count) HWY_ATTR {
+    return hn::IfThenElse(hn::FirstN(d, count), LoadSomeFloats(d, x, count), neutral);
+  };
+  HWY_ALIGN float held[lanes * lanes];
+  for (int64_t k = 0; k < lanes; ++k, from += n) {
+    auto x = Step<kind>(neutral, load(from, first));
+    if (rest > 0) x = Step<kind>(x, load(from + first, rest));
+    hn::Store(x, d, held + k * lanes);
+  }
+  for (int64_t count = lanes; count > 1; count /= 2) {
+    for (int64_t k = 0; k < count; k += 2) {
+      const auto a = hn::Load(d, held + k * lanes), b = hn::Load(d, held + (k + 1) * lanes);
+      const auto joined = Join<kind>(hn::ConcatEven(d, b, a), hn::ConcatOdd(d, b, a));
+      hn::Store(joined, d, held + k / 2 * lanes);
+    }
+  }
+  hn::StoreU(hn::Load(d, held), d, to);
+}
+#endif
+
+template <FoldKind kind, typename T>
+void FoldRows(const FoldBlock& block, const T* from, float* to) {
+  int64_t k = 0;
+#if HWY_TARGET != HWY_SCALAR
+  constexpr int64_t lanes = hn::MaxLanes(hn::ScalableTag<float>());
+  if (std::is_same_v<T, float> && block.row > 0 && block.row <= 2 * lanes) {
+    for (; k + lanes <= block.rows; k += lanes)
+      FoldShortRows<kind>(from + k * block.row, block.row, to + k);
+  }
+#endif
+  // What is empty may lie nowhere.
+  for (; k < block.rows; ++k)
+    to[k] = FoldRow<kind>(from == nullptr ? from : from + k * block.row, block.row);
+}
+
 template <FoldKind kind, typename T>
 void FoldTyped(const FoldBlock& block, float* to) {
+  constexpr int64_t kFewLines = 8;
   const T* from = reinterpret_cast<const T*>(block.from);
-  // What is empty may lie nowhere.
-  const auto at = [from](int64_t offset) { return from == nullptr ? from : from + offset; };
-  if (block.inner_stride == 1) {
-    for (int64_t k = 0; k < block.rows; ++k) to[k] = FoldRow<kind>(at(k * block.row), block.row);
-    return;
-  }
+  if (block.inner_stride == 1) return FoldRows<kind>(block, from, to);
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
-  int64_t i = 0;
-  for (; i + 4 * lanes <= block.inner; i += 4 * lanes)
-    FoldColumns<kind, 4>(block, at(i), lanes, to + i);
-  for (; i < block.inner; i += lanes)
-    FoldColumns<kind, 1>(block, at(i), std::min(lanes, block.inner - i), to + i);
+  for (int64_t k = 0; k < block.rows; ++k, to += block.inner) {
+    const T* x = from == nullptr ? from : from + k * block.row * block.inner_stride;
+    const auto at = [x](int64_t offset) { return x == nullptr ? x : x + offset; };
+    int64_t i = 0;
+    if (block.inner >= 8 * lanes && block.row >= kFewLines) i = FoldLines<kind>(block, x, to);
+    for (; i + 4 * lanes <= block.inner; i += 4 * lanes)
+      FoldColumns<kind, 4>(block, at(i), lanes, to + i);
+    for (; i < block.inner; i += lanes)
+      FoldColumns<kind, 1>(block, at(i), std::min(lanes, block.inner - i), to + i);
+  }
 }
 
 template <typename T>
@@ -182,6 +254,18 @@ void FoldOnTarget(const FoldBlock& block, float* to) {
   }
 }
 
+void EndOnTarget(FoldEnd end, int64_t row, float* values, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto count = hn::Set(d, static_cast<float>(row));
+  for (int64_t i = 0; i < n; i += lanes) {
+    const int64_t left = std::min(lanes, n - i);
+    auto x = left < lanes ? LoadSomeFloats(d, values + i, left) : hn::LoadU(d, values + i);
+    x = end == FoldEnd::kMean ? hn::Div(x, count) : hn::Sqrt(x);
+    left < lanes ? StoreSomeFloats(d, x, values + i, left) : hn::StoreU(x, d, values + i);
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace fettle::kernels
 HWY_AFTER_NAMESPACE();
@@ -190,8 +274,15 @@ HWY_AFTER_NAMESPACE();
 namespace fettle::kernels {
 
 HWY_EXPORT(FoldOnTarget);
+HWY_EXPORT(EndOnTarget);
 
 void Fold(const FoldBlock& block, float* to) { HWY_DYNAMIC_DISPATCH(FoldOnTarget)(block, to); }
+
+void EndFolds(FoldEnd end, int64_t row, float* values, int64_t n) {
+  if (end == FoldEnd::kNone) return;
+  if (end != FoldEnd::kLog) return HWY_DYNAMIC_DISPATCH(EndOnTarget)(end, row, values, n);
+  for (int64_t i = 0; i < n; ++i) values[i] = std::log(values[i]);
+}
 
 void FoldParts(FoldKind kind, const float* parts, int64_t count, int64_t inner, float* to) {
   const bool is_sum = kind == FoldKind::kSumAbs || kind == FoldKind::kSumSquare;

@@ -19,24 +19,22 @@
 namespace fettle::kernels {
 namespace {
 
-enum class Finish : uint8_t { kNone, kMean, kSqrt, kLog };
-
 struct Row {
   std::string_view op;
   FoldKind fold;
-  Finish finish = Finish::kNone;
+  FoldEnd end = FoldEnd::kNone;
   /// Commutes with an affine change of the element, so that stored integers can be folded.
   bool affine = false;
 };
 constexpr Row kRows[] = {
-    {"GlobalAveragePool", FoldKind::kSum, Finish::kMean, true},
-    {"GlobalMaxPool", FoldKind::kMax, Finish::kNone, true},
+    {"GlobalAveragePool", FoldKind::kSum, FoldEnd::kMean, true},
+    {"GlobalMaxPool", FoldKind::kMax, FoldEnd::kNone, true},
     {"ReduceL1", FoldKind::kSumAbs},
-    {"ReduceL2", FoldKind::kSumSquare, Finish::kSqrt},
-    {"ReduceLogSum", FoldKind::kSum, Finish::kLog},
-    {"ReduceMax", FoldKind::kMax, Finish::kNone, true},
-    {"ReduceMean", FoldKind::kSum, Finish::kMean, true},
-    {"ReduceMin", FoldKind::kMin, Finish::kNone, true},
+    {"ReduceL2", FoldKind::kSumSquare, FoldEnd::kSqrt},
+    {"ReduceLogSum", FoldKind::kSum, FoldEnd::kLog},
+    {"ReduceMax", FoldKind::kMax, FoldEnd::kNone, true},
+    {"ReduceMean", FoldKind::kSum, FoldEnd::kMean, true},
+    {"ReduceMin", FoldKind::kMin, FoldEnd::kNone, true},
     {"ReduceProd", FoldKind::kProd},
     {"ReduceSum", FoldKind::kSum},
     {"ReduceSumSquare", FoldKind::kSumSquare},
@@ -50,8 +48,8 @@ const Row* FindRow(std::string_view op) {
 
 /// Input elements of one task.
 constexpr int64_t kElementsPerTask = 32768;
-/// Columns of one task: their running sums stay in registers in groups of four vectors.
-constexpr int64_t kColumnsPerTask = 256;
+/// Columns of one task: their running sums stay in the first-level cache.
+constexpr int64_t kColumnsPerTask = 1024;
 
 class Reduce final : public CpuKernel, public MovesToExtents<Reduce> {
  public:
@@ -93,8 +91,10 @@ class Reduce final : public CpuKernel, public MovesToExtents<Reduce> {
     float* folded = integers ? args.At(folded_) : args.outputs[0].host<float>();
     float* parts = parts_ == 1 ? folded : args.At(folds_);
     FoldAll(args.stream, args.inputs[0].host<std::byte>(), parts);
-    if (parts_ > 1) FoldParts(op_->fold, parts, parts_, results, folded);
-    Complete(folded, results);
+    if (parts_ > 1) {
+      FoldParts(op_->fold, parts, parts_, results, folded);
+      EndFolds(op_->end, extents_.row, folded, results);
+    }
     if (integers) Requantise(folded, results, args.outputs[0].host<std::byte>());
     pads_.Zero(args.stream, args.outputs[0].host<std::byte>());
     return OkStatus();
@@ -111,39 +111,35 @@ class Reduce final : public CpuKernel, public MovesToExtents<Reduce> {
     const int64_t element = StorageBytes(affine_.from.storage, 1);
     stream.ParallelFor((units + units_per_task - 1) / units_per_task, [&](int64_t task, int) {
       const int64_t end = std::min(units, (task + 1) * units_per_task);
-      if (extents_.inner == 1 && parts_ == 1) {  // whole rows, one behind the other
+      if (columns == 1 && parts_ == 1) {  // whole blocks, one behind the other
         const int64_t first = task * units_per_task;
+        float* to = parts + first * extents_.inner;
         Fold({.kind = op_->fold,
               .storage = affine_.from.storage,
-              .from = x + first * extents_.row * element,
+              .from = x + first * extents_.row * extents_.inner * element,
               .row = extents_.row,
+              .inner = extents_.inner,
+              .inner_stride = extents_.inner,
               .rows = end - first},
-             parts + first);
-        return;
+             to);
+        return EndFolds(op_->end, extents_.row, to, (end - first) * extents_.inner);
       }
       for (int64_t unit = task * units_per_task; unit < end; ++unit) {
         const int64_t column = unit % columns * kColumnsPerTask;
         const int64_t o = unit / columns % extents_.outer, part = unit / columns / extents_.outer;
         const int64_t begin = std::min(part * row_part_, extents_.row);
+        const int64_t inner = std::min(kColumnsPerTask, extents_.inner - column);
+        float* to = parts + (part * extents_.outer + o) * extents_.inner + column;
         Fold({.kind = op_->fold,
               .storage = affine_.from.storage,
               .from = x + ((o * extents_.row + begin) * extents_.inner + column) * element,
               .row = std::min(row_part_, extents_.row - begin),
-              .inner = std::min(kColumnsPerTask, extents_.inner - column),
+              .inner = inner,
               .inner_stride = extents_.inner},
-             parts + (part * extents_.outer + o) * extents_.inner + column);
+             to);
+        if (parts_ == 1) EndFolds(op_->end, extents_.row, to, inner);
       }
     });
-  }
-
-  void Complete(float* values, int64_t n) const {
-    const auto finish = [&](auto&& f) {
-      for (int64_t i = 0; i < n; ++i) values[i] = f(values[i]);
-    };
-    const auto count = static_cast<float>(extents_.row);
-    if (op_->finish == Finish::kMean) finish([count](float x) { return x / count; });
-    if (op_->finish == Finish::kSqrt) finish([](float x) { return std::sqrt(x); });
-    if (op_->finish == Finish::kLog) finish([](float x) { return std::log(x); });
   }
 
   void Requantise(const float* values, int64_t n, std::byte* out) const {
