@@ -32,9 +32,8 @@ class BroadcastLoop {
     stream.ParallelFor(tasks_, [&](int64_t task, int) {
       auto&& row = make();
       const int64_t end = elements_ < (task + 1) * per_task_ ? elements_ : (task + 1) * per_task_;
-      int64_t starts[kMaxTypedOperands] = {}, left = 0;
+      int64_t starts[kMaxTypedOperands] = {}, left = 0, column = task * per_task_ % columns_;
       for (int64_t at = task * per_task_; at < end; --left) {
-        const int64_t column = at % columns_;
         const int64_t n = end - at < columns_ - column ? end - at : columns_ - column;
         const int64_t tiles = column == 0 ? 0 : column / tile_;
         if (left == 0) {
@@ -47,6 +46,7 @@ class BroadcastLoop {
           offsets[i] = starts[i] + tiles * strides_[i].back();
         row(offsets, n, at);
         at += n;
+        column = 0;
       }
     });
   }

@@ -93,7 +93,7 @@ class TaskRows {
   const std::byte* Of(size_t k, const std::byte* from, int64_t count) {
     const Operand& operand = operands_[k];
     const int64_t stride = loop_.stride(k), tile = loop_.tile();
-    if (operand.is_once) count = elementwise::kOnceElements;
+    if (operand.is_once) return from;
     if (operand.is_dense && (stride == tile || count == 1)) return from;
     std::byte* row = rows_[k];
     if (stride == 0 && from == held_[k] && count <= tiles_[k]) return row;
@@ -181,7 +181,8 @@ class Typed final : public CpuKernel {
 
   void RunRow(const LaunchArgs& args, TaskRows& rows, const int64_t* offsets, int64_t n,
               std::byte* out) const {
-    const int64_t tile = loop_.tile(), tiles = n / tile, step = chunk_ == 0 ? tiles : chunk_;
+    const int64_t tile = loop_.tile(), tiles = tile == 1 ? n : n / tile;
+    const int64_t step = chunk_ == 0 ? tiles : chunk_;
     for (int64_t t = 0; t < tiles; t += step) {
       const int64_t count = std::min(step, tiles - t);
       const std::byte* now[elementwise::kMaxTypedOperands] = {};

@@ -9,12 +9,9 @@
 
 namespace fettle::kernels::elementwise {
 
-/// Elements of an operand that has the same one everywhere.
-inline constexpr int64_t kOnceElements = 64;
-
 /// Computes `n` elements of `out` from as many of each operand, all without gaps. `out` may be an
 /// operand, and overlaps none of them otherwise. Bit k of `once`, where the function
-/// TakesOnce: operand k has kOnceElements equal elements instead.
+/// TakesOnce: operand k has one element instead.
 using TypedRow = void (*)(const std::byte* const in[kMaxTypedOperands], std::byte* out, int64_t n,
                           unsigned once);
 

@@ -60,12 +60,22 @@ struct Row {
 template <typename T>
 HWY_INLINE void Choose(const std::byte* const* in, std::byte* out, int64_t n, unsigned once) {
   const auto mask = [once](int k) { return (once >> k & 1) != 0 ? int64_t{0} : ~int64_t{0}; };
-  Row<T>{reinterpret_cast<const uint8_t*>(in[0]),
-         reinterpret_cast<const T*>(in[1]),
-         reinterpret_cast<const T*>(in[2]),
-         reinterpret_cast<T*>(out),
-         n,
-         {mask(0), mask(1), mask(2)}}
+  HWY_ALIGN uint8_t conditions[hn::MaxLanes(hn::ScalableTag<uint8_t>())];
+  HWY_ALIGN T spread[2][hn::MaxLanes(hn::ScalableTag<T>())];
+  const auto* condition = reinterpret_cast<const uint8_t*>(in[0]);
+  const T* from[] = {reinterpret_cast<const T*>(in[1]), reinterpret_cast<const T*>(in[2])};
+  if (mask(0) == 0) {
+    const hn::ScalableTag<uint8_t> d;
+    hn::Store(hn::Set(d, *condition), d, conditions);
+    condition = conditions;
+  }
+  for (int k = 0; k < 2; ++k) {
+    if (mask(k + 1) != 0) continue;
+    const hn::ScalableTag<T> d;
+    hn::Store(hn::Set(d, *from[k]), d, spread[k]);
+    from[k] = spread[k];
+  }
+  Row<T>{condition, from[0], from[1], reinterpret_cast<T*>(out), n, {mask(0), mask(1), mask(2)}}
       .Run();
 }
 

@@ -19,6 +19,9 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+/// Of the widest vector.
+constexpr int64_t kVectorBytes = 64;
+
 /// The operands of a loop, and where its results go.
 struct Operands {
   const std::byte* in[2];
@@ -120,9 +123,37 @@ void Divide(const Operands& x) {
   }
 }
 
+/// Sums and products of bytes: products of even and odd ones apart.
+void Wrap(WideOp op, const Operands& x) {
+  using T = uint8_t;
+  if (op == WideOp::kAdd)
+    return Map<T, T>([](auto a, auto b) HWY_ATTR { return hn::Add(a, b); }, x);
+  if (op == WideOp::kSub)
+    return Map<T, T>([](auto a, auto b) HWY_ATTR { return hn::Sub(a, b); }, x);
+#if HWY_TARGET == HWY_SCALAR
+  Map<T, T>([](auto a, auto b)
+                HWY_ATTR { return decltype(a)(static_cast<T>(hn::GetLane(a) * hn::GetLane(b))); },
+            x);
+#else
+  const hn::ScalableTag<T> d;
+  const hn::RepartitionToWide<decltype(d)> wide;
+  const auto low = hn::Set(wide, 0xff);
+  Map<T, T>(
+      [&](auto a, auto b) HWY_ATTR {
+        const auto p = hn::BitCast(wide, a), q = hn::BitCast(wide, b);
+        const auto odd = hn::Mul(hn::ShiftRight<8>(p), hn::ShiftRight<8>(q));
+        return hn::BitCast(d, hn::Or(hn::And(hn::Mul(p, q), low), hn::ShiftLeft<8>(odd)));
+      },
+      x);
+#endif
+}
+
 template <typename T>
 void OfType(WideOp op, const Operands& x) {
   if (op == WideOp::kMax || op == WideOp::kMin) return Extreme<T>(op, x);
+  if constexpr (sizeof(T) == 1) {
+    if (op >= WideOp::kAdd) return Wrap(op, x);
+  }
   if constexpr (std::is_integral_v<T> && sizeof(T) >= 4) {
     if (op == WideOp::kMul)
       return Map<T, T>([](auto a, auto b) HWY_ATTR { return hn::Mul(a, b); }, x);
@@ -147,15 +178,36 @@ void Run(WideOp op, DType dtype, const Operands& x) {
   }
 }
 
+/// A vector of one element of so many bytes.
+void Spread(int64_t bytes, const std::byte* from, std::byte* to) {
+  const auto spread = [&]<typename T>(T value) HWY_ATTR {
+    std::memcpy(&value, from, sizeof(T));
+    const hn::ScalableTag<T> d;
+    hn::StoreU(hn::Set(d, value), d, reinterpret_cast<T*>(to));
+  };
+  switch (bytes) {
+    case 1: return spread(uint8_t{});
+    case 4: return spread(uint32_t{});
+    default: return spread(uint64_t{});
+  }
+}
+
 /// A last vector that is not whole begins before, where there is one before and the results do not
 /// lie where an operand does. Otherwise it is computed first, of copies, and stored last.
-void WideOnTarget(WideOp op, DType dtype, const std::byte* const* in, std::byte* out, int64_t n,
-                  unsigned once) {
+void WideOnTarget(WideOp op, DType dtype, const std::byte* const* operands, std::byte* out,
+                  int64_t n, unsigned once) {
   constexpr int64_t kLanes = hn::MaxLanes(hn::ScalableTag<uint8_t>());
   const int64_t bytes = ByteSize(dtype), lanes = std::max<int64_t>(1, kLanes / bytes);
   const bool same = op <= WideOp::kNeg || op >= WideOp::kMax;
   const int64_t out_bytes = same ? bytes : 1, left = n & (lanes - 1), whole = n - left;
   const int64_t masks[] = {(once & 1) != 0 ? 0 : ~int64_t{0}, (once & 2) != 0 ? 0 : ~int64_t{0}};
+  HWY_ALIGN std::byte spread[2][kVectorBytes];
+  const std::byte* in[] = {operands[0], operands[1]};
+  for (int k = 0; k < 2; ++k) {
+    if (masks[k] != 0) continue;
+    Spread(bytes, in[k], spread[k]);
+    in[k] = spread[k];
+  }
   const auto run = [&](int64_t at, int64_t count) {
     Run(op, dtype,
         {{in[0] + (at & masks[0]) * bytes, in[1] + (at & masks[1]) * bytes},
@@ -168,7 +220,7 @@ void WideOnTarget(WideOp op, DType dtype, const std::byte* const* in, std::byte*
     run(0, whole);
     return run(n - lanes, lanes);
   }
-  HWY_ALIGN std::byte rests[3][kOnceElements * sizeof(double)];
+  HWY_ALIGN std::byte rests[3][kVectorBytes];
   for (int k = 0; k < 2; ++k)
     std::memcpy(rests[k], in[k] + (whole & masks[k]) * bytes, left * bytes);
   Run(op, dtype, {{rests[0], rests[1]}, rests[2], lanes, {~0, ~0}});
@@ -210,6 +262,14 @@ void Row(const std::byte* const in[kMaxTypedOperands], std::byte* out, int64_t n
   HWY_DYNAMIC_DISPATCH(WideOnTarget)(kOp, kType, operands, out, n, kSwaps ? swapped : once);
 }
 
+/// Clip: bounded from below, then from above where the results lie.
+template <DType kType>
+void Bound(const std::byte* const in[kMaxTypedOperands], std::byte* out, int64_t n, unsigned once) {
+  const std::byte *const low[] = {in[0], in[1]}, *const high[] = {out, in[2]};
+  HWY_DYNAMIC_DISPATCH(WideOnTarget)(WideOp::kMax, kType, low, out, n, once & 3);
+  HWY_DYNAMIC_DISPATCH(WideOnTarget)(WideOp::kMin, kType, high, out, n, once >> 1 & 2);
+}
+
 struct Rule {
   std::string_view op;
   TypedRow function;
@@ -238,13 +298,19 @@ TypedRow FindOrdered(std::string_view op) {
                                     {"Less", Row<WideOp::kLess, kType, false>},
                                     {"LessOrEqual", Row<kAtMost, kType, !kHasNan>},
                                     {"Max", Row<WideOp::kMax, kType, false>},
-                                    {"Min", Row<WideOp::kMin, kType, false>}};
+                                    {"Min", Row<WideOp::kMin, kType, false>},
+                                    {kHasNan ? "" : "Clip", kHasNan ? nullptr : Bound<kType>}};
   return Find(kRules, op);
 }
 
 }  // namespace
 
 TypedRow FindWideRow(DType dtype, std::string_view op) {
+  if (dtype == DType::kI8 || dtype == DType::kU8) {
+    if (op == "Add") return Row<WideOp::kAdd, DType::kU8, false>;
+    if (op == "Sub") return Row<WideOp::kSub, DType::kU8, false>;
+    if (op == "Mul") return Row<WideOp::kMul, DType::kU8, false>;
+  }
   if (op == "Mul") {
     if (dtype == DType::kI32 || dtype == DType::kU32) return Row<WideOp::kMul, DType::kI32, false>;
     if (dtype == DType::kI64 || dtype == DType::kU64) return Row<WideOp::kMul, DType::kI64, false>;
