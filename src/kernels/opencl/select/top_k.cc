@@ -87,7 +87,7 @@ BuildOptions OptionsOf(const Problem& problem, const Facts& facts, int64_t items
   } else {
     options.Add(fmt::format("-DELEMENT={}", ElementTypeName(type)));
     options.Define("SIGNED", IsSigned(type) ? 1 : 0);
-    options.Define("WIDE", facts.entry_bytes > 8 ? 1 : 0);
+    options.Define("LONG_KEYS", facts.entry_bytes > 8 ? 1 : 0);
   }
   const auto power = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(facts.extents.row)));
   options.Define("ITEMS", items).Define("MOST", std::min(facts.most_held(), power));
@@ -141,6 +141,6 @@ constexpr Family<Facts> kFamily{.read = Read,
 }  // namespace
 
 extern const KernelDesc kOpenClTopK;
-const KernelDesc kOpenClTopK = {.name = "opencl.top_k", .match = MatchAs<kFamily>};
+const KernelDesc kOpenClTopK = {.name = "opencl.top_k", .version = 2, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -6,13 +6,13 @@
 //                   among them
 //   ELEMENT         the type of x: of the storage (access.clh) where it is 0, else an integer type
 //   SIGNED          of integers: 1 where they have a sign, which comes first in KEY's order
-//   WIDE            1: they have 64 bits, and entries 128
+//   LONG_KEYS       1: they have 64 bits, and entries 128
 //   LARGEST         1: the largest come first
 //   VALUES, PLACES  1: written
 #include "kernels/opencl/access.clh"
 
-#ifndef WIDE
-#define WIDE 0
+#ifndef LONG_KEYS
+#define LONG_KEYS 0
 #endif
 #ifndef ITEMS
 #define ITEMS 64
@@ -21,7 +21,7 @@
 #define VALUES 1
 #define PLACES 1
 #endif
-#if WIDE
+#if LONG_KEYS
 #define KEY ulong
 #define EACH 4
 typedef ulong2 entry_t;
