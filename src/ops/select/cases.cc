@@ -25,6 +25,12 @@ std::span<const Case> SelectCases() {
       {"select.top_k_i64_ties",
        "input %x: i64[3x500] = noise(-5, 5)\nconst %k: i64[1] = 130\n%v, %i = TopK(%x, %k)\n"
        "output %v\noutput %i\n"},
+      {"select.top_k_i64_beyond_i32",
+       "input %x: i64[40x200] = noise(-2160000000, 2160000000)\nconst %k: i64[1] = 1\n"
+       "%v, %i = TopK(%x, %k)\noutput %v\noutput %i\n"},
+      {"select.top_k_i64_column_beyond_i32",
+       "input %x: i64[9000x3] = noise(-2148000000, 2148000000)\nconst %k: i64[1] = 6\n"
+       "%v, %i = TopK(%x, %k) {axis=0}\noutput %v\noutput %i\n"},
       {"select.top_k_nan",
        "input %x: f32[4x777]\nconst %k: i64[1] = 300\n%s = Sqrt(%x)\n%v, %i = TopK(%s, %k)\n"
        "output %v\noutput %i\n"},

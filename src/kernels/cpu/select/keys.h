@@ -23,9 +23,9 @@ struct KeyOrder {
 inline constexpr int64_t kKeyColumns = 16;
 
 /// The keys of `columns` elements of each of `rows`, which lie `step` elements apart; rows of keys
-/// lie `key_step` apart.
+/// lie `key_step` apart. Returns false where integers of 8 bytes have no keys of 4.
 template <typename Key>
-void MakeKeys(const KeyOrder& order, const std::byte* x, int64_t rows, int64_t columns,
+bool MakeKeys(const KeyOrder& order, const std::byte* x, int64_t rows, int64_t columns,
               int64_t step, int64_t key_step, Key* keys);
 
 /// The first of the keys [begin, end) that is below `limit`; `end` where there is none.
@@ -36,6 +36,10 @@ int64_t FirstBelow(const Key* keys, int64_t begin, int64_t end, Key limit);
 /// groups are in none. `groups` is a multiple of kKeyColumns.
 template <typename Key>
 void LeastOfGroups(const Key* keys, int64_t n, int64_t groups, Key* least);
+
+/// The least of the n keys, at least one.
+template <typename Key>
+Key LeastKey(const Key* keys, int64_t n);
 
 /// The first of the rows [begin, end) of kKeyColumns keys of which one is below the limit of its
 /// column; `end` where there is none.

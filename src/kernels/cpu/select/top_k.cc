@@ -108,34 +108,44 @@ class TopK final : public NodeKernel {
 
   Status Run(const CpuLaunch& args) const override {
     if (of_.k == 0 || of_.outer * of_.inner == 0) return OkStatus();
-    order_.bytes == 8 ? RunAs<int64_t, LongEntry>(args) : RunAs<int32_t, ShortEntry>(args);
+    const int64_t units = of_.outer * Blocks();
+    args.stream.ParallelFor((units + units_per_task_ - 1) / units_per_task_,
+                            [&](int64_t task, int lane) {
+                              const int64_t first = task * units_per_task_;
+                              const int64_t end = std::min(units, first + units_per_task_);
+                              const bool maybe_short = order_.bytes < 8 || of_.dtype == DType::kI64;
+                              if (maybe_short && RunAs<int32_t, ShortEntry>(args, first, end, lane))
+                                return;
+                              RunAs<int64_t, LongEntry>(args, first, end, lane);
+                            });
     return OkStatus();
   }
 
  private:
   static constexpr int64_t kKeysAtOnce = 4096, kEntriesAtOnce = 1 << 16;
 
+  int64_t Blocks() const { return (of_.inner + columns_ - 1) / columns_; }
+
+  /// Units of columns or, where each is a row, several of them at once. Returns false, with
+  /// something written, where an element has no such key.
   template <typename Key, typename Entry>
-  void RunAs(const CpuLaunch& args) const {
-    const int64_t blocks = (of_.inner + columns_ - 1) / columns_, units = of_.outer * blocks;
-    args.stream.ParallelFor((units + units_per_task_ - 1) / units_per_task_,
-                            [&](int64_t task, int lane) {
-                              const int64_t first = task * units_per_task_;
-                              const int64_t end = std::min(units, first + units_per_task_);
-                              if (of_.inner == 1 && (end - first) * of_.extent <= kKeysAtOnce)
-                                return RunRows<Key, Entry>(args, first, end, lane);
-                              for (int64_t unit = first; unit < end; ++unit)
-                                RunColumns<Key, Entry>(args, unit / blocks, unit % blocks, lane);
-                            });
+  bool RunAs(const CpuLaunch& args, int64_t first, int64_t end, int lane) const {
+    if (of_.inner == 1 && (end - first) * of_.extent <= kKeysAtOnce)
+      return RunRows<Key, Entry>(args, first, end, lane);
+    const int64_t blocks = Blocks();
+    for (int64_t unit = first; unit < end; ++unit) {
+      if (!RunColumns<Key, Entry>(args, unit / blocks, unit % blocks, lane)) return false;
+    }
+    return true;
   }
 
   /// Short rows, of which the keys are made at once.
   template <typename Key, typename Entry>
-  void RunRows(const CpuLaunch& args, int64_t first, int64_t end, int lane) const {
+  bool RunRows(const CpuLaunch& args, int64_t first, int64_t end, int lane) const {
     const std::byte* x = operands().input(args, 0) + first * of_.extent * order_.bytes;
     auto* keys = reinterpret_cast<Key*>(args.At(keys_, lane));
     auto* entries = reinterpret_cast<Entry*>(args.At(entries_, lane));
-    MakeKeys(order_, x, 1, (end - first) * of_.extent, 0, 0, keys);
+    if (!MakeKeys(order_, x, 1, (end - first) * of_.extent, 0, 0, keys)) return false;
     for (int64_t row = first; row < end; ++row, keys += of_.extent) {
       Kept<Key, Entry> kept{entries, of_.k, CountKept(of_)};
       Key limit = std::numeric_limits<Key>::min();
@@ -144,13 +154,15 @@ class TopK final : public NodeKernel {
         if (i >= all) i = FirstBelow(keys, i, of_.extent, limit);
         if (i == of_.extent) break;
         if (kept.Add(keys[i], i)) limit = kept.limit();
+        if (of_.k == 1 && all == 0) break;  // the least one
       }
       WriteColumn(args, kept, x + (row - first) * of_.extent * order_.bytes, row, 0, 0);
     }
+    return true;
   }
 
   template <typename Key, typename Entry>
-  void RunColumns(const CpuLaunch& args, int64_t outer, int64_t block, int lane) const {
+  bool RunColumns(const CpuLaunch& args, int64_t outer, int64_t block, int lane) const {
     const int64_t first = block * columns_, count = std::min(columns_, of_.inner - first);
     const int64_t at = outer * of_.extent * of_.inner + first, most = CountKept(of_);
     const std::byte* x = operands().input(args, 0) + at * order_.bytes;
@@ -164,11 +176,9 @@ class TopK final : public NodeKernel {
     for (int64_t row = 0; row < of_.extent; row += rows) {
       const int64_t n = std::min(rows, of_.extent - row);
       const std::byte* from = x + row * of_.inner * order_.bytes;
-      if (of_.inner == 1) {
-        MakeKeys(order_, from, 1, n, 0, 0, keys);
-      } else {
-        MakeKeys(order_, from, n, count, of_.inner, width, keys);
-      }
+      const bool made = of_.inner == 1 ? MakeKeys(order_, from, 1, n, 0, 0, keys)
+                                       : MakeKeys(order_, from, n, count, of_.inner, width, keys);
+      if (!made) return false;
       // Of the first elements all are kept where nothing limits them.
       const bool limited = row == 0 && width == 1 && LimitFirst(keys, n, limits[0]);
       const int64_t all = limited ? 0 : most - row;
@@ -183,6 +193,7 @@ class TopK final : public NodeKernel {
       }
     }
     for (int64_t c = 0; c < count; ++c) WriteColumn(args, kept[c], x, outer, first + c, c);
+    return true;
   }
 
   template <typename Key, typename Entry>
@@ -199,7 +210,7 @@ class TopK final : public NodeKernel {
   bool LimitFirst(const Key* keys, int64_t n, Key& limit) const {
     constexpr Key kLast = std::numeric_limits<Key>::max();
     if (of_.k == 1) {
-      const Key least = *std::min_element(keys, keys + n);
+      const Key least = LeastKey(keys, n);
       limit = least == kLast ? limit : least + 1;
       return least != kLast;
     }
