@@ -261,6 +261,7 @@ constexpr Family<Reading> kFamily{.read = Read,
 }  // namespace
 
 extern const KernelDesc kCpuReduceRows;
-const KernelDesc kCpuReduceRows = {.name = "cpu.reduce.rows", .match = MatchAs<kFamily>};
+const KernelDesc kCpuReduceRows = {
+    .name = "cpu.reduce.rows", .version = 2, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels
