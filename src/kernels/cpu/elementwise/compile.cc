@@ -187,9 +187,9 @@ void Compiler::Collapse() {
   JoinTiles();
 }
 
-/// Rectangles of few elements, of which each call would compute one.
+/// Rectangles of few elements or rows, of which each call would compute one.
 void Compiler::JoinTiles() {
-  constexpr int64_t kFew = 64;
+  constexpr int64_t kFew = 64, kFewRows = 4;
   const std::vector<int64_t>& dims = program_.dims_;
   const auto is_bound = [](const Program::Operand& operand) {
     return operand.input >= 0 || operand.pack >= 0;
@@ -200,7 +200,7 @@ void Compiler::JoinTiles() {
     return;
   size_t first = dims.size() - 2;
   int64_t tile = dims[first] * dims[first + 1];
-  if (tile == 0 || tile > kFew) return;
+  if (tile == 0 || tile > (dims[first] <= kFewRows ? Program::kJoined / 2 : kFew)) return;
   for (; first > 1 && tile * dims[first - 1] <= Program::kJoined / 2; --first)
     tile *= dims[first - 1];
   program_.first_of_tile_ = first;

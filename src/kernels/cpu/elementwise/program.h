@@ -95,7 +95,7 @@ class Program {
   void Run(const Binding& binding, const Tile& tile) const;
 
   /// Elements of rows that small tiles are joined to.
-  static constexpr int64_t kJoined = 512;
+  static constexpr int64_t kJoined = 2048;
   /// Operands of a program whose tiles are joined, at most.
   static constexpr size_t kMostJoined = 4;
 
