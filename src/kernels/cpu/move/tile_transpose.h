@@ -110,6 +110,12 @@ void PrefetchBlock(T* dst, int64_t dst_stride) {
     __builtin_prefetch(dst + static_cast<int64_t>(c) * dst_stride, 1);
 }
 
+/// Asks for the lines of `rows` rows that are read next: they are more than prefetchers follow.
+template <typename T>
+void PrefetchRows(const T* src, int64_t src_stride, int64_t rows) {
+  for (int64_t r = 0; r < rows; ++r) __builtin_prefetch(src + r * src_stride);
+}
+
 /// Element by element: rows [r0, r1) of the columns [c0, c1).
 template <typename T>
 void TransposeEdge(const T* src, int64_t src_stride, T* dst, int64_t dst_stride, int64_t r0,
@@ -162,6 +168,8 @@ void TransposeMatrix(const T* src, int64_t src_stride, T* dst, int64_t dst_strid
   constexpr int64_t kBlock = 64 / sizeof(T);
   const auto tiles = [&](int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
     for (int64_t c = c0; c < c1; c += kTile) {
+      if ((c - c0) % kBlock == 0)
+        PrefetchRows(src + r0 * src_stride + c + kBlock, src_stride, r1 - r0);
       for (int64_t r = r0; r < r1; r += kTile)
         TransposeTile(src + r * src_stride + c, src_stride, dst + c * dst_stride + r, dst_stride);
     }
@@ -173,13 +181,18 @@ void TransposeMatrix(const T* src, int64_t src_stride, T* dst, int64_t dst_strid
     for (; r1 - r0 == kBlock && c0 + kBlock <= whole_columns; c0 += kBlock) {
       if (c0 + 2 * kBlock <= whole_columns)
         PrefetchBlock(dst + (c0 + kBlock) * dst_stride + r0, dst_stride);
+      PrefetchRows(src + r0 * src_stride + c0 + kBlock, src_stride, kBlock);
       TransposeBlock(src + r0 * src_stride + c0, src_stride, dst + c0 * dst_stride + r0,
                      dst_stride);
     }
     tiles(r0, r1, c0, whole_columns);
     TransposeLastColumns(src, src_stride, dst, dst_stride, r0, r1, whole_columns, rows, columns);
   }
-  TransposeEdge(src, src_stride, dst, dst_stride, whole_rows, rows, 0, columns);
+  if (whole_rows == rows) return;
+  // The last rows as a tile that reaches back to rows which are there already.
+  const int64_t done = rows >= kTile ? whole_columns : 0;
+  tiles(rows - kTile, rows - kTile + (done > 0 ? 1 : 0), 0, done);
+  TransposeEdge(src, src_stride, dst, dst_stride, whole_rows, rows, done, columns);
 }
 
 }  // namespace fettle::kernels
