@@ -43,6 +43,10 @@ std::span<const Case> SoftmaxCases() {
        "input %x: f32[3x37] = noise(-9000, 9000)\n%y = Softmax(%x)\noutput %y\n"},
       {"softmax.log", "input %x: f32[3x37] = noise(-9, 9)\n%y = LogSoftmax(%x)\noutput %y\n"},
       {"softmax.log_axis_1", "input %x: f32[2x5x3x3]\n%y = LogSoftmax(%x) {axis=1}\noutput %y\n"},
+      {"softmax.ones", "input %x: f16[5x1x37]\n%y = Softmax(%x) {axis=1}\noutput %y\n"},
+      {"softmax.log_ones_of_no_numbers",
+       "input %x: f32[3x1x70]\n%d = Sqrt(%x)\n"
+       "%y = LogSoftmax(%d) {axis=1}\noutput %y\n"},
       {"softmax.one_element", "input %x: f32[1x1]\n%y = Softmax(%x)\noutput %y\n"},
       {"softmax.pixels_of_4",
        "input %x: f32[1x33x35x4] = noise(-30, 30)\n%y = Softmax(%x) {axis=-1}\noutput %y\n"},

@@ -245,9 +245,24 @@ class FewColumns {
   int64_t all_, columns_, step_;
 };
 
+/// Rows of one element: 1, or 0 as its logarithm, and NaN where it is no finite number.
+void SoftmaxOnes(const float* x, float* y, int64_t rows, SoftmaxForm form) {
+  const hn::ScalableTag<float> d;
+  constexpr auto lanes = static_cast<int64_t>(HWY_LANES(float));
+  const auto one = hn::Set(d, form == SoftmaxForm::kLogarithm ? 0.0f : 1.0f);
+  for (int64_t i = 0; i < rows; i += lanes) {
+    const int64_t left = rows - i;
+    const auto v = left < lanes ? LoadSomeFloats(d, x + i, left) : hn::LoadU(d, x + i);
+    auto result = hn::Add(hn::Sub(v, v), one);
+    if (form == SoftmaxForm::kNanToZero) result = hn::IfThenElseZero(hn::Eq(result, one), result);
+    left < lanes ? StoreSomeFloats(d, result, y + i, left) : hn::StoreU(result, d, y + i);
+  }
+}
+
 void SoftmaxColumnsOnTarget(const float* x, float* y, int64_t n, int64_t stride, int64_t columns,
                             SoftmaxForm form) {
   constexpr auto lanes = static_cast<int64_t>(HWY_LANES(float));
+  if (n == 1) return SoftmaxOnes(x, y, columns, form);
   if constexpr (lanes > 1) {
     if (columns < lanes && stride == columns && n >= 4 * lanes)
       return FewColumns(n, columns).Run(x, y, form);

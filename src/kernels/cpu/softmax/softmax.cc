@@ -41,7 +41,9 @@ class Softmax final : public CpuKernel {
     float* y = args.outputs[0].host<float>();
     const int64_t length = extents_.row * extents_.inner;
     const bool has_rows = extents_.inner == 1, log = form_ == SoftmaxForm::kLogarithm;
-    if (has_rows && !log && extents_.row >= 2 && extents_.row <= kMostShortRow) {
+    if (extents_.row == 1) {
+      RunOnes(args.stream, x, y);
+    } else if (has_rows && !log && extents_.row >= 2 && extents_.row <= kMostShortRow) {
       RunShortRows(args.stream, x, y);
     } else if (extents_.inner <= kFewColumns &&
                length <= (has_rows ? LongestShortRow() : kMostTurned)) {
@@ -71,6 +73,15 @@ class Softmax final : public CpuKernel {
         SoftmaxColumns(x + at, y + at, extents_.row, extents_.inner,
                        std::min(kColumnsPerTask, extents_.inner - column), form_);
       }
+    });
+  }
+
+  void RunOnes(CpuStream& stream, const float* x, float* y) const {
+    constexpr int64_t kPerTask = 16384;
+    const int64_t rows = extents_.elements();
+    stream.ParallelFor((rows + kPerTask - 1) / kPerTask, [&](int64_t task, int) {
+      const int64_t at = task * kPerTask, count = std::min(kPerTask, rows - at);
+      SoftmaxColumns(x + at, y + at, 1, count, count, form_);
     });
   }
 
