@@ -123,13 +123,9 @@ void Divide(const Operands& x) {
   }
 }
 
-/// Sums and products of bytes: products of even and odd ones apart.
-void Wrap(WideOp op, const Operands& x) {
+/// Products of bytes: those of even and odd ones apart.
+void MultiplyBytes(const Operands& x) {
   using T = uint8_t;
-  if (op == WideOp::kAdd)
-    return Map<T, T>([](auto a, auto b) HWY_ATTR { return hn::Add(a, b); }, x);
-  if (op == WideOp::kSub)
-    return Map<T, T>([](auto a, auto b) HWY_ATTR { return hn::Sub(a, b); }, x);
 #if HWY_TARGET == HWY_SCALAR
   Map<T, T>([](auto a, auto b)
                 HWY_ATTR { return decltype(a)(static_cast<T>(hn::GetLane(a) * hn::GetLane(b))); },
@@ -152,7 +148,7 @@ template <typename T>
 void OfType(WideOp op, const Operands& x) {
   if (op == WideOp::kMax || op == WideOp::kMin) return Extreme<T>(op, x);
   if constexpr (sizeof(T) == 1) {
-    if (op >= WideOp::kAdd) return Wrap(op, x);
+    if (op == WideOp::kMul) return MultiplyBytes(x);
   }
   if constexpr (std::is_integral_v<T> && sizeof(T) >= 4) {
     if (op == WideOp::kMul)
@@ -306,12 +302,8 @@ TypedRow FindOrdered(std::string_view op) {
 }  // namespace
 
 TypedRow FindWideRow(DType dtype, std::string_view op) {
-  if (dtype == DType::kI8 || dtype == DType::kU8) {
-    if (op == "Add") return Row<WideOp::kAdd, DType::kU8, false>;
-    if (op == "Sub") return Row<WideOp::kSub, DType::kU8, false>;
-    if (op == "Mul") return Row<WideOp::kMul, DType::kU8, false>;
-  }
   if (op == "Mul") {
+    if (dtype == DType::kI8 || dtype == DType::kU8) return Row<WideOp::kMul, DType::kU8, false>;
     if (dtype == DType::kI32 || dtype == DType::kU32) return Row<WideOp::kMul, DType::kI32, false>;
     if (dtype == DType::kI64 || dtype == DType::kU64) return Row<WideOp::kMul, DType::kI64, false>;
   }

@@ -22,15 +22,13 @@ enum class WideOp {
   kLessOrEqual,
   kMax,
   kMin,
-  kAdd,
-  kSub,
   kMul,
   kDiv
 };
 
 /// As FindNumericRow: comparisons, Max and Min of i8, u8, i32, i64 and f64 (and of f32 the former),
-/// Clip of these integers, Equal of u32 and u64, too, logic of bool, Abs and Neg of i8, Add and Sub
-/// of bytes, Mul of all but 16 bits, and Div of i32.
+/// Clip of these integers, Equal of u32 and u64, too, logic of bool, Abs and Neg of i8, Mul of all
+/// but 16 bits, and Div of i32.
 TypedRow FindWideRow(DType dtype, std::string_view op);
 
 }  // namespace fettle::kernels::elementwise
