@@ -60,27 +60,37 @@ struct Row {
 template <typename T>
 HWY_INLINE void Choose(const std::byte* const* in, std::byte* out, int64_t n, unsigned once) {
   const auto mask = [once](int k) { return (once >> k & 1) != 0 ? int64_t{0} : ~int64_t{0}; };
-  HWY_ALIGN uint8_t conditions[hn::MaxLanes(hn::ScalableTag<uint8_t>())];
-  HWY_ALIGN T spread[2][hn::MaxLanes(hn::ScalableTag<T>())];
-  const auto* condition = reinterpret_cast<const uint8_t*>(in[0]);
-  const T* from[] = {reinterpret_cast<const T*>(in[1]), reinterpret_cast<const T*>(in[2])};
-  if (mask(0) == 0) {
-    const hn::ScalableTag<uint8_t> d;
-    hn::Store(hn::Set(d, *condition), d, conditions);
-    condition = conditions;
-  }
-  for (int k = 0; k < 2; ++k) {
-    if (mask(k + 1) != 0) continue;
-    const hn::ScalableTag<T> d;
-    hn::Store(hn::Set(d, *from[k]), d, spread[k]);
-    from[k] = spread[k];
-  }
-  Row<T>{condition, from[0], from[1], reinterpret_cast<T*>(out), n, {mask(0), mask(1), mask(2)}}
+  Row<T>{reinterpret_cast<const uint8_t*>(in[0]),
+         reinterpret_cast<const T*>(in[1]),
+         reinterpret_cast<const T*>(in[2]),
+         reinterpret_cast<T*>(out),
+         n,
+         {mask(0), mask(1), mask(2)}}
       .Run();
 }
 
-void WhereOnTarget(int64_t bytes, const std::byte* const* in, std::byte* out, int64_t n,
+/// A vector of one element.
+template <typename T>
+void SpreadOne(const std::byte* one, std::byte* to) {
+  const hn::ScalableTag<T> d;
+  hn::StoreU(hn::Set(d, *reinterpret_cast<const T*>(one)), d, reinterpret_cast<T*>(to));
+}
+
+void WhereOnTarget(int64_t bytes, const std::byte* const* operands, std::byte* out, int64_t n,
                    unsigned once) {
+  HWY_ALIGN std::byte spread[3][64];  // of the widest vector
+  const std::byte* in[] = {operands[0], operands[1], operands[2]};
+#pragma GCC unroll 1
+  for (int k = 0; k < 3; ++k) {
+    if ((once >> k & 1) == 0) continue;
+    switch (k == 0 ? 1 : bytes) {
+      case 1: SpreadOne<uint8_t>(in[k], spread[k]); break;
+      case 2: SpreadOne<uint16_t>(in[k], spread[k]); break;
+      case 4: SpreadOne<uint32_t>(in[k], spread[k]); break;
+      default: SpreadOne<uint64_t>(in[k], spread[k]);
+    }
+    in[k] = spread[k];
+  }
   switch (bytes) {
     case 1: return Choose<uint8_t>(in, out, n, once);
     case 2: return Choose<uint16_t>(in, out, n, once);

@@ -124,7 +124,7 @@ void Divide(const Operands& x) {
 }
 
 /// Products of bytes: those of even and odd ones apart.
-void MultiplyBytes(const Operands& x) {
+HWY_NOINLINE void MultiplyBytes(const Operands& x) {
   using T = uint8_t;
 #if HWY_TARGET == HWY_SCALAR
   Map<T, T>([](auto a, auto b)
@@ -147,7 +147,7 @@ void MultiplyBytes(const Operands& x) {
 template <typename T>
 void OfType(WideOp op, const Operands& x) {
   if (op == WideOp::kMax || op == WideOp::kMin) return Extreme<T>(op, x);
-  if constexpr (sizeof(T) == 1) {
+  if constexpr (std::is_same_v<T, uint8_t>) {
     if (op == WideOp::kMul) return MultiplyBytes(x);
   }
   if constexpr (std::is_integral_v<T> && sizeof(T) >= 4) {
@@ -259,11 +259,15 @@ void Row(const std::byte* const in[kMaxTypedOperands], std::byte* out, int64_t n
 }
 
 /// Clip: bounded from below, then from above where the results lie.
+[[gnu::noipa]] void BoundOf(DType dtype, const std::byte* const* in, std::byte* out, int64_t n,
+                            unsigned once) {
+  const std::byte *const low[] = {in[0], in[1]}, *const high[] = {out, in[2]};
+  HWY_DYNAMIC_DISPATCH(WideOnTarget)(WideOp::kMax, dtype, low, out, n, once & 3);
+  HWY_DYNAMIC_DISPATCH(WideOnTarget)(WideOp::kMin, dtype, high, out, n, once >> 1 & 2);
+}
 template <DType kType>
 void Bound(const std::byte* const in[kMaxTypedOperands], std::byte* out, int64_t n, unsigned once) {
-  const std::byte *const low[] = {in[0], in[1]}, *const high[] = {out, in[2]};
-  HWY_DYNAMIC_DISPATCH(WideOnTarget)(WideOp::kMax, kType, low, out, n, once & 3);
-  HWY_DYNAMIC_DISPATCH(WideOnTarget)(WideOp::kMin, kType, high, out, n, once >> 1 & 2);
+  BoundOf(kType, in, out, n, once);
 }
 
 struct Rule {

@@ -137,9 +137,6 @@ class ScatterTuples final : public Scatter {
     if (tuples_.slice == 1 && reduction_ != ops::Reduction::kNone) {
       switch (dtype_) {
         case DType::kF32: return ReduceElements<float>(indices, updates, dst);
-        case DType::kI8: return ReduceElements<int8_t>(indices, updates, dst);
-        case DType::kU8: return ReduceElements<uint8_t>(indices, updates, dst);
-        case DType::kI32: return ReduceElements<int32_t>(indices, updates, dst);
         case DType::kI64: return ReduceElements<int64_t>(indices, updates, dst);
         default: break;
       }
@@ -166,6 +163,16 @@ class ScatterTuples final : public Scatter {
     }
   }
 
+  /// Those of n tuples from `first` on; whether all are in range.
+  [[gnu::noinline]] bool FindSlices(const Indices& indices, int64_t first, int64_t n,
+                                    int64_t* slices) const {
+    return WithTypedIndices(indices, [&](const auto* typed) {
+      int64_t signs = 0;
+      for (int64_t i = 0; i < n; ++i) signs |= slices[i] = tuples_.SliceOf(typed, first + i);
+      return signs >= 0;
+    });
+  }
+
   /// Slices of one element: calls for each would take longer than what they do.
   template <typename T>
   Status ReduceElements(const Indices& indices, const std::byte* updates, std::byte* dst) const {
@@ -174,12 +181,7 @@ class ScatterTuples final : public Scatter {
     int64_t slices[kSlicesAtOnce];
     for (int64_t t = 0; t < tuples_.tuples; t += kSlicesAtOnce) {
       const int64_t n = std::min(kSlicesAtOnce, tuples_.tuples - t);
-      const int64_t all = WithTypedIndices(indices, [&](const auto* typed) {
-        int64_t signs = 0;
-        for (int64_t i = 0; i < n; ++i) signs |= slices[i] = tuples_.SliceOf(typed, t + i);
-        return signs;
-      });
-      if (all < 0) return tuples_.Check(indices);
+      if (!FindSlices(indices, t, n, slices)) return tuples_.Check(indices);
       const auto each = [&](auto join) {
         for (int64_t i = 0; i < n; ++i) to[slices[i]] = join(to[slices[i]], from[t + i]);
       };

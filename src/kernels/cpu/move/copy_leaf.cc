@@ -68,14 +68,6 @@ bool FillRuns(T value, std::byte* dst, int64_t dst_step, int64_t runs, int64_t b
   return true;
 }
 
-/// Bytes of a fill that a call takes less time for than a loop.
-constexpr int64_t kLongFill = 256;
-
-/// Whether all bytes of an element are one, as those of 0.
-bool IsOneByte(const std::byte* from, int64_t bytes) {
-  return std::all_of(from, from + bytes, [from](std::byte byte) { return byte == *from; });
-}
-
 template <typename T>
 void CopyElementsOf(const std::byte* src, std::byte* dst, const CopyAxis& row,
                     const CopyAxis& column, int64_t rows, int64_t columns) {
@@ -94,10 +86,6 @@ void CopyElementsOf(const std::byte* src, std::byte* dst, const CopyAxis& row,
     std::byte* to = dst + r * row.dst_stride * kSize;
     if (src_step == 0 && dst_step == kSize) {
       const T value = Load<T>(from);
-      if (columns * kSize >= kLongFill && IsOneByte(from, kSize)) {
-        std::memset(to, static_cast<int>(*from), columns * kSize);
-        continue;
-      }
       for (int64_t c = 0; c < columns; ++c) Store(to + c * kSize, value);
     } else if (src_step == kSize && dst_step == kSize) {
       for (int64_t c = 0; c < columns; ++c) Store(to + c * kSize, Load<T>(from + c * kSize));
@@ -119,6 +107,18 @@ void CopyFixedRuns(const std::byte* src, std::byte* dst, const RunGrid& grid) {
     for (int64_t r = 0; r < grid.rows; ++r)
       std::memcpy(dst + r * grid.dst_row, src + r * grid.src_row, bytes);
   }
+}
+
+/// An element all of whose bytes are one, as those of 0, into long runs.
+[[gnu::noinline]] bool FillLongRuns(const std::byte* src, std::byte* dst, const CopyAxis& row,
+                                    const CopyAxis& column, int64_t rows, int64_t columns,
+                                    int64_t bytes) {
+  constexpr int64_t kLong = 256;
+  const bool fills = column.src_stride == 0 && row.src_stride == 0 && column.dst_stride == 1;
+  if (!fills || columns * bytes < kLong || std::memcmp(src, src + 1, bytes - 1) != 0) return false;
+  for (int64_t r = 0; r < rows; ++r, dst += row.dst_stride * bytes)
+    std::memset(dst, static_cast<int>(*src), columns * bytes);
+  return true;
 }
 
 /// Calls f<T>() with T an element of so many bytes.
@@ -150,6 +150,7 @@ void CopyLongRuns(const std::byte* src, std::byte* dst, const RunGrid& grid, int
 
 void CopyElements(const std::byte* src, std::byte* dst, const CopyAxis& row, const CopyAxis& column,
                   int64_t rows, int64_t columns, int64_t element_bytes) {
+  if (FillLongRuns(src, dst, row, column, rows, columns, element_bytes)) return;
   DispatchBytes(element_bytes,
                 [&]<typename T>() { CopyElementsOf<T>(src, dst, row, column, rows, columns); });
 }

@@ -110,10 +110,12 @@ void PrefetchBlock(T* dst, int64_t dst_stride) {
     __builtin_prefetch(dst + static_cast<int64_t>(c) * dst_stride, 1);
 }
 
-/// Asks for the lines of `rows` rows that are read next: they are more than prefetchers follow.
-template <typename T>
-void PrefetchRows(const T* src, int64_t src_stride, int64_t rows) {
-  for (int64_t r = 0; r < rows; ++r) __builtin_prefetch(src + r * src_stride);
+/// Asks for the lines of `rows` rows, `stride` bytes apart, that are read next: they are more than
+/// prefetchers follow.
+[[gnu::noinline]] inline void PrefetchRows(const void* src, int64_t stride, int64_t rows) {
+  const char* line = static_cast<const char*>(src);
+#pragma GCC unroll 1
+  for (; rows > 0; --rows, line += stride) __builtin_prefetch(line);
 }
 
 /// Element by element: rows [r0, r1) of the columns [c0, c1).
@@ -169,7 +171,7 @@ void TransposeMatrix(const T* src, int64_t src_stride, T* dst, int64_t dst_strid
   const auto tiles = [&](int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
     for (int64_t c = c0; c < c1; c += kTile) {
       if ((c - c0) % kBlock == 0)
-        PrefetchRows(src + r0 * src_stride + c + kBlock, src_stride, r1 - r0);
+        PrefetchRows(src + r0 * src_stride + c + kBlock, src_stride * sizeof(T), r1 - r0);
       for (int64_t r = r0; r < r1; r += kTile)
         TransposeTile(src + r * src_stride + c, src_stride, dst + c * dst_stride + r, dst_stride);
     }
@@ -181,7 +183,7 @@ void TransposeMatrix(const T* src, int64_t src_stride, T* dst, int64_t dst_strid
     for (; r1 - r0 == kBlock && c0 + kBlock <= whole_columns; c0 += kBlock) {
       if (c0 + 2 * kBlock <= whole_columns)
         PrefetchBlock(dst + (c0 + kBlock) * dst_stride + r0, dst_stride);
-      PrefetchRows(src + r0 * src_stride + c0 + kBlock, src_stride, kBlock);
+      PrefetchRows(src + r0 * src_stride + c0 + kBlock, src_stride * sizeof(T), kBlock);
       TransposeBlock(src + r0 * src_stride + c0, src_stride, dst + c0 * dst_stride + r0,
                      dst_stride);
     }

@@ -20,14 +20,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// them. Positions are counted in elements as wide, those of bytes in blocks of so many rows: 0 is
 /// that of a block before.
 template <typename T, typename D>
-void WideColumns(D d, const ArgRule& rule, const T* x, int64_t n, int64_t stride, int64_t columns,
-                 int64_t* to) {
+void WideColumns(D d, const ArgRule& rule, T turned, const T* x, int64_t n, int64_t stride,
+                 int64_t columns, int64_t* to) {
   using Position = hwy::MakeUnsigned<T>;
   const hn::RebindToUnsigned<D> dp;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   constexpr int64_t kBlock = sizeof(T) == 1 ? 255 : int64_t{1} << 24;
-  // Bits turned over reverse the order.
-  const auto turn = hn::Set(d, static_cast<T>(rule.max ? 0 : ~T{0}));
+  const auto turn = hn::Set(d, turned);
   HWY_ALIGN Position positions[hn::MaxLanes(hn::ScalableTag<T>())];
   for (int64_t c = 0; c < columns; c += lanes) {
     const int64_t first = c + lanes <= columns ? c : columns - lanes;
@@ -52,37 +51,28 @@ void WideColumns(D d, const ArgRule& rule, const T* x, int64_t n, int64_t stride
   }
 }
 
-// Plain loops: the compiler makes vectors of this target of them.
-
-/// A few columns at a time.
+/// Fewer columns than those: rare, and so short.
 template <typename T>
-HWY_INLINE void Columns(const ArgRule& rule, const T* x, int64_t n, int64_t stride, int64_t columns,
-                        int64_t* to) {
-  constexpr int64_t kWidth = 64;
-  for (int64_t c = 0; c < columns; c += kWidth, x += kWidth, to += kWidth) {
-    const int64_t width = columns - c < kWidth ? columns - c : kWidth;
-    T best[kWidth];
-    int32_t at[kWidth] = {};
-    for (int64_t i = 0; i < width; ++i) best[i] = x[i];
+void FewColumns(const ArgRule& rule, T turn, const T* x, int64_t n, int64_t stride, int64_t columns,
+                int64_t* to) {
+  for (int64_t i = 0; i < columns; ++i) {
+    int64_t at = 0;
     for (int64_t r = 1; r < n; ++r) {
-      const T* row = x + r * stride;
-      for (int64_t i = 0; i < width; ++i) {
-        const bool beyond = rule.max ? row[i] > best[i] : row[i] < best[i];
-        const bool better = beyond || (rule.last && row[i] == best[i]);
-        best[i] = better ? row[i] : best[i];
-        at[i] = better ? static_cast<int32_t>(r) : at[i];
-      }
+      const T value = static_cast<T>(x[r * stride + i] ^ turn);
+      const T best = static_cast<T>(x[at * stride + i] ^ turn);
+      if (value > best || (rule.last && value == best)) at = r;
     }
-    for (int64_t i = 0; i < width; ++i) to[i] = at[i];
+    to[i] = at;
   }
 }
 
+// Plain loops: the compiler makes vectors of this target of them.
+
 /// A row of neighbours: the extreme of it, then where that is.
 template <typename T>
-HWY_INLINE int64_t Row(const ArgRule& rule, const T* x, int64_t n) {
-  // Bits turned over reverse the order. Vectors of extremes: they do not wait for each other.
+HWY_INLINE int64_t Row(const ArgRule& rule, T turn, const T* x, int64_t n) {
+  // Vectors of extremes: they do not wait for each other.
   constexpr int64_t kLanes = 128 / sizeof(T);
-  const T turn = static_cast<T>(rule.max ? 0 : ~T{0});
   T best = static_cast<T>(x[0] ^ turn);
   int64_t at = 0;
   if (n >= kLanes) {
@@ -116,32 +106,35 @@ HWY_INLINE int64_t Row(const ArgRule& rule, const T* x, int64_t n) {
   return at;
 }
 
+/// `sign`: the bit that makes unsigned numbers signed ones of the same order.
 template <typename T>
-void Find(const ArgRule& rule, const std::byte* x, int64_t n, int64_t stride, int64_t columns,
-          int64_t* to) {
+void Find(const ArgRule& rule, T sign, const std::byte* x, int64_t n, int64_t stride,
+          int64_t columns, int64_t* to) {
+  // Bits turned over reverse the order.
+  const T turn = static_cast<T>(rule.max ? sign : ~sign);
   const T* from = reinterpret_cast<const T*>(x);
   if (stride == 1) {
-    *to = Row(rule, from, n);
+    *to = Row(rule, turn, from, n);
     return;
   }
   const hn::ScalableTag<T> d;
   const hn::CappedTag<T, 16> few;
   if (columns >= static_cast<int64_t>(hn::Lanes(d)))
-    return WideColumns(d, rule, from, n, stride, columns, to);
+    return WideColumns(d, rule, turn, from, n, stride, columns, to);
   if constexpr (hn::MaxLanes(few) < hn::MaxLanes(d)) {
     if (columns >= static_cast<int64_t>(hn::Lanes(few)))
-      return WideColumns(few, rule, from, n, stride, columns, to);
+      return WideColumns(few, rule, turn, from, n, stride, columns, to);
   }
-  Columns(rule, from, n, stride, columns, to);
+  FewColumns(rule, turn, from, n, stride, columns, to);
 }
 
 void ArgIntegersOnTarget(const ArgRule& rule, DType dtype, const std::byte* x, int64_t n,
                          int64_t stride, int64_t columns, int64_t* to) {
   switch (dtype) {
-    case DType::kI8: return Find<int8_t>(rule, x, n, stride, columns, to);
-    case DType::kU8: return Find<uint8_t>(rule, x, n, stride, columns, to);
-    case DType::kI32: return Find<int32_t>(rule, x, n, stride, columns, to);
-    default: return Find<int64_t>(rule, x, n, stride, columns, to);
+    case DType::kI8: return Find<int8_t>(rule, 0, x, n, stride, columns, to);
+    case DType::kU8: return Find<int8_t>(rule, -128, x, n, stride, columns, to);
+    case DType::kI32: return Find<int32_t>(rule, 0, x, n, stride, columns, to);
+    default: return Find<int64_t>(rule, 0, x, n, stride, columns, to);
   }
 }
 

@@ -45,6 +45,10 @@ HWY_INLINE V Join(V a, V b) {
   constexpr bool is_sum = kind == FoldKind::kSumAbs || kind == FoldKind::kSumSquare;
   return Step < is_sum ? FoldKind::kSum : kind > (a, b);
 }
+/// Sums of floats have more loops than what is rarer.
+template <FoldKind kind, typename T>
+constexpr bool kIsFrequent = std::is_same_v<T, float> &&
+                             (kind == FoldKind::kSum || kind == FoldKind::kSumSquare);
 
 /// All lanes as one, half by half.
 template <FoldKind kind, class D, class V>
@@ -155,6 +159,7 @@ int64_t FoldLines(const FoldBlock& block, const T* from, float* to) {
   for (int64_t i = 0; i < whole; i += lanes) hn::StoreU(neutral, d, to + i);
   int64_t r = 0;
   for (; r + kLines <= block.row; r += kLines, from += kLines * stride) {
+#pragma GCC unroll 1
     for (int64_t i = 0; i < whole; i += lanes) {
       auto sum = Step<kind>(hn::LoadU(d, to + i), LoadFloats(d, from + i));
       sum = Step<kind>(sum, LoadFloats(d, from + stride + i));
@@ -163,6 +168,7 @@ int64_t FoldLines(const FoldBlock& block, const T* from, float* to) {
     }
   }
   for (; r < block.row; ++r, from += stride) {
+#pragma GCC unroll 1
     for (int64_t i = 0; i < whole; i += lanes)
       hn::StoreU(Step<kind>(hn::LoadU(d, to + i), LoadFloats(d, from + i)), d, to + i);
   }
@@ -171,27 +177,28 @@ int64_t FoldLines(const FoldBlock& block, const T* from, float* to) {
 
 #if HWY_TARGET != HWY_SCALAR
 /// As many short contiguous rows as a vector has lanes, of at most two vectors each: their lanes
-/// are joined neighbour by neighbour, those of all rows at once.
-template <FoldKind kind, typename T>
-HWY_INLINE void FoldShortRows(const T* from, int64_t n, float* to) {
+/// are summed neighbour by neighbour, those of all rows at once.
+[[gnu::noipa]] void SumShortRows(const float* from, int64_t n, bool squares, float* to) {
   const hn::ScalableTag<float> d;
   constexpr int64_t lanes = hn::MaxLanes(d);
-  const auto neutral = hn::Set(d, NeutralOf(kind));
   const int64_t first = std::min(n, lanes), rest = n - first;
-  const auto load = [&](const T* x, int64_t count) HWY_ATTR {
-    return hn::IfThenElse(hn::FirstN(d, count), LoadSomeFloats(d, x, count), neutral);
+  const auto load = [&](const float* x, int64_t count) HWY_ATTR {
+    const auto v = LoadSomeFloats(d, x, count);
+    return squares ? hn::Mul(v, v) : v;
   };
   HWY_ALIGN float held[lanes * lanes];
+#pragma GCC unroll 1
   for (int64_t k = 0; k < lanes; ++k, from += n) {
-    auto x = Step<kind>(neutral, load(from, first));
-    if (rest > 0) x = Step<kind>(x, load(from + first, rest));
+    auto x = load(from, first);
+    if (rest > 0) x = hn::Add(x, load(from + first, rest));
     hn::Store(x, d, held + k * lanes);
   }
+#pragma GCC unroll 1
   for (int64_t count = lanes; count > 1; count /= 2) {
+#pragma GCC unroll 1
     for (int64_t k = 0; k < count; k += 2) {
       const auto a = hn::Load(d, held + k * lanes), b = hn::Load(d, held + (k + 1) * lanes);
-      const auto joined = Join<kind>(hn::ConcatEven(d, b, a), hn::ConcatOdd(d, b, a));
-      hn::Store(joined, d, held + k / 2 * lanes);
+      hn::Store(hn::Add(hn::ConcatEven(d, b, a), hn::ConcatOdd(d, b, a)), d, held + k / 2 * lanes);
     }
   }
   hn::StoreU(hn::Load(d, held), d, to);
@@ -202,10 +209,11 @@ template <FoldKind kind, typename T>
 void FoldRows(const FoldBlock& block, const T* from, float* to) {
   int64_t k = 0;
 #if HWY_TARGET != HWY_SCALAR
-  constexpr int64_t lanes = hn::MaxLanes(hn::ScalableTag<float>());
-  if (std::is_same_v<T, float> && block.row > 0 && block.row <= 2 * lanes) {
-    for (; k + lanes <= block.rows; k += lanes)
-      FoldShortRows<kind>(from + k * block.row, block.row, to + k);
+  if constexpr (kIsFrequent<kind, T>) {
+    constexpr int64_t lanes = hn::MaxLanes(hn::ScalableTag<float>());
+    const bool is_short = block.row > 0 && block.row <= 2 * lanes;
+    for (; is_short && k + lanes <= block.rows; k += lanes)
+      SumShortRows(from + k * block.row, block.row, kind == FoldKind::kSumSquare, to + k);
   }
 #endif
   // What is empty may lie nowhere.
@@ -215,20 +223,20 @@ void FoldRows(const FoldBlock& block, const T* from, float* to) {
 
 template <FoldKind kind, typename T>
 void FoldTyped(const FoldBlock& block, float* to) {
-  constexpr int64_t kFewLines = 8;
   const T* from = reinterpret_cast<const T*>(block.from);
   if (block.inner_stride == 1) return FoldRows<kind>(block, from, to);
+  // What is empty may lie nowhere.
+  const auto at = [from](int64_t offset) { return from == nullptr ? from : from + offset; };
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
-  for (int64_t k = 0; k < block.rows; ++k, to += block.inner) {
-    const T* x = from == nullptr ? from : from + k * block.row * block.inner_stride;
-    const auto at = [x](int64_t offset) { return x == nullptr ? x : x + offset; };
-    int64_t i = 0;
-    if (block.inner >= 8 * lanes && block.row >= kFewLines) i = FoldLines<kind>(block, x, to);
-    for (; i + 4 * lanes <= block.inner; i += 4 * lanes)
-      FoldColumns<kind, 4>(block, at(i), lanes, to + i);
-    for (; i < block.inner; i += lanes)
-      FoldColumns<kind, 1>(block, at(i), std::min(lanes, block.inner - i), to + i);
+  int64_t i = 0;
+  if constexpr (kIsFrequent<kind, T> && kind == FoldKind::kSum && HWY_TARGET != HWY_SCALAR) {
+    constexpr int64_t kFewLines = 8;
+    if (block.inner >= 8 * lanes && block.row >= kFewLines) i = FoldLines<kind>(block, from, to);
   }
+  for (; i + 4 * lanes <= block.inner; i += 4 * lanes)
+    FoldColumns<kind, 4>(block, at(i), lanes, to + i);
+  for (; i < block.inner; i += lanes)
+    FoldColumns<kind, 1>(block, at(i), std::min(lanes, block.inner - i), to + i);
 }
 
 template <typename T>
@@ -246,11 +254,17 @@ void FoldKinds(const FoldBlock& block, float* to) {
   FoldTyped<FoldKind::kSum, T>(block, to);
 }
 
-void FoldOnTarget(const FoldBlock& block, float* to) {
-  switch (block.storage) {
-    case DType::kU8: return FoldKinds<uint8_t>(block, to);
-    case DType::kI8: return FoldKinds<int8_t>(block, to);
-    default: return FoldKinds<float>(block, to);
+void FoldOnTarget(const FoldBlock& all, float* to) {
+  FoldBlock block = all;
+  const int64_t step = all.row * all.inner_stride * (all.storage == DType::kF32 ? 4 : 1);
+  // Single columns follow each other in one call.
+  const int64_t blocks = all.inner_stride == 1 ? 1 : all.rows;
+  for (int64_t k = 0; k < blocks; ++k, to += all.inner, block.from += step) {
+    switch (block.storage) {
+      case DType::kU8: FoldKinds<uint8_t>(block, to); break;
+      case DType::kI8: FoldKinds<int8_t>(block, to); break;
+      default: FoldKinds<float>(block, to);
+    }
   }
 }
 
@@ -258,6 +272,7 @@ void EndOnTarget(FoldEnd end, int64_t row, float* values, int64_t n) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto count = hn::Set(d, static_cast<float>(row));
+#pragma GCC unroll 1
   for (int64_t i = 0; i < n; i += lanes) {
     const int64_t left = std::min(lanes, n - i);
     auto x = left < lanes ? LoadSomeFloats(d, values + i, left) : hn::LoadU(d, values + i);

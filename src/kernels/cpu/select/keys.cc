@@ -46,6 +46,7 @@ void KeysOfRows(const KeyOrder& order, const std::byte* x, int64_t rows, int64_t
 /// Integers of 8 bytes as keys of 4; whether all fit.
 bool NarrowKeys(const KeyOrder& order, const int64_t* x, int64_t rows, int64_t columns,
                 int64_t step, int64_t key_step, int32_t* keys) {
+  if (HWY_TARGET == HWY_SCALAR) return false;  // where short keys gain nothing
   const int64_t turn = static_cast<int64_t>(order.turn) ^ (order.largest ? -1 : 0);
   for (int64_t row = 0; row < rows; ++row, x += step, keys += key_step) {
     int64_t beyond = 0;
@@ -117,28 +118,6 @@ void LongLeastOnTarget(const int64_t* keys, int64_t n, int64_t groups, int64_t* 
 }
 
 template <typename Key>
-HWY_INLINE Key LeastOne(const Key* keys, int64_t n) {
-  const hn::ScalableTag<Key> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  Key least = keys[0];
-  int64_t i = 0;
-  if (n >= 4 * lanes) {
-    auto a = hn::LoadU(d, keys), b = a, c = a, e = a;  // they do not wait for each other
-    for (; i + 4 * lanes <= n; i += 4 * lanes) {
-      a = hn::Min(a, hn::LoadU(d, keys + i));
-      b = hn::Min(b, hn::LoadU(d, keys + i + lanes));
-      c = hn::Min(c, hn::LoadU(d, keys + i + 2 * lanes));
-      e = hn::Min(e, hn::LoadU(d, keys + i + 3 * lanes));
-    }
-    least = hn::GetLane(hn::MinOfLanes(d, hn::Min(hn::Min(a, b), hn::Min(c, e))));
-  }
-  for (; i < n; ++i) least = keys[i] < least ? keys[i] : least;
-  return least;
-}
-int32_t ShortLeastOneOnTarget(const int32_t* keys, int64_t n) { return LeastOne(keys, n); }
-int64_t LongLeastOneOnTarget(const int64_t* keys, int64_t n) { return LeastOne(keys, n); }
-
-template <typename Key>
 HWY_INLINE int64_t RowBelow(const Key* keys, int64_t begin, int64_t end, const Key* limits) {
   const hn::CappedTag<Key, kKeyColumns> d;
   for (int64_t row = begin; row < end; ++row) {
@@ -172,8 +151,6 @@ HWY_EXPORT(ShortBelowOnTarget);
 HWY_EXPORT(LongBelowOnTarget);
 HWY_EXPORT(ShortLeastOnTarget);
 HWY_EXPORT(LongLeastOnTarget);
-HWY_EXPORT(ShortLeastOneOnTarget);
-HWY_EXPORT(LongLeastOneOnTarget);
 HWY_EXPORT(ShortRowBelowOnTarget);
 HWY_EXPORT(LongRowBelowOnTarget);
 
@@ -218,15 +195,6 @@ void LeastOfGroups(const int32_t* keys, int64_t n, int64_t groups, int32_t* leas
 template <>
 void LeastOfGroups(const int64_t* keys, int64_t n, int64_t groups, int64_t* least) {
   HWY_DYNAMIC_DISPATCH(LongLeastOnTarget)(keys, n, groups, least);
-}
-
-template <>
-int32_t LeastKey(const int32_t* keys, int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(ShortLeastOneOnTarget)(keys, n);
-}
-template <>
-int64_t LeastKey(const int64_t* keys, int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(LongLeastOneOnTarget)(keys, n);
 }
 
 template <>

@@ -37,10 +37,6 @@ int64_t FirstBelow(const Key* keys, int64_t begin, int64_t end, Key limit);
 template <typename Key>
 void LeastOfGroups(const Key* keys, int64_t n, int64_t groups, Key* least);
 
-/// The least of the n keys, at least one.
-template <typename Key>
-Key LeastKey(const Key* keys, int64_t n);
-
 /// The first of the rows [begin, end) of kKeyColumns keys of which one is below the limit of its
 /// column; `end` where there is none.
 template <typename Key>

@@ -210,7 +210,7 @@ class TopK final : public NodeKernel {
   bool LimitFirst(const Key* keys, int64_t n, Key& limit) const {
     constexpr Key kLast = std::numeric_limits<Key>::max();
     if (of_.k == 1) {
-      const Key least = LeastKey(keys, n);
+      const Key least = LeastOf(keys, n);
       limit = least == kLast ? limit : least + 1;
       return least != kLast;
     }
@@ -222,6 +222,17 @@ class TopK final : public NodeKernel {
     if (least[of_.k - 1] == kLast) return false;
     limit = least[of_.k - 1] + 1;
     return true;
+  }
+
+  template <typename Key>
+  static Key LeastOf(const Key* keys, int64_t n) {
+    constexpr int64_t kGroups =
+        4 * kKeyColumns;  // several vectors, which do not wait for each other
+    if (n < kGroups) return *std::min_element(keys, keys + n);
+    Key least[kGroups];
+    LeastOfGroups(keys, n, kGroups, least);
+    const Key rest = *std::min_element(keys + n / kGroups * kGroups - 1, keys + n);
+    return std::min(rest, *std::min_element(least, least + kGroups));
   }
 
   /// The first row from `row` on that has a key below its limit.

@@ -246,23 +246,21 @@ class FewColumns {
 };
 
 /// Rows of one element: 1, or 0 as its logarithm, and NaN where it is no finite number.
-void SoftmaxOnes(const float* x, float* y, int64_t rows, SoftmaxForm form) {
+HWY_NOINLINE void SoftmaxOnes(const float* x, float* y, int64_t rows, float one) {
   const hn::ScalableTag<float> d;
   constexpr auto lanes = static_cast<int64_t>(HWY_LANES(float));
-  const auto one = hn::Set(d, form == SoftmaxForm::kLogarithm ? 0.0f : 1.0f);
-  for (int64_t i = 0; i < rows; i += lanes) {
-    const int64_t left = rows - i;
-    const auto v = left < lanes ? LoadSomeFloats(d, x + i, left) : hn::LoadU(d, x + i);
-    auto result = hn::Add(hn::Sub(v, v), one);
-    if (form == SoftmaxForm::kNanToZero) result = hn::IfThenElseZero(hn::Eq(result, one), result);
-    left < lanes ? StoreSomeFloats(d, result, y + i, left) : hn::StoreU(result, d, y + i);
-  }
+  const auto of = [&](auto v) HWY_ATTR { return hn::Add(hn::Sub(v, v), hn::Set(d, one)); };
+  int64_t i = 0;
+#pragma GCC unroll 1
+  for (; i + lanes <= rows; i += lanes) hn::StoreU(of(hn::LoadU(d, x + i)), d, y + i);
+  if (i < rows) StoreSomeFloats(d, of(LoadSomeFloats(d, x + i, rows - i)), y + i, rows - i);
 }
 
 void SoftmaxColumnsOnTarget(const float* x, float* y, int64_t n, int64_t stride, int64_t columns,
                             SoftmaxForm form) {
   constexpr auto lanes = static_cast<int64_t>(HWY_LANES(float));
-  if (n == 1) return SoftmaxOnes(x, y, columns, form);
+  if (n == 1 && form != SoftmaxForm::kNanToZero)
+    return SoftmaxOnes(x, y, columns, form == SoftmaxForm::kLogarithm ? 0.0f : 1.0f);
   if constexpr (lanes > 1) {
     if (columns < lanes && stride == columns && n >= 4 * lanes)
       return FewColumns(n, columns).Run(x, y, form);
