@@ -30,6 +30,14 @@ class Rows(remote_test.Remote):
         opencl = [row for row in self.local("db", "list", "--limit", "0")["rows"] if row["device"].startswith("opencl|")]
         self.assertTrue(any("median_us" in row for row in opencl))
         self.assertTrue(any(row["problem"].startswith("ceiling ") and row["unit"] == "FLOP/s" for row in opencl))
+        self.expect_known(document["remotes"][0]["document"])
+
+    def expect_known(self, there):
+        """What was tuned there is known here: the same machine, so that all rows are this device's."""
+        again = self.local("tune", remote_test.MODEL, *remote_test.SMALL, "--level", "fast", "--device", "opencl", "--no-package")
+        self.assertGreater(there["measured"], 0)
+        self.assertEqual(again["measured"], 0)
+        self.assertGreaterEqual(again["reused"], there["measured"])
 
     def failure(self, *words):
         """The only line on standard error that is no warning."""
