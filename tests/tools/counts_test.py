@@ -70,6 +70,9 @@ class Counts(unittest.TestCase):
         product = json.loads(self.say("gemm", "--device", "opencl", "--precision", "low", "-m", "32", "-n", "32", "-k", "32",
                                       "--iters", "2", "--evals", "0", "--json"))
         self.assertEqual(product["precision"]["wanted"], "low")
+        if product["precision"]["device"] == "normal":
+            self.assertEqual(product["precision"]["used"], "normal")
+            self.assertEqual(product["precision"]["reason"], "device has no cl_khr_fp16")
         self.assertTrue(all(row["share_of_peak"] is None or row["share_of_peak"] <= 1 for row in product["rows"]
                             if "ms" in row))
 
