@@ -62,6 +62,15 @@ Result<std::shared_ptr<const PackedBlob>> Pack(const kernels::PackRequest& reque
   return std::make_shared<const PackedBlob>(PackedBlob{data, request.bytes});
 }
 
+Result<std::shared_ptr<DeviceMemory>> CopyToImage(const Device& device, const PackedBlob& blob,
+                                                  const MemoryRequest& image) {
+  ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> copy, device.Allocate(image));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Stream> stream, device.NewStream({}));
+  RETURN_IF_ERROR(stream->Write(*copy, 0, blob.data.get(), blob.bytes));
+  RETURN_IF_ERROR(stream->Synchronise());
+  return copy;
+}
+
 /// Wide integers and booleans may be what a kernel takes addresses from, so they are never taken
 /// from what somebody else has packed.
 bool MayBeProvided(const std::vector<const Constant*>& constants) {
@@ -151,17 +160,19 @@ Result<std::shared_ptr<const PackedBlob>> PackedStore::Get(const kernels::PackRe
 }
 
 Result<std::shared_ptr<DeviceMemory>> PackedStore::GetOn(
-    const Device& device, const std::shared_ptr<const PackedBlob>& blob) {
-  const std::pair key(blob.get(), &device);
+    const Device& device, const std::shared_ptr<const PackedBlob>& blob,
+    const MemoryRequest* image) {
+  const CopyKey key(blob.get(), &device, image == nullptr ? 0 : image->width);
   {
     std::lock_guard lock(mutex_);
     const auto found = copies_.find(key);
     if (found != copies_.end())
       if (auto copy = found->second.lock()) return copy;
   }
-  ASSIGN_OR_RETURN(
-      std::shared_ptr<DeviceMemory> copy,
-      device.Upload(std::shared_ptr<const std::byte>(blob, blob->data.get()), blob->bytes));
+  const std::shared_ptr<const std::byte> bytes(blob, blob->data.get());
+  ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> copy, image == nullptr
+                                                           ? device.Upload(bytes, blob->bytes)
+                                                           : CopyToImage(device, *blob, *image));
   std::lock_guard lock(mutex_);
   std::weak_ptr<DeviceMemory>& slot = copies_[key];
   if (auto first = slot.lock()) return first;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -43,9 +44,11 @@ class PackedStore {
   /// once, those that live or are provided not at all.
   int64_t BytesToPack(std::span<const Wanted> requests);
 
-  /// The same blob in a buffer of `device`, copied there once for all who hold both.
+  /// The same blob in a buffer of `device`, or in `image` where that is not null, copied there once
+  /// for all who hold both.
   Result<std::shared_ptr<DeviceMemory>> GetOn(const Device& device,
-                                              const std::shared_ptr<const PackedBlob>& blob);
+                                              const std::shared_ptr<const PackedBlob>& blob,
+                                              const MemoryRequest* image = nullptr);
 
   /// Makes or finds a blob; called without locks, by several threads at once.
   using Open = std::function<Result<std::shared_ptr<const PackedBlob>>()>;
@@ -84,9 +87,10 @@ class PackedStore {
   size_t forget_at_ = 1024;                         // entries of slots_ and hashes_
   std::map<std::string, Slot, std::less<>> slots_;  // by the key's text
   std::unordered_map<const Constant*, Hashed> hashes_;
-  /// Who holds a copy holds its blob, so a blob's address is not used again while a copy of it
-  /// lives.
-  std::map<std::pair<const PackedBlob*, const Device*>, std::weak_ptr<DeviceMemory>> copies_;
+  /// The width of an image, 0 of a buffer. Who holds a copy holds its blob, so a blob's address is
+  /// not used again while a copy of it lives.
+  using CopyKey = std::tuple<const PackedBlob*, const Device*, int64_t>;
+  std::map<CopyKey, std::weak_ptr<DeviceMemory>> copies_;
 };
 
 }  // namespace fettle::exec

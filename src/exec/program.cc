@@ -7,6 +7,7 @@
 #include "base/memory_budget.h"
 #include "base/subnormals.h"
 #include "exec/choose_windows.h"
+#include "kernels/packed_images.h"
 #include "ops/macs.h"
 #include "ops/op.h"
 
@@ -158,7 +159,8 @@ Status Program::Pack(std::span<const kernels::PackRequest> requests, const Plann
     if (device.kind() == DeviceKind::kCpu) {
       step.packed.push_back({blob->data.get(), 0});
     } else {
-      ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> copy, packed.GetOn(device, blob));
+      const MemoryRequest* image = kernels::PackedImageOf(*step.kernel, step.packed.size());
+      ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> copy, packed.GetOn(device, blob, image));
       step.packed.push_back(copy->location());
       step.copies.push_back(std::move(copy));
     }

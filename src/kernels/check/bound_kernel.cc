@@ -5,6 +5,7 @@
 
 #include "base/subnormals.h"
 #include "kernels/check/state_map.h"
+#include "kernels/packed_images.h"
 
 namespace fettle::kernels {
 namespace {
@@ -56,9 +57,11 @@ Status BoundKernel::Pack(const ir::Graph& group, const Device& device, Stream& s
   for (const PackRequest& request : kernel_->packs()) {
     std::vector<const Constant*> constants;
     for (ir::ValueId id : request.constants) constants.push_back(group.value(id).constant.get());
+    const MemoryRequest plain{.kind = PlainKind(device), .bytes = request.bytes};
+    const MemoryRequest* image = PackedImageOf(*kernel_, packed_.size());
     GuardedMemory packed;
-    RETURN_IF_ERROR(packed.Resize({.kind = PlainKind(device), .bytes = request.bytes}, device,
-                                  GuardedMemory::Start::kAtZero));
+    RETURN_IF_ERROR(
+        packed.Resize(image == nullptr ? plain : *image, device, GuardedMemory::Start::kAtZero));
     RETURN_IF_ERROR(packed.Fill(kPoison, stream));
     RETURN_IF_ERROR(request.pack(constants, packed.host()));
     if (!packed.Intact())

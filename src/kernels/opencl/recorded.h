@@ -1,12 +1,14 @@
 // Kernels that are fixed launches: everything but the operands' places is known once prepared.
 #pragma once
 
+#include <map>
 #include <variant>
 #include <vector>
 
 #include "kernels/launch_tunables.h"
 #include "kernels/opencl/expression/expression.h"
 #include "kernels/opencl/launch.h"
+#include "kernels/packed_images.h"
 
 namespace fettle::kernels {
 
@@ -61,10 +63,11 @@ class RecordedLaunch {
 
 /// Launches one after the other. The arguments of `expression`, if there is one, follow those of
 /// the last launch; its packs follow the kernel's own.
-class RecordedKernel final : public PreparedKernel, public TunableLaunches {
+class RecordedKernel final : public PreparedKernel, public TunableLaunches, public PacksImages {
  public:
   std::vector<RecordedLaunch> recorded;
   std::vector<PackRequest> own_packs;
+  std::map<size_t, MemoryRequest> images;  // what own_packs are that are no buffers
   std::vector<Alias> views;
   int64_t workspace = 0;  // bytes
   Expression expression;
@@ -73,6 +76,10 @@ class RecordedKernel final : public PreparedKernel, public TunableLaunches {
   void AddRows(const ir::Graph& group, ir::ValueId id, DType storage, RecordedLaunch& launch);
 
   std::vector<PackRequest> packs() const override;
+  const MemoryRequest* packed_image(size_t i) const override {
+    const auto at = images.find(i);
+    return at == images.end() ? nullptr : &at->second;
+  }
   int64_t workspace_bytes() const override { return workspace; }
   std::vector<Alias> aliases() const override { return views; }
   std::vector<Tunable> launch_tunables() const override;

@@ -33,6 +33,10 @@ bool IsFloatValue(DType type) {
   return type == DType::kF32 || type == DType::kF16 || type == DType::kBF16;
 }
 
+bool PrefersImages(const OpenClFacts& facts) {
+  return facts.family == "adreno" || facts.family == "powervr";
+}
+
 std::vector<State> PixelStates(const Device& device) {
   const OpenClFacts& facts = AsOpenCl(device).facts();
   std::vector<State> buffers, images;
@@ -43,7 +47,7 @@ std::vector<State> PixelStates(const Device& device) {
     image.memory = MemoryKind::kImage2d;
     images.push_back(std::move(image));
   }
-  const bool prefers_images = facts.family == "adreno" || facts.family == "powervr";
+  const bool prefers_images = PrefersImages(facts);
   std::vector<State> states = prefers_images ? images : buffers;
   const std::vector<State>& rest = prefers_images ? buffers : images;
   states.insert(states.end(), rest.begin(), rest.end());

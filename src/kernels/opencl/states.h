@@ -11,6 +11,10 @@ namespace fettle::kernels {
 /// Whether kernels compute values of this type in fp32.
 bool IsFloatValue(DType type);
 
+/// Whether GPUs of the family read images by a cache of their own, so that plans before measuring
+/// have pixels and weights there.
+bool PrefersImages(const OpenClFacts& facts);
+
 /// Tensors of rank 4 as pixels of four channels: NCHW4c in buffers and NC4HW4 in images, each
 /// stored as f32 and f16, as far as the device has them. The form that suits the family first.
 std::vector<State> PixelStates(const Device& device);

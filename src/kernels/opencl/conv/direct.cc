@@ -34,12 +34,12 @@ constexpr auto kHalfFamily = TiledFamily<kConv, Arithmetic::kF16>(Taste<6, 6>);
 extern const KernelDesc kOpenClConvDirect;
 const KernelDesc kOpenClConvDirect = {.name = "opencl.conv.direct",
                                       .match = MatchAs<kFamily>,
-                                      .parameters = ParametersOf<kTileFields>};
+                                      .parameters = ParametersOf<kTileFields, kWeightsFields>};
 
 extern const KernelDesc kOpenClConvDirectF16;
 const KernelDesc kOpenClConvDirectF16 = {.name = "opencl.conv.direct.f16",
                                          .arithmetic = Arithmetic::kF16,
                                          .match = MatchAs<kHalfFamily>,
-                                         .parameters = ParametersOf<kTileFields>};
+                                         .parameters = ParametersOf<kTileFields, kWeightsFields>};
 
 }  // namespace fettle::kernels

@@ -11,6 +11,7 @@ void Pack(const FilterForm& form, DType storage, std::span<const Constant* const
     const ConstantFloats bias(*constants[1]);
     for (int64_t i = 0; i < constants[1]->elements(); ++i) StoreFloat(bias[i], DType::kF32, i, out);
   }
+  if (form.elements == 0) return;
   const ConstantFloats weights(*constants[0]);
   std::byte* packed = out + form.bias * 4;
   if (storage == DType::kF16) {

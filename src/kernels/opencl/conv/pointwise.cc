@@ -38,12 +38,13 @@ constexpr auto kHalfFamily = TiledFamily<kConv, Arithmetic::kF16>(Always<11>);
 extern const KernelDesc kOpenClConvPointwise;
 const KernelDesc kOpenClConvPointwise = {.name = "opencl.conv.pointwise",
                                          .match = MatchAs<kFamily>,
-                                         .parameters = ParametersOf<kTileFields>};
+                                         .parameters = ParametersOf<kTileFields, kWeightsFields>};
 
 extern const KernelDesc kOpenClConvPointwiseF16;
-const KernelDesc kOpenClConvPointwiseF16 = {.name = "opencl.conv.pointwise.f16",
-                                            .arithmetic = Arithmetic::kF16,
-                                            .match = MatchAs<kHalfFamily>,
-                                            .parameters = ParametersOf<kTileFields>};
+const KernelDesc kOpenClConvPointwiseF16 = {
+    .name = "opencl.conv.pointwise.f16",
+    .arithmetic = Arithmetic::kF16,
+    .match = MatchAs<kHalfFamily>,
+    .parameters = ParametersOf<kTileFields, kWeightsFields>};
 
 }  // namespace fettle::kernels

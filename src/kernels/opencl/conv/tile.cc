@@ -1,5 +1,7 @@
 #include "kernels/opencl/conv/tile.h"
 
+#include "kernels/opencl/states.h"
+
 namespace fettle::kernels {
 namespace {
 
@@ -52,6 +54,28 @@ FilterForm QuadForm(const PixelConv& conv, const QuadPlan& plan, bool transposed
   return form;
 }
 
+FilterForm RowForm(const PixelConv& conv, const QuadPlan& plan) {
+  const int64_t taps = conv.taps();
+  const size_t oc = 0, ic = 1, tap = 2;
+  return {.recipe = fmt::format("opencl.conv.rows.{}", plan.lanes),
+          .elements = plan.blocks * taps * plan.depth * 4 * plan.lanes,
+          .dims = {conv.oc, conv.ic, taps},
+          .axes = {{plan.blocks, oc, plan.lanes},
+                   {taps, tap},
+                   {plan.depth, ic, 4},
+                   {4, ic},
+                   {plan.lanes, oc}}};
+}
+
+MemoryRequest RowImage(const PixelConv& conv, const QuadPlan& plan, DType storage) {
+  const int64_t rows = plan.blocks * conv.taps(), pixels = plan.depth * plan.lanes;
+  return {.kind = MemoryKind::kImage2d,
+          .bytes = rows * pixels * PixelBytes(storage),
+          .width = pixels,
+          .height = rows,
+          .storage = storage};
+}
+
 TileShape UsualTile(const PixelConv& conv, const Device& device) {
   const OpenClFacts& facts = AsOpenCl(device).facts();
   const int64_t pixels = conv.image_pixels();
@@ -78,6 +102,38 @@ ParamSpace TileSpace(const PixelConv& conv, const Device& device) {
 
 ParamSpace TileSpaceOf(const Problem&, const PixelConv& conv, const Device& device) {
   return TileSpace(conv, device);
+}
+
+ParamSpace TiledSpace(const Problem& problem, const PixelConv& conv, const Device& device) {
+  ParamSpace space = TileSpace(conv, device);
+  const OpenClFacts& facts = AsOpenCl(device).facts();
+  const auto check = [conv, storage = problem.states.outputs[0].storage,
+                      &device](const Params& params) -> Status {
+    if (conv.groups > 1) return Unsupported("weights of several groups lie in buffers");
+    return device.CheckLimits(RowImage(conv, PlanQuads(conv, kTileFields.Read(params)), storage));
+  };
+  const bool in_image = PrefersImages(facts) && check(space.usual).ok();
+  kWeightsFields.Write({.image = in_image ? 1 : 0}, space.usual);
+  kWeightsFields.AppendTunables(space.tunables);
+  space.check = [check, of_tile = space.check](const Params& params) {
+    RETURN_IF_ERROR(of_tile(params));
+    return kWeightsFields.Read(params).image == 0 ? OkStatus() : check(params);
+  };
+  return space;
+}
+
+Result<std::unique_ptr<RecordedKernel>> RecordInImage(const Problem& problem, const PixelConv& conv,
+                                                      const QuadPlan& plan, PixelProgram program,
+                                                      const Device& device) {
+  const DType storage = problem.states.outputs[0].storage;
+  const FilterForm bias{.recipe = fmt::format("opencl.conv.bias.{}", plan.lanes),
+                        .bias = plan.blocks * plan.lanes};
+  ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
+                   RecordConv(problem, conv, bias, std::move(program), device));
+  made->images.emplace(made->own_packs.size(), RowImage(conv, plan, storage));
+  made->recorded[0].Packed(made->own_packs.size(), 0);
+  made->own_packs.push_back(RequestFilter(conv.w, ir::kAbsent, RowForm(conv, plan), storage));
+  return made;
 }
 
 WorkSizes TileSizes(const PixelConv& conv, const TileShape& tile) {

@@ -35,11 +35,30 @@ QuadPlan PlanQuads(const PixelConv& conv, const TileShape& tile);
 /// those of a ConvTranspose, [ic][oc of a group][taps].
 FilterForm QuadForm(const PixelConv& conv, const QuadPlan& plan, bool transposed = false);
 
+/// Whether weights lie in an image.
+struct WeightsPlace {
+  int64_t image = 0;
+};
+inline constexpr Fields kWeightsFields(
+    "conv/weights.clh", Field{"weights_image", &WeightsPlace::image, {0, 1}, "WEIGHTS_IMAGE"});
+
+/// Weights of one group alone in the order [block][tap][input quad][4 input channels][lanes], and
+/// the image that they are: a row for each tap of a block.
+FilterForm RowForm(const PixelConv& conv, const QuadPlan& plan);
+MemoryRequest RowImage(const PixelConv& conv, const QuadPlan& plan, DType storage);
+
 /// A large tile, but where sums are long a smaller one that leaves no unit of the device idle.
 TileShape UsualTile(const PixelConv& conv, const Device& device);
 /// Quads up to what the output has. The second form is a Family's.
 ParamSpace TileSpace(const PixelConv& conv, const Device& device);
 ParamSpace TileSpaceOf(const Problem& problem, const PixelConv& conv, const Device& device);
+/// And where weights lie: in an image before anything is measured where the family prefers that.
+ParamSpace TiledSpace(const Problem& problem, const PixelConv& conv, const Device& device);
+
+/// RecordConv with the weights in an image (RowImage) behind the bias.
+Result<std::unique_ptr<RecordedKernel>> RecordInImage(const Problem& problem, const PixelConv& conv,
+                                                      const QuadPlan& plan, PixelProgram program,
+                                                      const Device& device);
 
 /// A work-item for each tile of an output row, each block of its channels and each image.
 WorkSizes TileSizes(const PixelConv& conv, const TileShape& tile);

@@ -20,16 +20,20 @@ template <const TiledConv& kConv, Arithmetic arithmetic>
 Result<std::unique_ptr<PreparedKernel>> PrepareTiled(const Problem& problem, const PixelConv& conv,
                                                      const Params& params, const Device& device) {
   const TileShape tile = kTileFields.Read(params);
+  const WeightsPlace weights = kWeightsFields.Read(params);
   const QuadPlan plan = PlanQuads(conv, tile);
   BuildOptions options = TileOptions(tile, problem.states.outputs[0]);
+  kWeightsFields.Define(weights, options);
   DefineArithmetic(arithmetic, device, options);
-  ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
-                   RecordConv(problem, conv, QuadForm(conv, plan),
-                              {.path = kConv.path,
-                               .function = kConv.function,
-                               .options = options,
-                               .sizes = kConv.sizes(conv, tile)},
-                              device));
+  PixelProgram program{.path = kConv.path,
+                       .function = kConv.function,
+                       .options = options,
+                       .sizes = kConv.sizes(conv, tile)};
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<RecordedKernel> made,
+      weights.image != 0
+          ? RecordInImage(problem, conv, plan, std::move(program), device)
+          : RecordConv(problem, conv, QuadForm(conv, plan), std::move(program), device));
   if (kConv.append != nullptr) kConv.append(conv, plan, made->recorded[0]);
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
@@ -39,7 +43,7 @@ constexpr Family<PixelConv> TiledFamily(int (*taste)(const PixelConv& conv, cons
   return {.read = kConv.read,
           .states = arithmetic == Arithmetic::kF32 ? PixelConvStates : HalfConvStates,
           .prepare = PrepareTiled<kConv, arithmetic>,
-          .params = TileSpaceOf,
+          .params = TiledSpace,
           .taste = taste};
 }
 

@@ -72,6 +72,8 @@ struct GemmSetup {
   int64_t b_pitch = 0;
   /// A packed B is [n, k] rather than [k, n].
   bool b_by_columns = false;
+  /// A packed B is an image (MatrixForm::kImage), whose rows b_pitch makes of whole pixels.
+  bool b_in_image = false;
 };
 
 /// Both types that floats are stored as.

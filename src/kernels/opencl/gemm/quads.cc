@@ -21,12 +21,26 @@ Status HasImages(const GemmShape& shape, const OpenClFacts& facts) {
   return OkStatus();
 }
 
+/// A packed B in whole pixels.
+void PackInImage(const GemmShape& shape, GemmSetup& setup) {
+  setup.b_in_image = true;
+  setup.b_pitch = DivideUp(shape.n, 4) * 4;
+}
+
 /// The work-group alone: usually the driver's.
 struct Group {
   int64_t lx = 0, ly = 0;
 };
 constexpr Fields kGroupFields("", Field{"LX", &Group::lx, kGemmGroup},
                               Field{"LY", &Group::ly, kGemmGroup});
+
+/// And where a constant B lies; any other is where its state says.
+struct ImagesTile {
+  int64_t b_image = 1, lx = 0, ly = 0;
+};
+constexpr Fields kImagesFields("gemm/images.cl", Field{"LX", &ImagesTile::lx, kGemmGroup},
+                               Field{"LY", &ImagesTile::ly, kGemmGroup},
+                               Field{"B_IMAGE", &ImagesTile::b_image, {1, 0}, "B_IMAGE"});
 
 /// And the form of the program of buffer_image.cl.
 struct BufferImageTile {
@@ -43,6 +57,10 @@ Tile AsDeclared(const GemmShape&, const OpenClFacts&) {
 }
 template <typename Tile>
 Status CheckTile(const GemmShape&, const Tile& tile, const OpenClFacts& facts) {
+  return CheckGemmGroup(tile.lx, tile.ly, facts);
+}
+Status CheckImages(const GemmShape& shape, const ImagesTile& tile, const OpenClFacts& facts) {
+  if (tile.b_image == 0 && !shape.constant_b) return Unsupported("the state of B says where it is");
   return CheckGemmGroup(tile.lx, tile.ly, facts);
 }
 
@@ -72,11 +90,13 @@ GemmSetup SetUpColumns(const GemmShape& shape, const GemmForms&, const Group& gr
   return setup;
 }
 
-GemmSetup SetUpImages(const GemmShape& shape, const GemmForms& forms, const Group& group,
+GemmSetup SetUpImages(const GemmShape& shape, const GemmForms& forms, const ImagesTile& tile,
                       const OpenClFacts&) {
   GemmSetup setup{.path = "gemm/images.cl", .function = "gemm_images"};
-  setup.sizes = QuadSizes(shape, group, 4);
-  setup.options.Define("B_IMAGE", forms.b == kImage ? 1 : 0);
+  setup.sizes = QuadSizes(shape, tile, 4);
+  const bool b_image = forms.b == kImage && tile.b_image != 0;
+  if (b_image && shape.constant_b) PackInImage(shape, setup);
+  setup.options.Define("B_IMAGE", b_image ? 1 : 0);
   setup.options.Define("C_IMAGE", forms.c == kImage ? 1 : 0);
   setup.options.Define("ALIGNED", shape.n % 4 == 0 ? 1 : 0);
   return setup;
@@ -86,6 +106,7 @@ GemmSetup SetUpBufferImage(const GemmShape& shape, const GemmForms&, const Buffe
                            const OpenClFacts&) {
   GemmSetup setup{.path = "gemm/buffer_image.cl", .function = "gemm_buffer_image"};
   setup.sizes = QuadSizes(shape, tile, 8);
+  if (shape.constant_b) PackInImage(shape, setup);
   kBufferImageFields.Define(tile, setup.options);
   setup.options.Define("ALIGNED", ColumnsAligned(shape));
   return setup;
@@ -108,7 +129,7 @@ const GemmAlgorithm kGemmNaive =
 const GemmAlgorithm kGemmColumns =
     GemmOf<kGroupFields, AsDeclared<Group>, CheckTile<Group>, SetUpColumns>(kColumnForms, One);
 const GemmAlgorithm kGemmImages =
-    GemmOf<kGroupFields, AsDeclared<Group>, CheckTile<Group>, SetUpImages>(kImageForms, HasImages);
+    GemmOf<kImagesFields, AsDeclared<ImagesTile>, CheckImages, SetUpImages>(kImageForms, HasImages);
 const GemmAlgorithm kGemmBufferImage =
     GemmOf<kBufferImageFields, AsDeclared<BufferImageTile>, CheckTile<BufferImageTile>,
            SetUpBufferImage>(kBufferImageForms, HasImages);

@@ -39,6 +39,16 @@ Layout Columns(int rank) {
 /// Four neighbours of the last axis a pixel, all other axes along y.
 Layout PixelRows(int rank) { return Layout{.blocks = {{rank - 1, 4}}, .image_y_dims = rank - 1}; }
 
+/// Whether a constant B can be packed into an image.
+Status CheckPackedImage(const Product& product, DType storage, const OpenClFacts& facts) {
+  if (storage == DType::kF16 && !facts.half_images)
+    return Unsupported("the device has no images of f16");
+  const int64_t width = DivideUp(product.n, 4);
+  if (width <= facts.image2d_max_width && product.k <= facts.image2d_max_height) return OkStatus();
+  return Unsupported("an image of {}x{} pixels for the right operand: the device has at most {}x{}",
+                     width, product.k, facts.image2d_max_width, facts.image2d_max_height);
+}
+
 /// How often the nodes of a group read a value.
 int64_t Reads(const ir::Graph& group, ir::ValueId id) {
   int64_t reads = 0;
@@ -104,7 +114,7 @@ Result<StateAssignment> StatesIn(const GemmForms& forms, const ir::Graph& group,
     RETURN_IF_ERROR(PutInForm(forms.b, group.value(product.b), product.trans_b, facts,
                               states.inputs[InputIndex(group, product.b)]));
   } else if (forms.b == MatrixForm::kImage) {
-    return Unsupported("the right operand is constant: it is packed into a buffer");
+    RETURN_IF_ERROR(CheckPackedImage(product, storage, facts));
   }
   for (size_t i = 0; i < group.inputs.size(); ++i)
     if (states.inputs[i] != rows.inputs[i] && Reads(group, group.inputs[i]) > 1)
@@ -128,10 +138,10 @@ Result<std::vector<StateAssignment>> StatesFor(const GemmAlgorithm& algorithm,
   for (const DType storage : algorithm.storages) {
     for (const GemmForms& forms : algorithm.forms) {
       auto states = StatesIn(forms, group, product, storage, facts);
-      if (states.ok())
-        all.push_back(std::move(*states));
-      else
+      if (!states.ok())
         refused = states.status();
+      else if (std::find(all.begin(), all.end(), *states) == all.end())  // B may be no operand
+        all.push_back(std::move(*states));
     }
   }
   if (all.empty()) return refused;

@@ -6,6 +6,7 @@
 #include "kernels/opencl/matmul/forms.h"
 #include "kernels/opencl/matmul/padding.h"
 #include "kernels/opencl/states.h"
+#include "kernels/packed_images.h"
 
 namespace fettle::kernels {
 namespace {
@@ -44,6 +45,15 @@ PackRequest PackB(const Product& p, const GemmSetup& setup, DType storage) {
   return request;
 }
 
+/// The image that PackB's bytes are.
+MemoryRequest ImageOfB(const PackRequest& packed, int64_t pitch, DType storage) {
+  return {.kind = MemoryKind::kImage2d,
+          .bytes = packed.bytes,
+          .width = pitch / 4,
+          .height = packed.bytes / StorageBytes(storage, pitch),
+          .storage = storage};
+}
+
 PackRequest PackRow(const Product& p, int64_t elements, DType storage) {
   PackRequest request;
   request.constants = {p.addend};
@@ -60,7 +70,7 @@ PackRequest PackRow(const Product& p, int64_t elements, DType storage) {
 /// Bytes at whose multiples the operands of aligned programs begin.
 constexpr int64_t kWidestVector = 64;
 
-class MatMul final : public PreparedKernel {
+class MatMul final : public PreparedKernel, public PacksImages {
  public:
   MatMul(const Problem& problem, Product product, const GemmShape& shape, GemmSetup setup,
          Expression expression, std::optional<RowNorm> norm)
@@ -76,6 +86,7 @@ class MatMul final : public PreparedKernel {
     a_is_image_ = problem.states.inputs[a_].memory == MemoryKind::kImage2d;
     if (setup_.extents.empty()) setup_.extents = {Int(shape.m), Int(shape.n), Int(shape.k)};
     if (p_.constant_b) packs_.push_back(PackB(p_, setup_, shape.storage));
+    if (setup_.b_in_image) b_image_ = ImageOfB(packs_[0], setup_.b_pitch, shape.storage);
     row_pack_ = packs_.size();
     if (p_.constant_row)
       packs_.push_back(PackRow(p_, p_.addend_column_stride == 0 ? 1 : p_.n, shape.storage));
@@ -117,6 +128,9 @@ class MatMul final : public PreparedKernel {
   }
 
   std::vector<PackRequest> packs() const override { return packs_; }
+  const MemoryRequest* packed_image(size_t i) const override {
+    return i == 0 && setup_.b_in_image ? &b_image_ : nullptr;
+  }
 
   int64_t workspace_bytes() const override {
     return PaddedAt() + padding_.bytes() +
@@ -213,6 +227,7 @@ class MatMul final : public PreparedKernel {
   size_t a_ = 0, b_ = 0, addend_ = 0;
   bool a_is_image_ = false;
   std::vector<PackRequest> packs_;
+  MemoryRequest b_image_;
   size_t row_pack_ = 0, norm_pack_ = 0, own_packs_ = 0;
   std::shared_ptr<OpenClKernel> kernel_, unaligned_, sum_;
   ProductPadding padding_;
