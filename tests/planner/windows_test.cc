@@ -54,10 +54,10 @@ TEST_P(WindowsTest, GivesWhatTheOracleComputes) {
   }
 }
 
-/// Channels-last as all convolutions' outputs are: windows of 16 and 32 of 68 channels begin at
-/// whole cache lines, which those behind 20 do not.
+/// Channels-last, as outputs of convolutions over few pixels are: windows of 16 and 32 of 68
+/// channels begin at whole cache lines, which those behind 20 do not.
 constexpr const char* kBranches =
-    "input %x: f32[2x24x19x17]\n"
+    "input %x: f32[2x24x3x3]\n"
     "const %w: f32[16x24x1x1] = noise(-1, 1)\nconst %v: f32[32x24x3x3] = noise(-1, 1)\n"
     "const %u: f32[20x24x1x1] = noise(-1, 1)\nconst %r: f32[8x68x1x1] = noise(-1, 1)\n"
     "%a = Conv(%x, %w) {kernel_shape=[1, 1]}\n%b = Relu(%a)\n"
@@ -102,7 +102,7 @@ constexpr const char* kOuterAxis =
 
 /// A convolution with a sum and a Relu behind it reads its addend as it writes its output.
 constexpr const char* kResidual =
-    "input %x: f32[1x32x9x9]\nconst %w: f32[32x32x1x1] = noise(-1, 1)\n"
+    "input %x: f32[1x32x3x3]\nconst %w: f32[32x32x1x1] = noise(-1, 1)\n"
     "const %r: f32[8x64x1x1] = noise(-1, 1)\n%z = Relu(%x)\n"
     "%a = Conv(%z, %w) {kernel_shape=[1, 1]}\n%b = Add(%a, %z)\n%c = Relu(%b)\n"
     "%d = Conv(%z, %w) {kernel_shape=[1, 1]}\n%g = Concat(%c, %d) {axis=1}\n"

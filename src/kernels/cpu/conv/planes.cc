@@ -13,7 +13,9 @@
 #include "kernels/cpu/conv/plane_problem.h"
 #include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/epilogue/epilogue.h"
+#include "kernels/cpu/gemm/block.h"
 #include "kernels/family.h"
+#include "kernels/fields.h"
 
 namespace fettle::kernels {
 namespace {
@@ -36,20 +38,32 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const PlaneP
 }
 
 /// Output rows of a task.
-int64_t RowsOf(const PlaneProblem& conv, int threads) {
+struct RowsOfTask {
+  int64_t rows = 1;
+};
+constexpr Fields kFields("", Field{"rows", &RowsOfTask::rows, {}});
+
+int64_t AllRows(const PlaneProblem& conv) { return conv.g.out[0] * conv.g.out[1]; }
+
+RowsOfTask UsualRows(const PlaneProblem& conv, int threads) {
   const int64_t macs = conv.columns() * conv.macs() * conv.outputs();
-  const int64_t rows = conv.g.out[0] * conv.g.out[1];
+  const int64_t rows = AllRows(conv);
   const int64_t share = CeilDiv(conv.g.batch * conv.g.groups * rows, 4 * int64_t{threads});
   // Tasks copy lines anew that others have copied, too.
   const int64_t wanted =
       std::max(kTaskMacs / std::max<int64_t>(macs, 1), conv.reads_lines() ? 1 : 4 * conv.window());
-  return std::clamp<int64_t>(threads == 1 ? wanted : std::min(wanted, share), 1, rows);
+  return {std::clamp<int64_t>(threads == 1 ? wanted : std::min(wanted, share), 1, rows)};
+}
+
+ParamSpace Space(const Problem& problem, const PlaneProblem& conv, const Device&) {
+  const RowsOfTask usual = UsualRows(conv, problem.threads);
+  return {kFields.Tunables({ValuesAround(usual.rows, AllRows(conv))}), kFields.Write(usual), {}};
 }
 
 class ConvPlanes final : public CpuKernel {
  public:
   ConvPlanes(const Problem& problem, const PlaneProblem& conv, const ConvPixels& pixels,
-             Epilogue epilogue)
+             Epilogue epilogue, int64_t rows)
       : CpuKernel(problem.threads),
         conv_(conv),
         input_(IndexOf(problem.group->inputs, conv.operands.x)),
@@ -57,7 +71,7 @@ class ConvPlanes final : public CpuKernel {
         epilogue_(std::move(epilogue)),
         blocks_(conv.outputs()),
         columns_(conv.columns()),
-        rows_(RowsOf(conv, problem.threads)),
+        rows_(rows),
         copies_(!conv.reads_lines()),
         part_floats_(conv.part_floats()) {
     for (const PlanePhase& phase : conv.phases) {
@@ -237,11 +251,12 @@ class ConvPlanes final : public CpuKernel {
 };
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const PlaneProblem& conv,
-                                                const Params&, const Device&) {
+                                                const Params& params, const Device&) {
   ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, conv.operands.x));
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
-  return std::unique_ptr<PreparedKernel>(
-      std::make_unique<ConvPlanes>(problem, conv, pixels, std::move(epilogue)));
+  const int64_t rows = kFields.Read(params, UsualRows(conv, problem.threads)).rows;
+  return std::unique_ptr<PreparedKernel>(std::make_unique<ConvPlanes>(
+      problem, conv, pixels, std::move(epilogue), std::clamp<int64_t>(rows, 1, AllRows(conv))));
 }
 
 /// Multiply-adds for an element of the output that are few beside its conversion.
@@ -265,8 +280,11 @@ int Taste(const PlaneProblem& conv, const Device&) {
 }
 
 template <bool kTransposed>
-constexpr Family<PlaneProblem> kFamily{
-    .read = Read<kTransposed>, .states = States, .prepare = Prepare, .taste = Taste};
+constexpr Family<PlaneProblem> kFamily{.read = Read<kTransposed>,
+                                       .states = States,
+                                       .prepare = Prepare,
+                                       .params = Space,
+                                       .taste = Taste};
 
 }  // namespace
 
