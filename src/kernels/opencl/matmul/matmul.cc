@@ -75,8 +75,8 @@ int SharedTaste(const ProductFacts& facts, const Device& device) {
 int VectorTaste(const ProductFacts& facts, const Device& device) {
   constexpr int64_t kShortSum = 16, kManySums = 1 << 14;
   const GemmShape& shape = facts.shape;
-  const int64_t shortest = shape.n * shape.batch >= kManySums ? 4 * kShortSum : kShortSum;
-  const bool is_short = shape.m == 1 && shape.k <= shortest;
+  const bool has_many = shape.m * shape.n * shape.batch >= kManySums;
+  const bool is_short = has_many ? shape.k <= 4 * kShortSum : shape.m == 1 && shape.k <= kShortSum;
   return is_short && !AsOpenCl(device).facts().is_cpu ? 9 : 13;
 }
 
