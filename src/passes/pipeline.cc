@@ -17,6 +17,7 @@
 #include "passes/find/safe_softmax.h"
 #include "passes/find/summed_product.h"
 #include "passes/find/swish.h"
+#include "passes/find/turned_scores.h"
 #include "passes/find/unrolled_rnn.h"
 #include "passes/quantise/byte_moves.h"
 #include "passes/quantise/byte_tables.h"
@@ -59,6 +60,7 @@ constexpr Pass kPasses[] = {
     {"byte_tables", MakeByteTables},
     {"sums", SumToAdd},
     {"safe_softmax", FindSafeSoftmax},
+    {"turned_scores", FindTurnedScores},
     {"blocked_scales", SplitBlockedScales},
     {"attention", SpellAttention},
     {"summed_products", FindSummedProducts},
