@@ -288,8 +288,7 @@ Blocking UsualBlocking(const Product& p, int threads, const Device& device) {
     blocking.rows = CeilDiv(tiles, CeilDiv(tiles, kMaxFarTiles)) * kernels.mr;
   }
   // Short sums take as long as their results take to be written: rows of those, from end to end.
-  constexpr int64_t kShortDepth = 32;
-  if (p.k <= kShortDepth && p.n >= 8 * kernels.nr && p.n * p.k * 4 <= RowShare(cpu))
+  if (p.k <= 32 && p.n >= 8 * kernels.nr && p.n * p.k * 4 <= RowShare(cpu))
     blocking.rows = kernels.mr;
   // Lanes share the columns: each part of B is read by one of them, and once.
   const int64_t row_tasks = CeilDiv(std::max<int64_t>(p.m, 1), blocking.rows);

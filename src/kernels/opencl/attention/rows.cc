@@ -247,8 +247,20 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const At
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
+/// Products by matrix instructions and a softmax between them outrun items of their own sums where
+/// there are many of those, as long as the scores have room: 12 heads of 1,024 tokens of 64 took
+/// 0.40 ms on an H200 in place of 0.12, 8 of 400 0.055 in place of 0.030, 12 of 197 the same.
+int Taste(const Attention& attention, const Device& device) {
+  constexpr int64_t kManyQueries = 64, kManyKeys = 320, kMostScores = 1 << 28;
+  const MmaFacts& mma = AsOpenCl(device).facts().mma;
+  const int64_t row_scores = attention.matrices * attention.keys;
+  const bool has_many = attention.queries >= kManyQueries && attention.keys >= kManyKeys;
+  const bool has_room = row_scores <= kMostScores / attention.queries;
+  return mma.available && !mma.emulated && has_many && has_room ? kOnlyMeasured : 20;
+}
+
 constexpr Family<Attention> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Always<20>};
+    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Taste};
 
 }  // namespace
 
