@@ -259,8 +259,8 @@ void Row(const std::byte* const in[kMaxTypedOperands], std::byte* out, int64_t n
 }
 
 /// Clip: bounded from below, then from above where the results lie.
-[[gnu::noipa]] void BoundOf(DType dtype, const std::byte* const* in, std::byte* out, int64_t n,
-                            unsigned once) {
+[[gnu::noinline]] void BoundOf(DType dtype, const std::byte* const* in, std::byte* out, int64_t n,
+                               unsigned once) {
   const std::byte *const low[] = {in[0], in[1]}, *const high[] = {out, in[2]};
   HWY_DYNAMIC_DISPATCH(WideOnTarget)(WideOp::kMax, dtype, low, out, n, once & 3);
   HWY_DYNAMIC_DISPATCH(WideOnTarget)(WideOp::kMin, dtype, high, out, n, once >> 1 & 2);

@@ -178,7 +178,7 @@ int64_t FoldLines(const FoldBlock& block, const T* from, float* to) {
 #if HWY_TARGET != HWY_SCALAR
 /// As many short contiguous rows as a vector has lanes, of at most two vectors each: their lanes
 /// are summed neighbour by neighbour, those of all rows at once.
-[[gnu::noipa]] void SumShortRows(const float* from, int64_t n, bool squares, float* to) {
+[[gnu::noinline]] void SumShortRows(const float* from, int64_t n, bool squares, float* to) {
   const hn::ScalableTag<float> d;
   constexpr int64_t lanes = hn::MaxLanes(d);
   const int64_t first = std::min(n, lanes), rest = n - first;
