@@ -33,8 +33,10 @@ struct Draw {
       dilation[axis] = 1 + below(3);
       const int span = (kernel[axis] - 1) * dilation[axis] + 1;
       for (int end = 0; end < 2; ++end) pads[axis + 2 * end] = below(3) == 0 ? 0 : below(span + 1);
-      extent[axis] =
-          (axis == 0 ? 1 + below(9) : 1 + below(70)) + span + pads[axis] + pads[axis + 2];
+      const int spare = pads[axis] + pads[axis + 2];
+      // Of a transposed convolution the output has strides and the input no padding.
+      extent[axis] = transposed ? 1 + below(axis == 0 ? 3 : 24) + spare / stride[axis] + 1
+                                : 1 + below(axis == 0 ? 9 : 70) + span + spare;
     }
     const std::string weights = transposed ? fmt::format("{}x{}", groups * in, out)
                                            : fmt::format("{}x{}", groups * out, in);
