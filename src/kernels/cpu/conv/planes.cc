@@ -274,6 +274,10 @@ int Taste(const PlaneProblem& conv, const Device&) {
   if (sums < 4 && conv.macs() > 4 * sums) return 6;
   const double filled = static_cast<double>(columns) / static_cast<double>(vectors * kernels.lanes);
   const bool is_depthwise = conv.inputs() == 1 && conv.outputs() == 1 && conv.g.groups > 1;
+  // Channels-last depthwise kernels keep their window in registers; short lines are copied for
+  // less.
+  constexpr int64_t kLongLine = 16;
+  if (is_depthwise && vectors < kLongLine) return 6;
   if (2 * conv.outputs() <= kernels.lanes && !is_depthwise) return filled >= 0.5 ? kBeforeBest : 6;
   const bool is_light = conv.outputs() <= kernels.most_outputs || conv.macs() <= kFewMacs;
   return is_light && filled >= (conv.g.groups > 1 ? 0.6 : 0.8) ? kBesideBest : 6;
