@@ -40,7 +40,7 @@ TEST_F(LayoutsBeside, PlanesStayPlanes) {
               ElementsAre("cpu.conv.planes"));
   EXPECT_THAT(Kernels("input %x: f32[1x12x40x48]\nconst %w: f32[4x12x3x3]\nconst %v: f32[4x4x3x3]\n"
                       "%c = Conv(%x, %w)\n%y = Conv(%c, %v)\noutput %y\n"),
-              ElementsAre("cpu.conv.planes", "cpu.conv.planes"));
+              ElementsAre("cpu.conv.planes.flat", "cpu.conv.planes.flat"));
   EXPECT_THAT(Kernels("input %x: f32[1x12x40x48]\nconst %w: f32[12x3x4x4]\n"
                       "%y = ConvTranspose(%x, %w) {group=4, strides=[2,2]}\noutput %y\n"),
               ElementsAre("cpu.conv_transpose.planes"));

@@ -13,6 +13,10 @@ namespace {
 constexpr int64_t kNearFloats = 4 << 10;
 /// Floats of a ring of lines.
 constexpr int64_t kMostRingFloats = 1 << 20;
+/// Multiply-adds for an element of the output that are few beside its conversion.
+constexpr int64_t kFewMacs = 128;
+/// Vectors of a line that is computed by itself.
+constexpr int64_t kLongLine = 16;
 /// Phases are listed.
 constexpr int64_t kMostPhases = 64;
 
@@ -91,6 +95,17 @@ int64_t PlaneBlocks::stored() const {
 int64_t PlaneProblem::macs() const {
   const int64_t phases = transposed ? g.stride[0] * g.stride[1] * g.stride[2] : 1;
   return CeilDiv(inputs() * g.taps(), phases);
+}
+
+bool PlaneProblem::is_light() const {
+  return outputs() <= GetPlaneKernels().most_outputs || macs() <= kFewMacs;
+}
+
+bool PlaneProblem::suits_flat() const {
+  if (transposed || g.out[1] == 1) return false;
+  const bool is_long = g.out[2] >= kLongLine * GetPlaneKernels().lanes;
+  // Several outputs' columns in the padding cost more than a few calls.
+  return !is_long || step() > 1 || outputs() == 1 || high == low;
 }
 
 int64_t PlaneProblem::window() const {

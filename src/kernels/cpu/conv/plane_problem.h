@@ -44,6 +44,11 @@ struct PlaneProblem {
   int64_t kernel_rows() const { return g.kernel[0] * g.kernel[1]; }
   /// Multiply-adds for an element of the output.
   int64_t macs() const;
+  /// Few beside the conversion of an element, or of so few outputs that a line is passed over once.
+  bool is_light() const;
+  /// Whether rows are rather computed many at once (cpu.conv.planes.flat): unless they fill vectors
+  /// by themselves.
+  bool suits_flat() const;
   /// Lines of a plane that an output row meets, from the first to the last of an image.
   int64_t window() const;
   /// The input position that `output` of an axis meets through kernel row `k`; -1 for padding.

@@ -29,12 +29,18 @@ constexpr int VectorsFor(int outputs) {
   return outputs == 4 ? (kManyRegisters ? 4 : 3) : (kManyRegisters ? 24 : 12) / outputs;
 }
 
-/// Sums of kOutputs planes and kVectors vectors of pixels from pixel `at` on. Without kWhole the
-/// last vector ends with the last pixel.
+/// Sums of kOutputs planes and kVectors vectors of pixels from pixel `at` on. Without kWhole
+/// vectors that would end behind the last pixel end with it; one vector alone is the part that is
+/// left.
 template <int kOutputs, int kVectors, bool kWhole>
 HWY_INLINE void RunBlock(const PlaneArgs& args, int64_t at) {
-  const int64_t left = args.count - at - (kVectors - 1) * kLanes;  // for the last vector
-  const auto is_part = [&](int v) { return !kWhole && v == kVectors - 1 && left < kLanes; };
+  const int64_t left = args.count - at;
+  const bool is_part = !kWhole && kVectors == 1 && left < kLanes;
+  int64_t from[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    from[v] = v * kLanes;
+    if (!kWhole && !is_part) from[v] = std::min(from[v], left - kLanes);
+  }
   V sums[kOutputs][kVectors];
   for (int o = 0; o < kOutputs; ++o)
     for (int v = 0; v < kVectors; ++v) sums[o][v] = hn::Set(D(), args.bias[o]);
@@ -43,10 +49,8 @@ HWY_INLINE void RunBlock(const PlaneArgs& args, int64_t at) {
     for (int64_t t = 0; t < args.taps; ++t, w += kOutputs) {
       const float* x = line->x + at + args.offsets[t];
       V pixels[kVectors];
-      for (int v = 0; v < kVectors; ++v) {
-        const float* const from = x + v * kLanes;
-        pixels[v] = is_part(v) ? LoadFirst(D(), left, from) : hn::LoadU(D(), from);
-      }
+      for (int v = 0; v < kVectors; ++v)
+        pixels[v] = is_part ? LoadFirst(D(), left, x) : hn::LoadU(D(), x + from[v]);
       for (int o = 0; o < kOutputs; ++o) {
         const V weight = hn::Set(D(), w[o]);
         for (int v = 0; v < kVectors; ++v) sums[o][v] = hn::MulAdd(pixels[v], weight, sums[o][v]);
@@ -59,21 +63,25 @@ HWY_INLINE void RunBlock(const PlaneArgs& args, int64_t at) {
     if (o == args.outputs) break;
     for (int v = 0; v < kVectors; ++v) {
       const V y = ClampOrNan(sums[o][v], low, high);
-      if (is_part(v)) {
-        StoreFirst(D(), y, left, out + v * kLanes);
+      if (is_part) {
+        StoreFirst(D(), y, left, out);
       } else {
-        hn::StoreU(y, D(), out + v * kLanes);
+        hn::StoreU(y, D(), out + from[v]);
       }
     }
   }
 }
 
-/// What is left from pixel `at` on.
+/// What is left from pixel `at` on, in one block: a few pixels are computed twice rather than few
+/// sums wait for each other.
 template <int kOutputs, int kVectors>
 void RunRest(const PlaneArgs& args, int64_t at) {
-  for (; at + (kVectors - 1) * kLanes < args.count; at += kVectors * kLanes)
-    RunBlock<kOutputs, kVectors, false>(args, at);
-  if constexpr (kVectors > 1) RunRest<kOutputs, kVectors == 3 ? 2 : kVectors / 2>(args, at);
+  if constexpr (kVectors > 1) {
+    constexpr int kFewer = kVectors == 3 ? 2 : kVectors / 2;
+    if (args.count - at <= kFewer * kLanes || args.count < kLanes)
+      return RunRest<kOutputs, kFewer>(args, at);
+  }
+  if (at < args.count) RunBlock<kOutputs, kVectors, false>(args, at);
 }
 
 template <int kOutputs>
@@ -173,9 +181,26 @@ void JoinPhases(const PhaseRows& args) {
   }
 }
 
+/// What is written behind a row, the next one overwrites.
+void DropColumns(const NarrowedRows& args) {
+  const float* const end = args.out + args.num_rows * args.width;
+  const float* in = args.rows;
+  float* out = args.out;
+  for (int64_t r = 0; r < args.num_rows; ++r, in += args.pitch, out += args.width) {
+    for (int64_t i = 0; i < args.width; i += kLanes) {
+      const V v = hn::LoadU(D(), in + i);
+      if (end - (out + i) >= kLanes) {
+        hn::StoreU(v, D(), out + i);
+      } else {
+        StoreFirst(D(), v, end - (out + i), out + i);
+      }
+    }
+  }
+}
+
 const PlaneKernels* PlaneKernelsOf() {
-  static constexpr PlaneKernels kKernels{kLanes, kManyRegisters ? 8 : 6, RunPlanes, CopyPart,
-                                         JoinPhases};
+  static constexpr PlaneKernels kKernels{
+      kLanes, kManyRegisters ? 8 : 6, RunPlanes, CopyPart, JoinPhases, DropColumns};
   return &kKernels;
 }
 

@@ -49,6 +49,14 @@ struct PhaseRows {
   float* out = nullptr;
 };
 
+/// Rows of which the first `width` elements of `pitch` are kept: row r begins at out[r * width].
+/// Whole vectors are read, also behind the last row.
+struct NarrowedRows {
+  const float* rows = nullptr;
+  int64_t pitch = 0, num_rows = 0, width = 0;
+  float* out = nullptr;
+};
+
 /// The outputs that weights are stored for where there are `outputs`: sums are kept for as many.
 int64_t PlaneBlock(int64_t outputs);
 
@@ -59,6 +67,7 @@ struct PlaneKernels {
   void (*run)(const PlaneArgs&) = nullptr;
   void (*copy)(const PartArgs&) = nullptr;
   void (*join_phases)(const PhaseRows&) = nullptr;
+  void (*drop_columns)(const NarrowedRows&) = nullptr;
 };
 
 /// Those of the widest set that this machine runs.

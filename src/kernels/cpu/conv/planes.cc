@@ -259,16 +259,13 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pl
       problem, conv, pixels, std::move(epilogue), std::clamp<int64_t>(rows, 1, AllRows(conv))));
 }
 
-/// Multiply-adds for an element of the output that are few beside its conversion.
-constexpr int64_t kFewMacs = 128;
-
 /// A vector of output channels is at most half full where this computes whole ones. A product of
 /// whole groups fills its vectors, too.
 int Taste(const PlaneProblem& conv, const Device&) {
   const PlaneKernels& kernels = GetPlaneKernels();
   const int64_t columns = CeilDiv(conv.g.out[2], conv.num_phases());
   const int64_t vectors = CeilDiv(columns, kernels.lanes);
-  if (kernels.lanes == 1 || columns < kernels.lanes) return 6;
+  if (kernels.lanes == 1 || columns < kernels.lanes || conv.suits_flat()) return 6;
   // Fewer sums than four wait for each other.
   const int64_t sums = std::min(conv.outputs(), kernels.most_outputs) * vectors;
   if (sums < 4 && conv.macs() > 4 * sums) return 6;
@@ -277,10 +274,9 @@ int Taste(const PlaneProblem& conv, const Device&) {
   // Channels-last depthwise kernels keep their window in registers; short lines are copied for
   // less.
   constexpr int64_t kLongLine = 16;
-  if (is_depthwise && vectors < kLongLine) return 6;
+  if (is_depthwise && !conv.transposed && vectors < kLongLine) return 6;
   if (2 * conv.outputs() <= kernels.lanes && !is_depthwise) return filled >= 0.5 ? kBeforeBest : 6;
-  const bool is_light = conv.outputs() <= kernels.most_outputs || conv.macs() <= kFewMacs;
-  return is_light && filled >= (conv.g.groups > 1 ? 0.6 : 0.8) ? kBesideBest : 6;
+  return conv.is_light() && filled >= (conv.g.groups > 1 ? 0.6 : 0.8) ? kBesideBest : 6;
 }
 
 template <bool kTransposed>
