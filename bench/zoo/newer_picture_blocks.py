@@ -52,7 +52,7 @@ def masked_windows(side, h, w, shift):
 def swin(r, c):
     """Rolled windows with a table of relative positions; cosines and positions by a small MLP in half of them (Swin v2)."""
     side, heads, shift, cosine = r.choice([4, 7, 8]), r.choice([2, 4]), r.choice([0, 2]), r.random() < 0.5
-    index = table_index(side)
+    index = table_index(side).reshape(-1)
     line = torch.arange(1 - side, side).float() * 8 / max(side - 1, 1)
     grid = torch.stack(torch.meshgrid(line, line, indexing="ij"), -1)
     grid = torch.sign(grid) * torch.log2(grid.abs() + 1) / 3
@@ -65,8 +65,8 @@ def swin(r, c):
             y = torch.roll(y, (-shift, -shift), (1, 2))
         y = y.reshape(n, high // side, side, wide // side, side, c).permute(0, 1, 3, 2, 4, 5).reshape(-1, side * side, c)
         q, k, v = self.parts[0](y).reshape(-1, side * side, 3, heads, c // heads).permute(2, 0, 3, 1, 4)
-        rows = 16 * torch.sigmoid(self.parts[2](grid).reshape(-1, heads)) if cosine else self.table
-        bias = rows[index.reshape(-1)].reshape(side * side, side * side, heads).permute(2, 0, 1)[None]
+        rows = 16 * torch.sigmoid(self.parts[2](self.grid).reshape(-1, heads)) if cosine else self.table
+        bias = rows[self.index].reshape(side * side, side * side, heads).permute(2, 0, 1)[None]
         if cosine:
             scores = functional.normalize(q, dim=-1) @ functional.normalize(k, dim=-1).transpose(-2, -1)
             scores = scores * self.heat.clamp(max=math.log(100)).exp() + bias
@@ -82,7 +82,7 @@ def swin(r, c):
         return x + y[:, :h, :w].permute(0, 3, 1, 2)
     small = nn.Sequential(nn.Linear(2, 64), nn.ReLU(), nn.Linear(64, heads, bias=False))
     return Call(forward, nn.Linear(c, 3 * c), nn.Linear(c, c), small, table=torch.randn((2 * side - 1) ** 2, heads),
-                heat=torch.rand(heads, 1, 1))
+                heat=torch.rand(heads, 1, 1), grid=grid, index=index)
 
 
 def channel_line(r, c):

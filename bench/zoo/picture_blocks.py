@@ -15,7 +15,7 @@ class Call(nn.Module):
         super().__init__()
         self.parts, self.run = nn.ModuleList(parts), forward
         for name, value in named.items():
-            self.register_parameter(name, nn.Parameter(value))
+            self.register_parameter(name, nn.Parameter(value, value.is_floating_point()))
 
     def forward(self, x):
         return self.run(self, x)

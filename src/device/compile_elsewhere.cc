@@ -18,8 +18,9 @@ void SetCompilesAtOnce(int at_once) { g_at_once = at_once; }
 int CompilesAtOnce() { return g_at_once; }
 
 void PrepareAhead(int64_t count, const std::function<void(int64_t)>& prepare) {
-  const int64_t at_once = std::min<int64_t>(g_at_once, count);
-  if (at_once < 2) return;
+  constexpr int64_t kForEach = 4;  // threads, of which most wait for the same program
+  if (g_at_once < 2) return;
+  const int64_t at_once = std::min(g_at_once * kForEach, count);
   std::atomic<int64_t> next = 0;
   const auto work = [&] {
     for (int64_t i = next++; i < count; i = next++) prepare(i);

@@ -33,9 +33,10 @@ struct CompileProcesses {
 void SetCompilesAtOnce(int at_once);
 int CompilesAtOnce();
 
-/// Calls `prepare` with each number below `count`, as many of them at once as are compiled
-/// elsewhere, so that what needs those programs later finds them. Nothing where it is less than
-/// two: compilers of this process are to be blamed for one program at a time.
+/// Calls `prepare` with each number below `count`, several at once, so that what needs those
+/// programs later finds them. Some wait for a program that another has asked for: there are more
+/// of them than programs are compiled elsewhere at once. Nothing where that is less than two:
+/// compilers of this process are to be blamed for one program at a time.
 void PrepareAhead(int64_t count, const std::function<void(int64_t)>& prepare);
 
 }  // namespace fettle

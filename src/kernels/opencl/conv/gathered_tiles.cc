@@ -125,7 +125,9 @@ WarpProduct GatheredProduct(const PixelConv& conv, int64_t chunk, int64_t parts)
           .parts = parts};
 }
 
-void DefineGeometry(const PixelConv& conv, BuildOptions& options) {
+namespace {
+
+void DefineTaps(const PixelConv& conv, BuildOptions& options) {
   options.Define("KERNEL_H", conv.kernel[1]).Define("KERNEL_W", conv.kernel[2]);
   options.Define("TAPS", conv.taps());
   options.Define("STRIDE_H", conv.stride[1]).Define("STRIDE_W", conv.stride[2]);
@@ -133,11 +135,17 @@ void DefineGeometry(const PixelConv& conv, BuildOptions& options) {
   options.Define("PAD_H", conv.pad[1]).Define("PAD_W", conv.pad[2]);
   options.Define("IN_H", conv.in[1]).Define("IN_W", conv.in[2]);
   options.Define("OUT_H", conv.out[1]).Define("OUT_W", conv.out[2]);
-  options.Define("IN_QUADS", DivideUp(conv.ic, 4));
   if (!conv.is_volume) return;
   options.Define("KERNEL_D", conv.kernel[0]).Define("STRIDE_D", conv.stride[0]);
   options.Define("DILATION_D", conv.dilation[0]).Define("PAD_D", conv.pad[0]);
   options.Define("IN_D", conv.in[0]).Define("OUT_D", conv.out[0]);
+}
+
+}  // namespace
+
+void DefineGeometry(const PixelConv& conv, BuildOptions& options) {
+  DefineTaps(conv, options);
+  options.Define("IN_QUADS", DivideUp(conv.ic, 4));
 }
 
 void DefineColumns(const PixelConv& conv, int64_t wn, BuildOptions& options) {
@@ -145,9 +153,17 @@ void DefineColumns(const PixelConv& conv, int64_t wn, BuildOptions& options) {
   if (conv.oc <= wn) options.Define("COLUMNS", DivideUp(conv.oc, kColumns));
 }
 
-void DefineGathered(const PixelConv& conv, const WarpTile& tile, int64_t chunk,
+void DefineGathered(const PixelConv& conv, const WarpTile& tile, int64_t chunk, bool has_dims,
                     BuildOptions& options) {
-  DefineGeometry(conv, options);
+  DefineTaps(conv, options);
+  const int64_t quads = DivideUp(conv.ic, 4);
+  // DenseNet-169 has 61 convolutions of one tap, most of them of other input channels.
+  if (has_dims && conv.groups == 1 && conv.taps() == 1 && !conv.is_volume) {
+    const int64_t quads_of_tile = tile.bk / 8 * chunk / 4;  // A_CHUNKS * CHUNK_QUADS
+    options.Define("QUADS_AT_RUN", 1).Define("WHOLE_TAPS", quads % quads_of_tile == 0 ? 1 : 0);
+  } else {
+    options.Define("IN_QUADS", quads);
+  }
   if (conv.groups > 1) {
     const ChannelBlocks blocks = KnownBlocksOf(conv, chunk);
     options.Define("TAP_QUADS", blocks.inputs / 4).Define("BLOCK_CHANNELS", blocks.outputs);

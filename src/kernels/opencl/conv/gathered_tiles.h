@@ -69,9 +69,10 @@ WarpProduct GatheredProduct(const PixelConv& conv, int64_t chunk, int64_t parts 
 /// there.
 void DefineColumns(const PixelConv& conv, int64_t wn, BuildOptions& options);
 
-/// The macros of geometry.clh, and those of gathered_tiles.clh too.
+/// The macros of geometry.clh, and those of gathered_tiles.clh too. `has_dims`: the kernel has
+/// in_dims.
 void DefineGeometry(const PixelConv& conv, BuildOptions& options);
-void DefineGathered(const PixelConv& conv, const WarpTile& tile, int64_t chunk,
+void DefineGathered(const PixelConv& conv, const WarpTile& tile, int64_t chunk, bool has_dims,
                     BuildOptions& options);
 
 }  // namespace fettle::kernels

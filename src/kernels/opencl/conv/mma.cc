@@ -58,7 +58,7 @@ Result<std::unique_ptr<PreparedKernel>> PrepareMma(const Problem& problem, const
   BuildOptions options = AccessOptions(problem.states.outputs[0]);
   DefineWarpTile(tile, facts, options);
   if (PartsOf(kFactors) > 1) options.Define("PARTS", PartsOf(kFactors));
-  DefineGathered(conv, tile, ChunkOf(kFactors), options);
+  DefineGathered(conv, tile, ChunkOf(kFactors), true, options);
   const WarpProduct product = ProductOf<kFactors>(conv);
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
                    RecordConv(problem, conv, GatheredForm(conv, ChunkOf(kFactors)),

@@ -79,7 +79,7 @@ Result<std::unique_ptr<PreparedKernel>> PrepareByteMma(const Problem& problem,
   DefineWarpTile(tile, facts, program.options);
   DefineBytes(problem, product, program.options);
   program.options.Define("FACTORS", is_signed ? 2 : 1);
-  if (!kIsMatrix) DefineGathered(product.conv, tile, kByteChunk, program.options);
+  if (!kIsMatrix) DefineGathered(product.conv, tile, kByteChunk, false, program.options);
   if (kIsMatrix) program.options.Define("EVEN", IsEven(product.conv, tile) ? 1 : 0);
   return RecordByteProduct(problem, product, program, AsOpenCl(device),
                            [&](RecordedLaunch& launch) {
