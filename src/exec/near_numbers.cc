@@ -7,7 +7,8 @@
 
 namespace fettle::exec {
 
-void NearNumbers::Set(size_t step, const kernels::Match* match, StepProfile& profile) const {
+void NearNumbers::Set(size_t step, const kernels::KernelDesc* other, const kernels::Match* match,
+                      StepProfile& profile) const {
   const PlannedStep& planned = near_->like_->plan().steps[step];
   profile.macs = profile.bytes = 0;
   for (int tensor : planned.inputs) profile.bytes += BytesOf(tensor);
@@ -16,7 +17,8 @@ void NearNumbers::Set(size_t step, const kernels::Match* match, StepProfile& pro
   if (planned.kernel != nullptr) {
     const std::shared_ptr<const ir::Graph> group = near_->GroupAt(step, *extents_);
     profile.macs = ops::MacsOf(*group);
-    profile.work = WorkOf(step, group, match).value_or(profile.work);
+    profile.work = WorkOf(step, other == nullptr ? *planned.kernel : *other, group, match)
+                       .value_or(profile.work);
     for (const auto& blob : near_->like_->steps_[step].blobs) profile.bytes += blob->bytes;
   }
   // What lies already where a join would copy it to is neither read nor written by the join.
@@ -28,7 +30,7 @@ void NearNumbers::Set(size_t step, const kernels::Match* match, StepProfile& pro
   }
 }
 
-std::optional<kernels::Work> NearNumbers::WorkOf(size_t step,
+std::optional<kernels::Work> NearNumbers::WorkOf(size_t step, const kernels::KernelDesc& kernel,
                                                  const std::shared_ptr<const ir::Graph>& group,
                                                  const kernels::Match* match) const {
   const PlannedStep& planned = near_->like_->plan().steps[step];
@@ -42,13 +44,11 @@ std::optional<kernels::Work> NearNumbers::WorkOf(size_t step,
     own = std::move(*made);
     match = own.get();
     setting.states = 0;
-  } else if (const Result<int> states =
-                 kernels::FindStates(*planned.kernel, *match, planned.problem.states);
+  } else if (const Result<int> states = kernels::FindStates(kernel, *match, planned.problem.states);
              states.ok()) {
     setting.states = *states;
   }
-  return kernels::WorkOf(*planned.kernel, {group, planned.problem.states, setting.threads}, match,
-                         setting);
+  return kernels::WorkOf(kernel, {group, planned.problem.states, setting.threads}, match, setting);
 }
 
 int64_t NearNumbers::BytesOf(int tensor) const {

@@ -17,12 +17,17 @@ class NearNumbers final : public StepNumbers {
               std::vector<TensorWindow> windows)
       : near_(std::move(near)), extents_(std::move(extents)), windows_(std::move(windows)) {}
 
-  void Set(size_t step, StepProfile& profile) const override { Set(step, nullptr, profile); }
-  /// `match`: of the step's group at these extents; null: it is matched here.
-  void Set(size_t step, const kernels::Match* match, StepProfile& profile) const;
+  void Set(size_t step, StepProfile& profile) const override {
+    Set(step, nullptr, nullptr, profile);
+  }
+  /// `other`: what computes the step; null: the plan's kernel. `match`: of the step's group at
+  /// these extents; null: it is matched here.
+  void Set(size_t step, const kernels::KernelDesc* other, const kernels::Match* match,
+           StepProfile& profile) const;
 
  private:
-  std::optional<kernels::Work> WorkOf(size_t step, const std::shared_ptr<const ir::Graph>& group,
+  std::optional<kernels::Work> WorkOf(size_t step, const kernels::KernelDesc& kernel,
+                                      const std::shared_ptr<const ir::Graph>& group,
                                       const kernels::Match* match) const;
   int64_t BytesOf(int tensor) const;
 

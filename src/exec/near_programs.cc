@@ -11,6 +11,27 @@
 #include "kernels/wanted_states.h"
 
 namespace fettle::exec {
+namespace {
+
+/// What `kernel` makes of the group of `problem` in its states, of which `setting` gets the index.
+Result<std::shared_ptr<const kernels::Match>> MatchAs(const kernels::KernelDesc& kernel,
+                                                      const kernels::Problem& problem,
+                                                      const Device& cpu,
+                                                      kernels::Setting& setting) {
+  const kernels::WantedStates wanted(problem.states);
+  ASSIGN_OR_RETURN(std::shared_ptr<const kernels::Match> match,
+                   kernels::MatchGroup(kernel, problem.group, cpu));
+  ASSIGN_OR_RETURN(setting.states, kernels::FindStates(kernel, *match, problem.states));
+  return match;
+}
+
+/// Which kernel is better than which for a group whose states are given; -1: not to be taken.
+int RankOf(const kernels::Match& match) {
+  const int taste = match.taste();
+  return taste == kernels::kBesideBest || taste == kernels::kBeforeBest ? 0 : taste;
+}
+
+}  // namespace
 
 NearPrograms::NearPrograms(std::shared_ptr<const Program> like,
                            const std::vector<ir::ValueId>& values, const NearGraph& graph)
@@ -144,30 +165,76 @@ bool NearPrograms::TakeKernel(size_t i, bool has_others, const Device& cpu,
   return true;
 }
 
+Result<std::shared_ptr<const kernels::Match>> NearPrograms::MatchAgain(
+    size_t i, bool has_others, const Device& cpu, kernels::Setting& setting) const {
+  const PlannedStep& planned = like_->plan().steps[i];
+  const Step& known = steps_[i];
+  if (known.near == nullptr || has_others)
+    return MatchAs(*planned.kernel, known.problem, cpu, setting);
+  ASSIGN_OR_RETURN(std::shared_ptr<const kernels::Match> match,
+                   known.near->MatchNear(known.problem.group, setting.states));
+  setting.states = 0;
+  return match;
+}
+
 Status NearPrograms::MakeGroup(size_t i, const NearGraph& near, const Device& cpu,
                                Program::Step& step) {
-  const PlannedStep& planned = like_->plan().steps[i];
   const Step& known = steps_[i];
   SetGroup(i, near);
   const bool has_others = HasOtherConstant(i, near);
   if (TakeKernel(i, has_others, cpu, step)) return OkStatus();
   step = {};
-  std::shared_ptr<const kernels::Match> match;
   kernels::Setting setting = known.setting;
-  if (known.near != nullptr && !has_others) {
-    ASSIGN_OR_RETURN(match, known.near->MatchNear(known.problem.group, setting.states));
-    setting.states = 0;
-    ASSIGN_OR_RETURN(step.kernel, match->Prepare(setting));
-  } else {
-    const kernels::WantedStates wanted(planned.problem.states);
-    ASSIGN_OR_RETURN(match, kernels::MatchGroup(*planned.kernel, known.problem.group, cpu));
-    ASSIGN_OR_RETURN(setting.states,
-                     kernels::FindStates(*planned.kernel, *match, planned.problem.states));
-    ASSIGN_OR_RETURN(step.kernel, kernels::PrepareWithLaunches(*match, setting, cpu));
-    step.match = match;
+  Result<std::shared_ptr<const kernels::Match>> match = MatchAgain(i, has_others, cpu, setting);
+  if (!match.ok() && match.status().code() != StatusCode::kUnsupported) return match.status();
+  // It was chosen for its layout, which plans weigh for all steps together.
+  const bool beside = known.taste == kernels::kBesideBest || known.taste == kernels::kBeforeBest;
+  if (match.ok() && beside && (*match)->taste() != known.taste)
+    return Unsupported("{}: another taste", like_->plan().steps[i].kernel->name);
+  if (!match.ok() || (*match)->taste() != known.taste) {
+    const int least = match.ok() ? RankOf(**match) : -1;
+    if (TakeOther(i, least, cpu, step)) return OkStatus();
+    RETURN_IF_ERROR(match.status());
   }
-  if (match->taste() != known.taste) return Unsupported("{}: another taste", planned.kernel->name);
+  if (known.near != nullptr && !has_others) {
+    ASSIGN_OR_RETURN(step.kernel, (*match)->Prepare(setting));
+    return OkStatus();
+  }
+  const kernels::WantedStates wanted(known.problem.states);
+  ASSIGN_OR_RETURN(step.kernel, kernels::PrepareWithLaunches(**match, setting, cpu));
+  step.match = *match;
   return OkStatus();
+}
+
+bool NearPrograms::TakeOther(size_t i, int least, const Device& cpu, Program::Step& step) {
+  Step& known = steps_[i];
+  const kernels::KernelDesc& planned = *like_->plan().steps[i].kernel;
+  kernels::Setting best = {};
+  const auto offer = [&](const kernels::KernelDesc& kernel) {
+    if (&kernel == &planned || kernel.arithmetic != planned.arithmetic) return;
+    kernels::Setting setting = {0, known.problem.threads, {}, false};
+    Result<std::shared_ptr<const kernels::Match>> match =
+        MatchAs(kernel, known.problem, cpu, setting);
+    if (!match.ok() || RankOf(**match) <= least) return;
+    least = RankOf(**match);
+    best = setting;
+    step.match = std::move(*match);
+    step.other = &kernel;
+  };
+  if (known.other != nullptr) offer(*known.other);
+  if (step.other == nullptr)
+    for (const kernels::KernelDesc* kernel : kernels::CpuKernels()) offer(*kernel);
+  if (step.other == nullptr) return false;
+  const kernels::WantedStates wanted(known.problem.states);
+  Result<std::unique_ptr<kernels::PreparedKernel>> kernel =
+      kernels::PrepareWithLaunches(*step.match, best, cpu);
+  if (!kernel.ok()) {
+    step = {};
+    return false;
+  }
+  step.kernel = std::move(*kernel);
+  known.other = step.other;
+  return true;
 }
 
 void NearPrograms::TakeWhatIsShared(size_t i, Program::Step& step) const {
@@ -217,6 +284,7 @@ Status NearPrograms::PackStep(size_t i, const NearGraph& near, PackedStore& pack
     step.packed.push_back({blob->data.get(), 0});
     step.blobs.push_back(std::move(blob));
   }
+  if (step.other != nullptr && !HasOtherConstant(i, near)) steps_[i].other_blobs = step.blobs;
   return OkStatus();
 }
 
@@ -235,7 +303,8 @@ void NearPrograms::Describe(const NearGraph& near, std::vector<TensorWindow> win
     step.has_later_numbers = follow && !step.nothing_to_do;
     if (step.has_later_numbers) continue;
     StepProfile profile = *like.profile;
-    numbers->Set(i, step.match.get(), profile);
+    if (step.other != nullptr) profile.kernel = step.other->name;
+    numbers->Set(i, step.other, step.match.get(), profile);
     for (const auto& blob : like.blobs) profile.bytes -= blob->bytes;
     for (const auto& blob : step.blobs) profile.bytes += blob->bytes;
     if (step.nothing_to_do) profile.bytes = 0, profile.work = {};

@@ -32,10 +32,12 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
   NearPrograms(std::shared_ptr<const Program> like, const std::vector<ir::ValueId>& values,
                const NearGraph& graph);
 
-  /// Fails where a kernel refuses its group at these extents, or likes it more or less than it did:
-  /// then the graph is to be planned anew. Otherwise as Program::Build. No extent is at most 1 in
-  /// one of the two graphs only. `spare`: a program that is taken apart for what it is made of
-  /// where it was made here and nobody else has it; or null.
+  /// Where a kernel refuses its group at these extents, or likes it more or less than it did, the
+  /// best kernel of the same states computes the step. Fails where there is none that takes the
+  /// group, or a kernel that was chosen for its layout is liked otherwise: then the graph is to be
+  /// planned anew. Otherwise as Program::Build. No extent is at most 1 in one of the two graphs
+  /// only. `spare`: a program that is taken apart for what it is made of where it was made here and
+  /// nobody else has it; or null.
   Result<std::unique_ptr<Program>> Build(const NearGraph& near, const DeviceSet& devices,
                                          PackedStore& packed, const std::atomic<bool>* cancelled,
                                          MemoryBeside memory,
@@ -62,6 +64,9 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
     int taste = 0;
     bool may_share = false;
     std::vector<std::string> recipes;
+    /// What computed the step where its kernel would not, and what that had packed.
+    const kernels::KernelDesc* other = nullptr;
+    std::vector<std::shared_ptr<const PackedBlob>> other_blobs;
   };
 
   Step StepOf(size_t i, const std::vector<ir::ValueId>& values) const;
@@ -79,6 +84,13 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
   void SetGroup(size_t i, const NearGraph& near);
   Status MakeStep(size_t i, const NearGraph& near, const Device& cpu, Program& program);
   Status MakeGroup(size_t i, const NearGraph& near, const Device& cpu, Program::Step& step);
+  /// What the planned kernel makes of the group of step `i`; sets the index of its states.
+  Result<std::shared_ptr<const kernels::Match>> MatchAgain(size_t i, bool has_others,
+                                                           const Device& cpu,
+                                                           kernels::Setting& setting) const;
+  /// Prepares the best other kernel of the same states and arithmetic that ranks above `least`;
+  /// says whether there is one.
+  bool TakeOther(size_t i, int least, const Device& cpu, Program::Step& step);
   Status MakeConversion(const PlannedStep& planned, const NearGraph& near, const Device& cpu,
                         Program::Step& step) const;
   Status PackStep(size_t i, const NearGraph& near, PackedStore& packed, Program::Step& step);

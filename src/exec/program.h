@@ -73,6 +73,7 @@ class Program {
   struct Step {
     std::shared_ptr<kernels::PreparedKernel> kernel;
     std::shared_ptr<const kernels::Match> match;  // which outlives it; null: the plan's
+    const kernels::KernelDesc* other = nullptr;   // in place of the plan's kernel
     std::vector<std::shared_ptr<const PackedBlob>> blobs;
     std::vector<std::shared_ptr<DeviceMemory>> copies;  // of the blobs, on a device beside the CPU
     std::vector<Location> packed;

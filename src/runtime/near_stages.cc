@@ -14,9 +14,10 @@ namespace fettle::runtime {
 namespace {
 
 constexpr size_t kMostExamples = 16, kMostTried = 2;
-/// With several threads, kernels keep the number of them that paid at the example's extents, which
-/// are then at most this many times as large or small.
-constexpr double kNearOfThreads = 2;
+/// How many times as many elements as its example a shape may have.
+constexpr double kLarger = 4;
+/// How many times as large or small any extent may be.
+constexpr double kFarthest = 64;
 /// What passes may save of arithmetic, and of bytes, before it is worth having: more where it is
 /// little beside planning, which takes tens of microseconds for each node.
 constexpr double kWorth = 1.02, kWorthOfLittle = 1.1;
@@ -66,6 +67,15 @@ std::vector<ir::ValueId> ValuesOf(const ir::Graph& graph, const passes::Repeated
   return values;
 }
 
+/// Of all that is computed.
+double ElementsOf(const ir::Graph& graph) {
+  double elements = 0;
+  for (const ir::Value& value : graph.values())
+    if (value.shape && !value.is_constant())
+      elements += static_cast<double>(value.shape->elements());
+  return elements;
+}
+
 /// Whether `as_it_is` is about as good as `least`, which would save little if it saved `few`.
 bool IsNear(double as_it_is, double least, double few) {
   return as_it_is <= (as_it_is - least <= few ? kWorthOfLittle : kWorth) * least;
@@ -84,24 +94,16 @@ std::unique_ptr<Stage> NearStages::Find(std::span<const Tensor> inputs, Context&
     return nullptr;
   }
   extents_ = Extents();
-  const double farthest = context.limits.threads == 1 ? passes::kNearRatio : kNearOfThreads;
-  const auto distance_of = [&](const std::shared_ptr<const exec::Extents>& extents) {
-    const double distance = extents == nullptr ? 0 : passes::Distance(*extents, *extents_);
-    return distance <= farthest ? distance : 0;
-  };
-  std::vector<std::pair<double, Example*>> near;
-  for (Example& example : examples_) {
-    const double distance = distance_of(example.extents);
-    if (distance > 0 && example.limits == context.limits) near.emplace_back(distance, &example);
-  }
-  std::ranges::sort(near);
+  elements_ = ElementsOf(sweep_->graph());
+  const auto near = NearExamples(context.limits);
   for (size_t i = 0; i < std::min(near.size(), kMostTried); ++i) {
     Result<std::unique_ptr<Stage>> stage = MakeLike(*near[i].second, context);
     near[i].second->last_use = uses_;
     if (stage.ok()) return std::move(*stage);
     Log(LogLevel::kInfo, "planned anew: {}", stage.status().message());
   }
-  if (distance_of(refused_) > 0) return nullptr;
+  const double from_refused = DistanceFrom(refused_);
+  if (from_refused > 0 && from_refused <= passes::kNearRatio) return nullptr;
   Result<std::unique_ptr<Stage>> stage = MakeExample(context, passes);
   if (stage.ok()) return std::move(*stage);
   const bool is_refused = stage.status().code() == StatusCode::kUnsupported;
@@ -109,6 +111,22 @@ std::unique_ptr<Stage> NearStages::Find(std::span<const Tensor> inputs, Context&
   Log(LogLevel::kInfo, "shapes are planned each for itself: {}", stage.status().message());
   is_off_ = examples_.empty() && is_refused;
   return nullptr;
+}
+
+double NearStages::DistanceFrom(const std::shared_ptr<const exec::Extents>& extents) const {
+  return extents == nullptr ? 0 : passes::Distance(*extents, *extents_, kFarthest);
+}
+
+std::vector<std::pair<double, NearStages::Example*>> NearStages::NearExamples(
+    const planner::Limits& limits) {
+  std::vector<std::pair<double, Example*>> near;
+  for (Example& example : examples_) {
+    if (example.limits != limits || elements_ > kLarger * example.elements) continue;
+    const double distance = DistanceFrom(example.extents);
+    if (distance > 0) near.emplace_back(distance, &example);
+  }
+  std::ranges::sort(near);
+  return near;
 }
 
 Status NearStages::Sweep(std::span<const Tensor> inputs) {
@@ -158,7 +176,8 @@ Result<std::unique_ptr<Stage>> NearStages::MakeExample(Context& context,
   const ir::Graph* const segment = made->OnlySegment();
   if (segment == nullptr || segment->nodes().size() != sweep_->live().size())
     return Unsupported("more than one program");
-  Example example{.extents = extents_, .limits = context.limits, .last_use = uses_};
+  Example example{
+      .extents = extents_, .elements = elements_, .limits = context.limits, .last_use = uses_};
   for (const ir::Value& value : sweep_->graph().values())
     example.constants.push_back(value.constant);
   example.values = ValuesOf(*segment, *sweep_);

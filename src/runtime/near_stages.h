@@ -34,6 +34,7 @@ class NearStages {
  private:
   struct Example {
     std::shared_ptr<const exec::Extents> extents;            // of all values
+    double elements = 0;                                     // of what is computed
     std::vector<std::shared_ptr<const Constant>> constants;  // those that follow, by value
     std::shared_ptr<const Stage> stage;
     std::vector<ir::ValueId> values;  // of the sweep's graph, by value of the stage's
@@ -44,6 +45,10 @@ class NearStages {
 
   /// Sweeps the graph for these inputs.
   Status Sweep(std::span<const Tensor> inputs);
+  /// How far what was swept is from these; 0: not near, or null.
+  double DistanceFrom(const std::shared_ptr<const exec::Extents>& extents) const;
+  /// Those that what was swept may be made of, nearest first.
+  std::vector<std::pair<double, Example*>> NearExamples(const planner::Limits& limits);
   Result<std::unique_ptr<Stage>> MakeLike(Example& example, Context& context);
   /// Plans the graph as it was swept and keeps it as an example.
   Result<std::unique_ptr<Stage>> MakeExample(Context& context, passes::PassHistory& passes);
@@ -55,6 +60,7 @@ class NearStages {
   std::shared_ptr<const ir::Graph> graph_;
   std::optional<passes::RepeatedSweep> sweep_;
   std::shared_ptr<const exec::Extents> extents_;  // of what was swept
+  double elements_ = 0;
   std::shared_ptr<const exec::Extents> refused_;  // the last that made no example; null: none
   std::vector<Example> examples_;
   std::shared_ptr<const exec::Program> spare_;
