@@ -38,9 +38,9 @@ constexpr Fields kFields("", Field{"rows", &FlatRows::rows, {}});
 
 FlatRows UsualRows(const FlatProblem& flat, int threads) {
   const ConvGeometry& g = flat.conv.g;
-  const int64_t planes = g.batch * g.groups * g.out[0];
+  const int64_t planes = std::max<int64_t>(1, g.batch * g.groups * g.out[0]);
   const int64_t parts = threads == 1 ? 1 : CeilDiv(4 * int64_t{threads}, planes);
-  return {std::min(flat.usual_rows(), CeilDiv(g.out[1], parts))};
+  return {std::max<int64_t>(1, std::min(flat.usual_rows(), CeilDiv(g.out[1], parts)))};
 }
 
 ParamSpace Space(const Problem& problem, const FlatProblem& flat, const Device&) {
@@ -250,7 +250,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fl
   const int64_t rows = kFields.Read(params, UsualRows(flat, problem.threads)).rows;
   return std::unique_ptr<PreparedKernel>(
       std::make_unique<ConvFlat>(problem, flat, pixels, std::move(epilogue),
-                                 std::clamp<int64_t>(rows, 1, flat.conv.g.out[1])));
+                                 std::max<int64_t>(1, std::min(rows, flat.conv.g.out[1]))));
 }
 
 /// Whether Winograd's kernels need far fewer multiply-adds.

@@ -51,6 +51,7 @@ int64_t FlatProblem::copied_floats(int64_t rows) const {
 
 int64_t FlatProblem::usual_rows() const {
   const int64_t all = conv.g.out[1];
+  if (all == 0) return 1;
   // Rows at the border of two tasks are copied twice.
   const int64_t least = std::min(all, 3 * (slice_rows(1) - 1) + 1);
   const int64_t row_floats = reads_planes
