@@ -64,7 +64,8 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
     int taste = 0;
     bool may_share = false;
     std::vector<std::string> recipes;
-    /// What computed the step where its kernel would not, and what that had packed.
+    /// What computed the step where its kernel would not, and what that had packed: the store
+    /// keeps nothing alive by itself.
     const kernels::KernelDesc* other = nullptr;
     std::vector<std::shared_ptr<const PackedBlob>> other_blobs;
   };

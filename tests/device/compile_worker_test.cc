@@ -122,6 +122,22 @@ TEST(CompileWorkers, CompileSideBySide) {
   PrepareAhead(2, [](int64_t) { ADD_FAILURE() << "compilers of this process are asked in turn"; });
 }
 
+/// A program that several wait for leaves no compiler idle: others are asked for meanwhile.
+TEST(CompileWorkers, MoreArePreparedThanCompiledAtOnce) {
+  constexpr int kThreads = 5;
+  std::atomic<int> begun = 0;
+  std::vector<int> seen(kThreads);
+  SetCompilesAtOnce(2);
+  PrepareAhead(kThreads, [&](int64_t i) {
+    ++begun;
+    for (int wait = 0; wait < 1000 && begun < kThreads; ++wait)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    seen[static_cast<size_t>(i)] = begun;
+  });
+  SetCompilesAtOnce(0);
+  EXPECT_THAT(seen, testing::Each(kThreads));
+}
+
 /// Drivers that compile one program at a time would have the others wait for this process.
 TEST(CompileWorkers, TheFirstThreadCompilesHereUntilAnotherProcessHas) {
   FakeOpenCl fake;

@@ -1,4 +1,5 @@
 // Texts of OpenCL programs: their defaults, and which groups share one.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,8 +9,11 @@
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"
 #include "tests/kernels/kernel_check.h"
+#include "tests/kernels/opencl/mma_device.h"
 
 namespace fettle::kernels {
+
+extern const KernelDesc kOpenClConvMma;
 namespace {
 
 /// The number behind "#define NAME" after "#ifndef NAME"; nullopt: there is no such default.
@@ -59,6 +63,26 @@ TEST(OpenClExpression, IsOneProgramForAllNumbersAndShapes) {
 TEST(OpenClExpression, LeavesWhatCompilersDropInTheText) {
   EXPECT_NE(TextOf(0.02F, 121), TextOf(0.02F, 0));
   EXPECT_EQ(TextOf(0.02F, 0), TextOf(0.5F, 0));
+}
+
+/// Of one tap they share a program, where channels fill the tiles of k alike.
+TEST_F(OpenClMma, ConvolutionsOfOtherChannelsShareAProgram) {
+  const auto built_for = [&](int channels, int side) {
+    const int64_t before = device_->program_statistics().built;
+    Check(kOpenClConvMma,
+          fmt::format("input %x: f32[1x{0}x6x11]\nconst %w: f32[24x{0}x{1}x{1}]\n"
+                      "%y = Conv(%x, %w)\noutput %y\n",
+                      channels, side),
+          {{"BM", 32}});
+    return device_->program_statistics().built - before;
+  };
+  EXPECT_GT(built_for(64, 1), 0);
+  EXPECT_EQ(built_for(96, 1), 0);
+  EXPECT_EQ(built_for(320, 1), 0);
+  EXPECT_GT(built_for(40, 1), 0);
+  EXPECT_EQ(built_for(72, 1), 0);
+  EXPECT_GT(built_for(64, 2), 0);
+  EXPECT_GT(built_for(96, 2), 0);
 }
 
 }  // namespace

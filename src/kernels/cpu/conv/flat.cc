@@ -16,9 +16,6 @@
 namespace fettle::kernels {
 namespace {
 
-/// A task is worth some microseconds.
-constexpr int64_t kTaskMacs = 100'000;
-
 Result<FlatProblem> Read(const ir::Graph& group, const Device&) { return ReadFlatPlanes(group); }
 
 /// Row-major, also as the caller bound it.
@@ -67,7 +64,7 @@ class ConvFlat final : public CpuKernel {
     const ConvGeometry& g = flat.conv.g;
     parts_ = CeilDiv(g.out[1], rows);
     const int64_t macs = rows * flat.pitch * flat.conv.macs() * flat.conv.outputs();
-    const int64_t wanted = std::max<int64_t>(kTaskMacs / std::max<int64_t>(macs, 1), 1);
+    const int64_t wanted = std::max<int64_t>(kPlaneTaskMacs / std::max<int64_t>(macs, 1), 1);
     const int64_t all = g.batch * g.groups * parts_ * g.out[0];
     const int64_t share = problem.threads == 1 ? all : CeilDiv(all, 4 * int64_t{problem.threads});
     // Planes one behind the other share what they meet.

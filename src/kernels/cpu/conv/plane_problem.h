@@ -28,6 +28,9 @@ struct PlaneBlocks {
   int64_t stored() const;
 };
 
+/// A task is worth some microseconds: the multiply-adds of one.
+inline constexpr int64_t kPlaneTaskMacs = 100'000;
+
 struct PlaneProblem {
   ConvOperands operands;
   ConvGeometry g;  // a 1x1 convolution of whole planes is one of a line

@@ -20,9 +20,6 @@
 namespace fettle::kernels {
 namespace {
 
-/// A task is worth some microseconds.
-constexpr int64_t kTaskMacs = 100'000;
-
 template <bool kTransposed>
 Result<PlaneProblem> Read(const ir::Graph& group, const Device&) {
   return ReadPlanes(group, kTransposed);
@@ -50,8 +47,8 @@ RowsOfTask UsualRows(const PlaneProblem& conv, int threads) {
   const int64_t rows = AllRows(conv);
   const int64_t share = CeilDiv(conv.g.batch * conv.g.groups * rows, 4 * int64_t{threads});
   // Tasks copy lines anew that others have copied, too.
-  const int64_t wanted =
-      std::max(kTaskMacs / std::max<int64_t>(macs, 1), conv.reads_lines() ? 1 : 4 * conv.window());
+  const int64_t wanted = std::max(kPlaneTaskMacs / std::max<int64_t>(macs, 1),
+                                  conv.reads_lines() ? 1 : 4 * conv.window());
   return {std::clamp<int64_t>(threads == 1 ? wanted : std::min(wanted, share), 1, rows)};
 }
 
