@@ -60,17 +60,20 @@ struct Ahead {
   }
 };
 
-/// Ends a tile that has not all of its columns, from its sums [row][vector]: one function for tiles
-/// of all heights, a third of whose code it was.
-HWY_NOINLINE void FinishColumns(const TileArgs& args, int rows, int vectors, const float* sums) {
+/// Ends a tile that lacks columns or adds to its sums [row][vector] what lies elsewhere.
+#if HWY_TARGET == HWY_SCALAR && HWY_COMPILER_GCC_ACTUAL
+[[gnu::noclone]]  // five of 5 KB
+#endif
+HWY_NOINLINE void
+FinishSums(const TileArgs& tile, int rows, int vectors, const float* sums) {
+  const TileArgs args = tile;  // stores could change another's
   const V low = hn::Set(D(), args.low), high = hn::Set(D(), args.high);
   for (int r = 0; r < rows; ++r, sums += vectors * kLanes) {
     int64_t at = r * args.c_stride, left = args.columns;
     for (int v = 0; v < vectors && left > 0; ++v, at += args.c_half, left -= kLanes) {
-      const auto mask = hn::FirstN(D(), static_cast<size_t>(left));
       V x = hn::Load(D(), sums + v * kLanes);
-      if (args.accumulate) x = hn::Add(x, hn::MaskedLoad(mask, D(), args.c + at));
-      if (args.addend != nullptr) x = hn::Add(x, hn::MaskedLoad(mask, D(), args.addend + at));
+      if (args.accumulate) x = hn::Add(x, LoadUpTo(D(), left, args.c + at));
+      if (args.addend != nullptr) x = hn::Add(x, LoadUpTo(D(), left, args.addend + at));
       StoreUpTo(D(), ClampOrNan(x, low, high), left, args.c + at);
     }
   }
@@ -211,29 +214,26 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
   }
   HWY_INLINE void Add(const Tile& other) { (AddRow(kRow, other), ...); }
 
-  HWY_INLINE void StoreVector(V x, const TileArgs& args, int64_t at, V low, V high) {
-    if (args.accumulate) x = hn::Add(x, hn::LoadU(D(), args.c + at));
-    if (args.addend != nullptr) x = hn::Add(x, hn::LoadU(D(), args.addend + at));
-    hn::StoreU(ClampOrNan(x, low, high), D(), args.c + at);
-  }
   // Without a loop over vectors: one would keep the accumulators in memory on some targets.
-  HWY_INLINE void StoreRow(size_t r, const TileArgs& args, V low, V high) {
-    const int64_t at = static_cast<int64_t>(r) * args.c_stride;
-    StoreVector(acc[r][0], args, at, low, high);
-    if constexpr (kVectors > 1) StoreVector(acc[r][1], args, at + args.c_half, low, high);
+  HWY_INLINE void StoreRow(size_t r, float* c, int64_t half, V low, V high) {
+    hn::StoreU(ClampOrNan(acc[r][0], low, high), D(), c);
+    if constexpr (kVectors > 1) hn::StoreU(ClampOrNan(acc[r][1], low, high), D(), c + half);
   }
   HWY_INLINE void KeepRow(size_t r, float* sums) {
     for (int v = 0; v < kVectors; ++v)
       hn::Store(acc[r][v], D(), sums + (r * kVectors + v) * kLanes);
   }
   HWY_INLINE void Finish(const TileArgs& args) {
-    if (args.columns == kVectors * static_cast<int64_t>(kLanes)) {
+    if (args.columns == kVectors * static_cast<int64_t>(kLanes) && !args.accumulate &&
+        args.addend == nullptr) {
       const V low = hn::Set(D(), args.low), high = hn::Set(D(), args.high);
-      (StoreRow(kRow, args, low, high), ...);
+      float* c = args.c;
+      const int64_t step = args.c_stride, half = args.c_half;  // read once: stores are in between
+      ((StoreRow(kRow, c, half, low, high), c += step), ...);
     } else {
       HWY_ALIGN float sums[sizeof...(kRow) * kVectors * kLanes];
       (KeepRow(kRow, sums), ...);
-      FinishColumns(args, static_cast<int>(sizeof...(kRow)), kVectors, sums);
+      FinishSums(args, static_cast<int>(sizeof...(kRow)), kVectors, sums);
     }
   }
 };

@@ -50,6 +50,13 @@ HWY_INLINE void StoreFirst(D d, V v, int64_t n, hn::TFromD<D>* p) {
   }
 }
 
+/// The first `n` lanes, and zeros; or all where there are no more than n, without a mask.
+template <class D>
+HWY_INLINE hn::Vec<D> LoadUpTo(D d, int64_t n, const hn::TFromD<D>* p) {
+  if (n >= static_cast<int64_t>(hn::MaxLanes(d))) return hn::LoadU(d, p);
+  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(n)), d, p);
+}
+
 /// Stores the first `n` lanes, or all where there are no more than n. In more code than the above,
 /// without a masked store of AVX2: AMD's processors before Zen 4 take a dozen cycles for one,
 /// whatever its mask.
