@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "kernels/cpu/simd/targets.h"
 #include "tests/kernels/kernel_check.h"
 
 namespace fettle::kernels {
@@ -58,18 +59,25 @@ TEST(Lone, Conversions) {
 }
 
 TEST(Lone, QuantisedToBytes) {
-  for (const std::string_view type : {"u8", "i8"}) {
-    for (const std::string_view scales : {"", "3"}) {
-      for (const std::string_view shape : {"3x5003", "3x1", "3x1x2049"}) {
-        CheckLone(
-            fmt::format("input %x: f32[{1}] = noise(-3, 3)\n"
-                        "input %s: f32[{2}] = noise(0.01, 0.1)\n"
-                        "input %z: {0}[{2}] = noise(0, 9)\n"
-                        "%y = QuantizeLinear(%x, %s, %z) {{axis=0}}\noutput %y\n",
-                        type, shape, scales));
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    for (const std::string_view type : {"u8", "i8"}) {
+      for (const std::string_view scales : {"", "3"}) {
+        for (const std::string_view shape : {"3x5003", "3x1", "3x1x2049"}) {
+          // Quotients beyond all integers are held among the bytes, too.
+          for (const std::string_view most : {"3", "1e10", "1e18"}) {
+            CheckLone(
+                fmt::format("input %x: f32[{1}] = noise(-{3}, {3})\n"
+                            "input %s: f32[{2}] = noise(0.01, 0.1)\n"
+                            "input %z: {0}[{2}] = noise(0, 9)\n"
+                            "%y = QuantizeLinear(%x, %s, %z) {{axis=0}}\noutput %y\n",
+                            type, shape, scales, most));
+          }
+        }
       }
     }
   }
+  ForceSimdTarget("");
 }
 
 }  // namespace

@@ -34,6 +34,22 @@ HWY_INLINE V NearQuotientBy(D d, V a, V b, V inverse) {
   return hn::MulAdd(hn::NegMulAdd(q, b, a), inverse, q);
 }
 
+#if HWY_TARGET == HWY_AVX2
+/// As many bytes as a vector has, of what four vectors of quotients are rounded to, plus `zero`,
+/// held among the bytes from `least` on; NaN, which becomes the least int32_t, is the least.
+HWY_INLINE __m256i BytesOfFour(const __m256 (&q)[4], __m256i zero, int32_t least) {
+  const auto pair = [&](int i) HWY_ATTR {
+    const __m256 above = _mm256_set1_ps(0x1p20f);  // what it bounds, too, has an int32_t
+    const auto whole = [&](__m256 x)
+                           HWY_ATTR { return _mm256_cvtps_epi32(_mm256_min_ps(above, x)); };
+    return _mm256_adds_epi16(_mm256_packs_epi32(whole(q[i]), whole(q[i + 1])), zero);
+  };
+  const __m256i a = pair(0), b = pair(2);
+  const __m256i bytes = least == 0 ? _mm256_packus_epi16(a, b) : _mm256_packs_epi16(a, b);
+  return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+#endif
+
 /// The bytes, of either sign, of the quotients, rounded, plus `zero`, of `least` and up to 255
 /// more; NaN is the least.
 template <class F>
@@ -54,6 +70,14 @@ HWY_INLINE void QuantiseRow(const F& divide, const float* x, int64_t n, int32_t 
     return hn::TruncateTo(db, hn::Add(hn::BitCast(du, rounded), z));
   };
   int64_t i = 0;
+#if HWY_TARGET == HWY_AVX2
+  const __m256i zeros = _mm256_set1_epi16(static_cast<int16_t>(zero));
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    __m256 q[4];
+    for (int64_t j = 0; j < 4; ++j) q[j] = divide(hn::LoadU(d, x + i + j * lanes)).raw;
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + i), BytesOfFour(q, zeros, least));
+  }
+#endif
   for (; i + lanes <= n; i += lanes) hn::StoreU(bytes(hn::LoadU(d, x + i)), db, y + i);
   if (i == n) return;
   HWY_ALIGN uint8_t rest[hn::MaxLanes(d)];
