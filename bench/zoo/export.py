@@ -4,10 +4,7 @@ file `failed` with the reason.
 
 NETWORKS: all networks, by name a function that gives a module and its inputs."""
 
-import os
 import pathlib
-import shutil
-import signal
 import sys
 import warnings
 
@@ -26,11 +23,11 @@ import signal_packages
 import torch
 import vision
 import written
+from bounded import bounded
 from tensors import settled
 
 NETWORKS = {**vision.NETWORKS, **language.NETWORKS, **senses.NETWORKS, **written.NETWORKS, **newer.NETWORKS,
             **packages.NETWORKS, **other_packages.NETWORKS, **more_packages.NETWORKS, **signal_packages.NETWORKS}
-LIMIT = 900  # seconds for one network
 
 
 def made(name):
@@ -60,28 +57,6 @@ def export(name, exporter, folder):
         numpy.save(folder / f"{one}.npy", value.numpy())
 
 
-def try_export(name, exporter, folder):
-    """Exports in a process that starts as a copy of this one, which has loaded all packages; FOLDER is there afterwards."""
-    part = folder.with_name(folder.name + ".part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    child = os.fork()
-    if child == 0:
-        signal.alarm(LIMIT)
-        try:
-            export(name, exporter, part)
-        except BaseException as error:  # whatever an exporter raises is its answer
-            cause = error.__cause__ or error
-            (part / "failed").write_text(f"{type(cause).__name__}: {' '.join(str(cause).split())[:400]}\n")
-        os._exit(0)
-    if os.waitpid(child, 0)[1] != 0:
-        (part / "failed").write_text("it died, or took too long\n")
-    if (part / "failed").exists():
-        (part / "model.onnx").unlink(missing_ok=True)
-    shutil.rmtree(folder, ignore_errors=True)
-    part.rename(folder)
-
-
 def main(exporter, cache, *names):
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)  # threads do not outlive a copy of the process
@@ -89,7 +64,7 @@ def main(exporter, cache, *names):
         folder = pathlib.Path(cache) / exporter / name
         if (folder / "model.onnx").exists():
             continue  # another run was faster
-        try_export(name, exporter, folder)
+        bounded(folder, lambda part: export(name, exporter, part))
         failed = folder / "failed"
         print(name, exporter, "exported" if not failed.exists() else failed.read_text().strip()[:200], flush=True)
 

@@ -31,10 +31,18 @@ def export_missing(chosen, exporter, options):
     def is_missing(folder):
         return not (folder / "model.onnx").exists() and (options.again or not (folder / "failed").exists())
 
+    base, _, kind = exporter.partition("+")
+    if kind:
+        export_missing(chosen, base, options)
+        chosen = [name for name in chosen if (options.cache / base / name / "model.onnx").exists()]
     missing = [name for name in chosen if is_missing(options.cache / exporter / name)]
     if missing:
         noise = None if options.export else subprocess.DEVNULL
-        subprocess.run([sys.executable, HERE / "export.py", exporter, options.cache, *missing], stderr=noise, check=True)
+        command = [sys.executable, HERE / "export.py", exporter, options.cache, *missing]
+        if kind:
+            pairs = ((options.cache / base / name, options.cache / exporter / name) for name in missing)
+            command = [sys.executable, HERE / "variants.py", kind, *itertools.chain(*pairs)]
+        subprocess.run(command, stderr=noise, check=True)
 
 
 def inputs_of(folder):
@@ -67,8 +75,9 @@ def measure(name, exporter, threads, options):
     """Medians over turns in which all engines run one after the other, as bench/peers does it, and Fettle's steps."""
     row, peers = {"model": name, "exporter": exporter, "threads": threads, "ms": {}, "failed": {}, "ratio": None}, {}
     folder = options.cache / exporter / name
-    if (folder / "failed").exists():
-        return row | {"error": "export: " + (folder / "failed").read_text().strip()[:160]}
+    if not (folder / "model.onnx").exists():
+        reason = folder / "failed"
+        return row | {"error": "export: " + (reason.read_text().strip()[:160] if reason.exists() else "not exported")}
     path, inputs = folder / "model.onnx", inputs_of(folder)
     try:
         row["db"] = values.worst_db(FETTLE, folder, inputs)
@@ -162,7 +171,8 @@ def parse():
                         help="of --random: the first blocks, the newer ones too, or torchvision's and transformers' at random configurations")
     parser.add_argument("--seed", type=int, default=1, help="of the first of --random; the next has the next")
     parser.add_argument("--exporters", type=lambda text: text.split(","), default=["dynamo", "script"],
-                        help="of dynamo (torch's default) and script (the older one); default: both")
+                        help="of dynamo (torch's default) and script (the older one), each alone or with +KIND of variants.py, as in "
+                        "dynamo+static; default: both")
     parser.add_argument("--engines", type=lambda text: text.split(","), default=["onnxruntime", "openvino"],
                         help="as of bench/peers; default: onnxruntime,openvino")
     parser.add_argument("--threads", type=lambda text: [int(part) for part in text.split(",")], default=[1, 2],
