@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/simd/storage.h"
+
 namespace fettle::kernels {
 namespace {
 
@@ -28,9 +30,9 @@ NodeOperands::NodeOperands(const ir::Graph& group) {
     outputs_.push_back({id == ir::kAbsent ? -1 : IndexOf(group.outputs, id), -1});
 }
 
-std::vector<PackRequest> NodeOperands::packs(const ir::Graph& group) const {
+std::vector<PackRequest> NodeOperands::packs(const ir::Graph& group, Pack* pack) const {
   std::vector<PackRequest> requests;
-  for (ir::ValueId id : constants_) requests.push_back(PackedAsIs(group, id));
+  for (ir::ValueId id : constants_) requests.push_back(pack(group, id));
   return requests;
 }
 
@@ -66,6 +68,22 @@ PackRequest PackedAsIs(const ir::Graph& group, ir::ValueId id) {
           StorageBytes(constant.dtype(), constant.elements()),
           [](std::span<const Constant* const> constants, std::byte* out) {
             constants[0]->CopyTo(0, constants[0]->elements(), out);
+            return OkStatus();
+          }};
+}
+
+PackRequest PackedAsFloats(const ir::Graph& group, ir::ValueId id) {
+  const Constant& constant = *group.value(id).constant;
+  if (constant.dtype() != DType::kF16 && constant.dtype() != DType::kBF16)
+    return PackedAsIs(group, id);
+  return {{id},
+          "row f32",
+          StorageBytes(DType::kF32, constant.elements()),
+          [](std::span<const Constant* const> constants, std::byte* out) {
+            const Constant& from = *constants[0];
+            std::vector<std::byte> halves(StorageBytes(from.dtype(), from.elements()));
+            from.CopyTo(0, from.elements(), halves.data());
+            ConvertRow(from.dtype(), halves.data(), DType::kF32, out, from.elements());
             return OkStatus();
           }};
 }

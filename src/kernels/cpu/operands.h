@@ -9,13 +9,20 @@
 
 namespace fettle::kernels {
 
+/// A constant of the group packed as it is, row-major: the form that all kernels share which read
+/// it so.
+PackRequest PackedAsIs(const ir::Graph& group, ir::ValueId id);
+/// The same, but halves become fp32.
+PackRequest PackedAsFloats(const ir::Graph& group, ir::ValueId id);
+
 /// Where each operand of the group's one node comes from. Constants are packed as they are, in the
 /// form that the reference shares. Absent operands have null locations.
 class NodeOperands {
  public:
   explicit NodeOperands(const ir::Graph& group);
 
-  std::vector<PackRequest> packs(const ir::Graph& group) const;
+  using Pack = PackRequest(const ir::Graph& group, ir::ValueId id);
+  std::vector<PackRequest> packs(const ir::Graph& group, Pack* pack = PackedAsIs) const;
   const std::byte* input(const LaunchArgs& args, size_t i) const;
   std::byte* output(const LaunchArgs& args, size_t i) const;
   /// Which of the group's inputs operand `i` is; -1: constant or absent.
@@ -46,10 +53,6 @@ class NodeKernel : public CpuKernel {
   std::shared_ptr<const ir::Graph> group_;
   NodeOperands operands_;
 };
-
-/// A constant of the group packed as it is, row-major: the form that all kernels share which read
-/// it so.
-PackRequest PackedAsIs(const ir::Graph& group, ir::ValueId id);
 
 /// OK where kernels hold `dtype` as fp32: f32, f16 and bf16.
 Status CheckFloat(DType dtype);

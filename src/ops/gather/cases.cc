@@ -146,6 +146,9 @@ std::span<const Case> GatherCases() {
        "input %x: i64[9x37] = noise(-9, 9)\ninput %i: i32[5x1] = noise(-9, 8)\n"
        "input %u: i64[5x37] = noise(-9, 9)\n%y = ScatterND(%x, %i, %u) {reduction=\"min\"}\n"
        "output %y\n"},
+      {"gather.scatter_nd_mul_f16",
+       "input %x: f16[9x307]\ninput %i: i64[15x1] = noise(-9, 8)\ninput %u: f16[15x307]\n"
+       "%y = ScatterND(%x, %i, %u) {reduction=\"mul\"}\noutput %y\n"},
       {"gather.scatter_nd_none",
        "input %x: f32[9x3]\ninput %i: i64[0x1] = noise(0, 8)\ninput %u: f32[0x3]\n"
        "%y = ScatterND(%x, %i, %u) {reduction=\"add\"}\noutput %y\n"},

@@ -59,6 +59,13 @@ std::span<const Case> ResizeCases() {
       {"resize.linear_batch_and_channels",
        "input %x: f32[2x3x4x5]\nconst %s: i64[4] = 3 5 4 7\n"
        "%y = Resize(%x, _, _, %s) {mode=\"linear\"}\noutput %y\n"},
+      {"resize.cubic_i8",
+       "input %x: i8[2x3x5x7] = noise(-128, 127)\nconst %s: f32[4] = 1 1 2 1.5\n"
+       "%y = Resize(%x, _, %s) {mode=\"cubic\"}\noutput %y\n"},
+      {"resize.linear_u8_align_corners",
+       "input %x: u8[1x5x9x19] = noise(0, 255)\nconst %s: i64[4] = 1 5 14 37\n"
+       "%y = Resize(%x, _, _, %s) {coordinate_transformation_mode=\"align_corners\", "
+       "mode=\"linear\"}\noutput %y\n"},
       {"resize.linear_u8",
        "input %x: u8[1x3x5x7] = noise(0, 255)\nconst %s: f32[4] = 1 1 2 2\n"
        "%y = Resize(%x, _, %s) {mode=\"linear\"}\noutput %y\n"},
@@ -114,6 +121,9 @@ std::span<const Case> ResizeCases() {
       {"resize.grid_sample_border_aligned",
        "input %x: f32[2x3x5x7]\ninput %g: f32[2x4x6x2] = noise(-1.7, 1.7)\n"
        "%y = GridSample(%x, %g) {align_corners=1, padding_mode=\"border\"}\noutput %y\n"},
+      {"resize.grid_sample_constant_halves",
+       "input %x: f16[2x3x5x7]\nconst %g: f16[2x4x6x2] = noise(-1.3, 1.3)\n"
+       "%y = GridSample(%x, %g)\noutput %y\n"},
       {"resize.grid_sample_cubic_reflection",
        "input %x: f32[2x3x5x7]\ninput %g: f32[2x4x6x2] = noise(-2.5, 2.5)\n"
        "%y = GridSample(%x, %g) {mode=\"cubic\", padding_mode=\"reflection\"}\noutput %y\n"},

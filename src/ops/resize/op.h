@@ -37,6 +37,10 @@ struct ResizeAttributes {
   Shape output;
 };
 
+/// A resized integer is what is left of the blend without its fraction, where one less than this
+/// away from a whole number has none: weights are rounded.
+constexpr double kNoFraction = 0x1p-11;
+
 /// The value operands of Resize; empty where absent.
 struct ResizeOperands {
   std::vector<double> roi, scales;

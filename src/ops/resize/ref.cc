@@ -9,7 +9,7 @@
 namespace fettle::ops {
 namespace {
 
-/// Integers are truncated after saturation, as existing engines do.
+/// Integers are truncated after saturation, as existing engines do (kNoFraction).
 template <typename T>
 T Store(double value) {
   if constexpr (!kIsFloating<T>) {
@@ -17,6 +17,7 @@ T Store(double value) {
       return std::numeric_limits<T>::lowest();
     if (value >= static_cast<double>(std::numeric_limits<T>::max()))
       return std::numeric_limits<T>::max();
+    return Narrow<T>(value + std::copysign(kNoFraction, value));
   }
   return Narrow<T>(value);
 }

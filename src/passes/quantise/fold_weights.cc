@@ -64,8 +64,10 @@ bool IsConstant(const Editor& editor, ir::ValueId id) {
   return id == ir::kAbsent || editor.value(id).is_constant();
 }
 
-/// Whether a reader of `dequantiser` has a use for the integers.
+/// Whether a reader of `dequantiser` has a use for the integers. No kernel transposes a convolution
+/// of integers.
 bool IsReadAsIntegers(const Editor& editor, const ir::Node& dequantiser, const ir::Node& reader) {
+  if (reader.op == "ConvTranspose"_op) return false;
   if (ops::ReadWeightOnly(editor.graph(), dequantiser, reader).ok()) return true;
   return std::any_of(reader.inputs.begin(), reader.inputs.end(), [&](ir::ValueId id) {
     const ir::Node* other = editor.Producer(id, "DequantizeLinear"_op);

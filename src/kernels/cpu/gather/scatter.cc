@@ -47,9 +47,13 @@ class Scatter : public NodeKernel {
       : NodeKernel(problem),
         data_(facts.data),
         indices_(facts.indices),
-        dtype_(facts.dtype),
+        dtype_(problem.states.outputs[0].storage),
         index_type_(facts.index_type),
         reduction_(facts.reduction) {}
+
+  std::vector<PackRequest> packs() const override {
+    return operands().packs(group(), dtype_ == DType::kF32 ? PackedAsFloats : PackedAsIs);
+  }
 
   std::vector<Alias> aliases() const override {
     const ir::ValueId data = group().nodes()[0].inputs[0];
@@ -259,13 +263,21 @@ Result<TupleFacts> ReadTuples(const ir::Graph& group, const Device&) {
                     group.value(group.nodes()[0].inputs[1]).constant};
 }
 
+/// Halves are reduced in floats; moved ones stay what they are.
+template <typename F>
+Result<std::vector<StateAssignment>> ScatterStates(const ir::Graph& group, const F& facts,
+                                                   const Device&) {
+  const bool moves = facts.reduction == ops::Reduction::kNone;
+  return std::vector<StateAssignment>{moves ? RowMajorStates(group) : WidenedStates(group)};
+}
+
 constexpr Family<ElementFacts> kElements{.read = ReadElements,
-                                         .states = RowMajorAlone,
+                                         .states = ScatterStates<ElementFacts>,
                                          .prepare = Make<ScatterElements>,
                                          .taste = Always<10>,
                                          .reads_callers_memory = true};
 constexpr Family<TupleFacts> kTuples{.read = ReadTuples,
-                                     .states = RowMajorAlone,
+                                     .states = ScatterStates<TupleFacts>,
                                      .prepare = Make<ScatterTuples>,
                                      .taste = Always<10>,
                                      .reads_callers_memory = true};

@@ -56,6 +56,10 @@ class GridSampleTaps final : public NodeKernel {
         images_(images),
         pads_(facts.y, problem.states.outputs[0].layout, sizeof(float)) {}
 
+  std::vector<PackRequest> packs() const override {
+    return operands().packs(group(), PackedAsFloats);
+  }
+
   Status Run(const CpuLaunch& args) const override {
     const auto* x = reinterpret_cast<const float*>(operands().input(args, 0));
     const auto* grid = reinterpret_cast<const float*>(operands().input(args, 1));
@@ -90,12 +94,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || group.nodes()[0].op != "GridSample"_op)
     return Unsupported("computes GridSample only");
   const ir::Node& node = group.nodes()[0];
-  for (ir::ValueId id : node.inputs) {
-    const ir::Value& value = group.value(id);
-    const bool is_half = value.dtype == DType::kF16 || value.dtype == DType::kBF16;
-    if (value.dtype != DType::kF32 && !(is_half && !value.is_constant()))
-      return Unsupported("types other than f32, and constant halves");
-  }
+  for (ir::ValueId id : node.inputs) RETURN_IF_ERROR(CheckFloat(group.value(id).dtype));
   const Shape &x = *group.value(node.inputs[0]).shape, &y = *group.value(node.outputs[0]).shape;
   Facts facts{.map = {.axes = x.rank() - 2}, .batch = x[0], .points = 0, .y = y};
   if (facts.map.axes > kMostSampledAxes) return Unsupported("images of four axes and more");

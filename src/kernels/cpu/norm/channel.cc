@@ -20,6 +20,7 @@ namespace {
 /// `channels` per group share statistics.
 struct Extents {
   int64_t batch = 0, blocks = 1, groups = 0, channels = 0, space = 0;
+  bool in_columns = false;                                    // the channels lie behind the space
   int64_t all_channels() const { return groups * channels; }  // of a block
   int64_t elements() const { return batch * blocks * all_channels() * space; }
 };
@@ -46,10 +47,9 @@ constexpr int64_t kElementsPerPart = 32768;
 
 class ChannelNorm final : public CpuKernel {
  public:
-  ChannelNorm(const Problem& problem, const Extents& extents, bool channels_last, float epsilon)
+  ChannelNorm(const Problem& problem, const Extents& extents, float epsilon)
       : CpuKernel(problem.threads),
         extents_(extents),
-        channels_last_(channels_last),
         storage_(problem.states.outputs[0].storage),
         epsilon_(epsilon) {
     const ir::Node& node = problem.node();
@@ -66,7 +66,7 @@ class ChannelNorm final : public CpuKernel {
     parts_ = (extents.space + part_rows_ - 1) / std::max<int64_t>(part_rows_, 1);
     if (storage_ != DType::kF32) {
       row_ = PerLane<float>(RowElements());
-    } else if (channels_last_) {
+    } else if (extents_.in_columns) {
       columns_ = PerRun<float>((parts_ + 2) * extents_.all_channels());
     }
   }
@@ -78,7 +78,7 @@ class ChannelNorm final : public CpuKernel {
 
   Status Run(const CpuLaunch& args) const override {
     if (extents_.elements() == 0) return OkStatus();
-    if (!channels_last_) {
+    if (!extents_.in_columns) {
       storage_ == DType::kF32 ? Rows(args) : HalfRows(args);
       return OkStatus();
     }
@@ -172,7 +172,6 @@ class ChannelNorm final : public CpuKernel {
   }
 
   Extents extents_;
-  bool channels_last_;
   DType storage_;  // of the input and the output
   float epsilon_;
   size_t x_ = 0;
@@ -215,7 +214,9 @@ Result<Extents> InColumns(const Facts& facts, const Layout& layout) {
     return Unsupported("channels with pad lanes, or before the batch");
   if (images.inner == 0 || images.inner % extents.channels != 0)
     return Unsupported("groups that reach over blocks");
+  if (images.inner == 1) return extents;  // a channel's elements are neighbours
   Extents columns = extents;
+  columns.in_columns = true;
   columns.groups = images.inner / extents.channels;
   columns.blocks = x[1] / images.inner;
   return columns;
@@ -252,8 +253,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fa
                                                 const Params&, const Device&) {
   const Layout& layout = problem.states.outputs[0].layout;
   ASSIGN_OR_RETURN(const Extents extents, ExtentsIn(facts, layout));
-  return std::unique_ptr<PreparedKernel>(
-      new ChannelNorm(problem, extents, !layout.IsRowMajor(), facts.epsilon));
+  return std::unique_ptr<PreparedKernel>(new ChannelNorm(problem, extents, facts.epsilon));
 }
 
 constexpr Family<Facts> kFamily{.read = Read,

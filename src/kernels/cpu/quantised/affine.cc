@@ -35,7 +35,8 @@ Result<float> ScalarConstant(const ir::Graph& group, ir::ValueId id) {
   return static_cast<float>(constant->GetDouble(0));
 }
 
-Result<AffineGroup> ReadAffineGroup(const ir::Graph& group, bool (*selects)(const ir::Node& node)) {
+Result<AffineGroup> ReadAffineGroup(const ir::Graph& group,
+                                    bool (*takes_bytes)(const ir::Node& node)) {
   const auto& nodes = group.nodes();
   if (group.inputs.empty() || group.outputs.size() != 1)
     return Unsupported("not one operator with one output");
@@ -47,7 +48,7 @@ Result<AffineGroup> ReadAffineGroup(const ir::Graph& group, bool (*selects)(cons
     if (result.input == ir::kAbsent || group.value(result.input).is_constant())
       return Unsupported("the operand is a constant");
     const DType dtype = group.value(result.input).dtype;
-    if (IsByte(dtype) && selects != nullptr && selects(nodes[0])) {
+    if (IsByte(dtype) && takes_bytes != nullptr && takes_bytes(nodes[0])) {
       result.from.storage = result.to.storage = dtype;
     } else if (!IsHeldInFloat(dtype)) {
       return Unsupported("a type that is not computed in fp32");

@@ -34,11 +34,11 @@ struct AffineGroup {
 
 /// Recognises a single operator of a float type, or one between a DequantizeLinear of u8 or i8 and
 /// a QuantizeLinear, with constant scalar scales. `op` is checked by the caller. Reduced float
-/// types are to be held in fp32. Where `selects` says that an operator writes elements of its
-/// operand and no others, it may read and write integers as they are. Fails with kUnsupported and
-/// the reason.
+/// types are to be held in fp32. Where `takes_bytes` says so (an operator writes elements of its
+/// operand and no others, or its kernel knows how their blends are rounded), it may read and write
+/// integers as they are. Fails with kUnsupported and the reason.
 Result<AffineGroup> ReadAffineGroup(const ir::Graph& group,
-                                    bool (*selects)(const ir::Node& node) = nullptr);
+                                    bool (*takes_bytes)(const ir::Node& node) = nullptr);
 
 /// The one constant of a scalar or splat, or a failure.
 Result<float> ScalarConstant(const ir::Graph& group, ir::ValueId id);

@@ -118,8 +118,8 @@ struct PixelLoop {
   elementwise::BroadcastLoop loop;  // of the repeated operand alone
 };
 
-/// Channels above which a row is worth a call, by what is repeated: a byte, or a pixel.
-int64_t MostChannels(bool by_pixel) { return by_pixel ? 512 : 16; }
+/// Above this a pixel is a row that is worth a call.
+constexpr int64_t kMostChannels = 512;
 
 std::optional<PixelLoop> FindPixelLoop(const ir::Graph& group, const Facts& facts,
                                        const StateAssignment& states) {
@@ -136,13 +136,24 @@ std::optional<PixelLoop> FindPixelLoop(const ir::Graph& group, const Facts& fact
                                   states.inputs[at].layout);
     if (!beside || !along.ok()) continue;
     const int64_t last = along->back();
-    if (last > 1 || extents.back() > MostChannels(last == 1)) continue;
+    if (last > 1 || extents.back() > kMostChannels) continue;
     std::vector<int64_t> strides(along->begin(), along->end() - 1);
     elementwise::BroadcastLoop loop({extents.begin(), extents.end() - 1}, {std::move(strides)},
                                     extents.back());
     if (loop.stride(0) == 1 - last) return PixelLoop{i, last == 1, extents.back(), std::move(loop)};
   }
   return {};
+}
+
+/// Each of n bytes `times` times.
+void RepeatBytes(const uint8_t* from, int64_t n, int64_t times, uint8_t* to) {
+  constexpr int64_t kShort = 16;  // such runs are written side by side
+  if (times > kShort) {
+    for (int64_t i = 0; i < n; ++i) std::memset(to + i * times, from[i], times);
+    return;
+  }
+  for (int64_t k = 0; k < times; ++k)
+    for (int64_t i = 0; i < n; ++i) to[i * times + k] = from[i];
 }
 
 class Pair final : public CpuKernel {
@@ -199,8 +210,7 @@ class Pair final : public CpuKernel {
       for (int64_t done = 0; done < count;) {
         const int64_t n = std::min(count - done, kBytes / channels);
         if (!pixels_->by_pixel) {
-          for (int64_t c = 0; c < channels; ++c)
-            for (int64_t i = 0; i < n; ++i) bytes[i * channels + c] = one[offsets[0] + done + i];
+          RepeatBytes(one + offsets[0] + done, n, channels, bytes.data());
         } else if (done == 0) {
           for (int64_t i = 0; i < n; ++i)
             std::memcpy(bytes.data() + i * channels, one + offsets[0], channels);

@@ -1,7 +1,7 @@
 // compiled: small
 // cpu.resize.separable: Resize over any axes, in any layout that does not block them: input rows
-// are blended into one row, then spread along the width. fp32, or u8 and i8 between
-// DequantizeLinear and QuantizeLinear.
+// are blended into one row, then spread along the width. fp32, or u8 and i8: between
+// DequantizeLinear and QuantizeLinear, or alone, where fractions are cut off.
 #include <algorithm>
 #include <cstring>
 
@@ -29,6 +29,7 @@ struct Facts {
   Shape x, y;
   std::vector<ops::AxisTaps> taps;
   AffineGroup affine;
+  bool truncates = false;  // bytes are resized as they are
 };
 
 /// [outer, height, width, inner] to [outer, height', width', inner]; the height is all axes from
@@ -36,7 +37,8 @@ struct Facts {
 struct ResizePlan {
   int64_t outer = 1, inner = 1;
   Axis height, width;
-  AffineGroup affine;                          // without its node, which may go before the kernel
+  AffineGroup affine;  // without its node, which may go before the kernel
+  bool truncates = false;
   PadLanes pads;                               // of the output
   DType from = DType::kF32, to = DType::kF32;  // what the operands are stored as
 };
@@ -78,6 +80,8 @@ class Resize final : public CpuKernel {
   Resize(ResizePlan plan, int lanes)
       : CpuKernel(lanes),
         plan_(std::move(plan)),
+        rounding_{plan_.affine.mul(), plan_.affine.add(), plan_.affine.least(),
+                  plan_.affine.greatest(), plan_.truncates},
         picks_rows_(Picks(plan_.height.taps) && plan_.from == DType::kF32),
         picks_halves_(IsHalf(plan_.from) && plan_.from == plan_.to && Picks(plan_.height.taps) &&
                       Picks(plan_.width.taps)),
@@ -171,7 +175,6 @@ class Resize final : public CpuKernel {
   }
 
   void Row(const LaunchArgs& args, int64_t row, float* scratch) const {
-    const AffineGroup& affine = plan_.affine;
     const int64_t image = row / plan_.height.out, y = row % plan_.height.out;
     const ops::AxisTaps& taps = plan_.height.taps;
     const std::byte* x = args.inputs[0].host<std::byte>() +
@@ -199,15 +202,15 @@ class Resize final : public CpuKernel {
     const bool is_direct = plan_.to == DType::kF32;
     float* spread = is_direct ? reinterpret_cast<float*>(out) : scratch + InRow();
     SpreadRow(table_, blended, spread);
-    if (affine.to.is_integer()) {
-      StoreRounded(plan_.to, spread, affine.mul(), affine.add(), affine.least(), affine.greatest(),
-                   OutRow(), out);
+    if (plan_.affine.to.is_integer()) {
+      StoreRounded(plan_.to, spread, rounding_, OutRow(), out);
     } else if (!is_direct) {
       ConvertRow(DType::kF32, reinterpret_cast<const std::byte*>(spread), plan_.to, out, OutRow());
     }
   }
 
   ResizePlan plan_;
+  ByteRounding rounding_;
   bool picks_rows_, picks_halves_, doubles_ = false;
   bool picks_floats_ = false;  // too far apart for shuffles; gathers take longer than single loads
   std::vector<char> is_as_before_;  // by row of a picture
@@ -219,11 +222,11 @@ class Resize final : public CpuKernel {
 };
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(const AffineGroup affine, ReadAffineGroup(group, [](const ir::Node& node) {
-                     return node.attributes.Text("mode", "nearest") == "nearest";
-                   }));
+  ASSIGN_OR_RETURN(const AffineGroup affine,
+                   ReadAffineGroup(group, [](const ir::Node&) { return true; }));
   ASSIGN_OR_RETURN(ResizeTaps resize, ReadResizeTaps(group, *affine.node));
-  Facts facts{*group.value(affine.input).shape, resize.output, std::move(resize.taps), affine};
+  Facts facts{*group.value(affine.input).shape, resize.output, std::move(resize.taps), affine,
+              affine.from.is_integer() && group.nodes().size() == 1};
   facts.affine.node = nullptr;
   return facts;
 }
@@ -231,7 +234,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
 Result<ResizePlan> MakePlan(const Facts& facts, const Layout& layout) {
   // Entries of the table of rows: more are other operators than resampling of pictures.
   constexpr int64_t kMostTaps = int64_t{1} << 22;
-  ResizePlan plan{.affine = facts.affine};
+  ResizePlan plan{.affine = facts.affine, .truncates = facts.truncates};
   plan.height = plan.width = Kept(1);
   bool any = false;
   const PhysicalDims dims = ToPhysical(facts.x, layout);

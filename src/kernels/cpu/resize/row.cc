@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/cpu/simd/load-inl.h"
+#include "ops/resize/op.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fettle::kernels {
@@ -126,18 +127,25 @@ void DoubleRowOnTarget(int64_t bytes, const std::byte* from, int64_t n, int64_t 
   bytes == 2 ? Doubled<uint16_t>(from, n, rows, to) : Doubled<uint32_t>(from, n, rows, to);
 }
 
+/// As ops::kNoFraction says.
+template <class V>
+V Truncated(V x) {
+  const hn::DFromV<V> d;
+  return hn::Trunc(hn::Add(x, hn::CopySign(hn::Set(d, static_cast<float>(ops::kNoFraction)), x)));
+}
+
 template <typename T>
-void Rounded(const float* from, float mul, float add, float least, float greatest, int64_t n,
-             std::byte* to) {
+void Rounded(const float* from, const ByteRounding& how, int64_t n, std::byte* to) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto m = hn::Set(d, mul), a = hn::Set(d, add);
+  const auto m = hn::Set(d, how.mul), a = hn::Set(d, how.add);
   T* p = reinterpret_cast<T*>(to);
   for (int64_t i = 0; i < n; i += lanes) {
     const int64_t count = std::min(lanes, n - i);
     const auto x = count == lanes ? hn::LoadU(d, from + i) : LoadSomeFloats(d, from + i, count);
-    auto y = hn::Round(hn::MulAdd(x, m, a));
-    y = hn::Min(hn::Max(y, hn::Set(d, least)), hn::Set(d, greatest));
+    auto y = hn::MulAdd(x, m, a);
+    y = how.truncates ? Truncated(y) : hn::Round(y);
+    y = hn::Min(hn::Max(y, hn::Set(d, how.least)), hn::Set(d, how.greatest));
     if (count == lanes) {
       StoreFloats(d, y, p + i);
     } else {
@@ -146,10 +154,10 @@ void Rounded(const float* from, float mul, float add, float least, float greates
   }
 }
 
-void StoreRoundedOnTarget(DType storage, const float* from, float mul, float add, float least,
-                          float greatest, int64_t n, std::byte* to) {
-  if (storage == DType::kU8) return Rounded<uint8_t>(from, mul, add, least, greatest, n, to);
-  Rounded<int8_t>(from, mul, add, least, greatest, n, to);
+void StoreRoundedOnTarget(DType storage, const float* from, const ByteRounding& how, int64_t n,
+                          std::byte* to) {
+  if (storage == DType::kU8) return Rounded<uint8_t>(from, how, n, to);
+  Rounded<int8_t>(from, how, n, to);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -229,9 +237,9 @@ void DoubleRow(int64_t bytes, const std::byte* from, int64_t n, int64_t rows, st
   HWY_DYNAMIC_DISPATCH(DoubleRowOnTarget)(bytes, from, n, rows, to);
 }
 
-void StoreRounded(DType storage, const float* from, float mul, float add, float least,
-                  float greatest, int64_t n, std::byte* to) {
-  HWY_DYNAMIC_DISPATCH(StoreRoundedOnTarget)(storage, from, mul, add, least, greatest, n, to);
+void StoreRounded(DType storage, const float* from, const ByteRounding& how, int64_t n,
+                  std::byte* to) {
+  HWY_DYNAMIC_DISPATCH(StoreRoundedOnTarget)(storage, from, how, n, to);
 }
 
 }  // namespace fettle::kernels

@@ -39,8 +39,15 @@ void SpreadRow(const SpreadTable& table, const float* from, float* to);
 /// Each of `n` elements of `bytes` (2 or 4) twice, in each of `rows` rows that follow each other.
 void DoubleRow(int64_t bytes, const std::byte* from, int64_t n, int64_t rows, std::byte* to);
 
-/// to = clamp(round(from * mul + add)) as `storage` (u8 or i8).
-void StoreRounded(DType storage, const float* from, float mul, float add, float least,
-                  float greatest, int64_t n, std::byte* to);
+/// How a float becomes a byte: clamp(round(x * mul + add)) to [least, greatest]; with `truncates`
+/// the fraction is cut off in place of rounded.
+struct ByteRounding {
+  float mul = 1, add = 0, least = 0, greatest = 255;
+  bool truncates = false;
+};
+
+/// `n` elements as `storage` (u8 or i8).
+void StoreRounded(DType storage, const float* from, const ByteRounding& how, int64_t n,
+                  std::byte* to);
 
 }  // namespace fettle::kernels
