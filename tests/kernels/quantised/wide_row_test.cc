@@ -1,4 +1,4 @@
-// Bytes widened by vectors of AVX2.
+// Bytes widened and summed by vectors of AVX2.
 #include "kernels/cpu/quantised_avx2/wide_row.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/cpu/quantised/microkernel.h"
+#include "kernels/cpu/quantised_avx2/byte_sum.h"
 
 namespace fettle::kernels {
 namespace {
@@ -28,6 +29,20 @@ TEST(WideRow, HoldsEachByteLessItsZeroPointAndWritesNothingElse) {
         ASSERT_EQ(wide[i], value - zero) << i << " of " << count;
       }
       for (int64_t i = count; i < count + 20; ++i) ASSERT_EQ(wide[i], kUntouched) << count;
+    }
+  }
+}
+
+TEST(ByteSum, AddsEachByteOnceAndReadsNothingElse) {
+  if (!RunsAvx2()) GTEST_SKIP() << "no AVX2";
+  std::mt19937 random(7);
+  for (int64_t count = 0; count < 200; ++count) {
+    std::vector<uint8_t> x(count);
+    for (uint8_t& byte : x) byte = static_cast<uint8_t>(count % 3 == 0 ? 255 : random());
+    for (const uint8_t flip : {uint8_t{0}, uint8_t{0x80}}) {
+      int32_t sum = 0;
+      for (uint8_t byte : x) sum += byte ^ flip;
+      ASSERT_EQ(SumBytesAvx2(x.data(), count, flip), sum) << count;
     }
   }
 }

@@ -44,8 +44,7 @@ class QuantGemm final : public QuantKernel {
         flips_(operands_.signed_x() && !kernels_.wide) {
     // Of wide ones those of few channels, whose taps would be a pointer and a call each.
     const bool reads_taps = kernels_.wide ? taps_.rows && RunsAvx2() : kernels_.finishes;
-    if (reads_taps && taps_.in.is_channels_last() && !operands_.needs_row_sums() &&
-        PaddedRows::Fit(g_))
+    if (reads_taps && taps_.in.is_channels_last() && PaddedRows::Fit(g_))
       rows_.emplace(g_, taps_, flips_);
     // Layouts reckon with divisions: once, not for each tile.
     steps_ = operands_.layout().steps();
@@ -156,6 +155,7 @@ class QuantGemm final : public QuantKernel {
     int16_t* wide = task.launch.args.At(wide_, task.lane);
     int32_t* row_sums = task.launch.args.At(row_sums_, task.lane);
     const TapRows rows_of{.pointers = pointers,
+                          .tap_offsets = rows_ ? rows_->tap_offsets().data() : nullptr,
                           .offset = group * layout.ic,
                           .rows = task.range.rows,
                           .taps = taps_.taps,

@@ -8,9 +8,11 @@
 
 namespace fettle::kernels {
 
-/// Rows in tiles of `mr`, by a pointer for each tap and row: [tile][tap][row of the tile].
+/// Rows in tiles of `mr`, by a pointer for each tap and row: [tile][tap][row of the tile]; with
+/// `tap_offsets` by a pointer for each row, from which the taps lie so many bytes.
 struct TapRows {
   const uint8_t* const* pointers = nullptr;
+  const int64_t* tap_offsets = nullptr;
   int64_t offset = 0;  // of the row's first byte from each pointer
   int64_t rows = 0;
   int64_t taps = 0;
