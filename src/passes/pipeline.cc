@@ -94,6 +94,7 @@ constexpr Pass kPasses[] = {
     {"group_norm", FindGroupNorm},
     {"fold_weights", FoldWeights},
     {"fold_affine", FoldAffine},
+    {"transposed_columns", SpellTransposedColumns},
     {"last_identities", RemoveIdentities},
     {"split_dequantize", SplitDequantize},
     {"last_fold_weights", FoldWeights},

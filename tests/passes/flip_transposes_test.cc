@@ -1,4 +1,4 @@
-// Transposed convolutions of stride 1 as convolutions.
+// Transposed convolutions as convolutions.
 #include "passes/rewrite/flip_transposes.h"
 
 #include <gtest/gtest.h>
@@ -57,6 +57,65 @@ TEST(FlipTransposes, KeepsWhatRandomConvolutionsCompute) {
                         attributes) == kFlipped;
   }
   EXPECT_GT(flipped, 100);
+}
+
+std::string ColumnsOf(std::string_view x, std::string_view weights, std::string_view attributes) {
+  return Ops(Rewrite(SpellTransposedColumns, Transposed(x, weights, attributes)));
+}
+
+constexpr char kColumns[] = "Reshape Transpose Reshape Conv Reshape Col2Im";
+
+TEST(TransposedColumns, TakesSmallMapsUnderLargeKernels) {
+  EXPECT_EQ(ColumnsOf("1x200x1x1", "200x16x4x4", ""), kColumns);
+  EXPECT_EQ(OpsAfter("1x200x1x1", "200x16x4x4", ""), "ConvTranspose");
+  EXPECT_EQ(ColumnsOf("2x200x2x2x1", "200x5x3x3x3", "pads=[1,0,0,0,1,1]"), kColumns);
+  EXPECT_EQ(ColumnsOf("1x600x3", "600x12x7", "group=2, dilations=[2]"), kColumns);
+  EXPECT_EQ(ColumnsOf("1x200x30x30", "200x16x4x4", ""), "ConvTranspose");
+}
+
+TEST(TransposedColumns, TakesManyChannelsToFew) {
+  EXPECT_EQ(ColumnsOf("1x100x6x5", "100x2x3x3", "strides=[2,2], output_padding=[1,1]"), kColumns);
+  EXPECT_EQ(ColumnsOf("1x80x9x40", "80x1x5x3", "strides=[2,2], pads=[2,1,1,0]"), kColumns);
+  EXPECT_EQ(ColumnsOf("1x80x9x40", "80x48x3x3", "strides=[2,2]"), "ConvTranspose");
+  // Pads before the image that are none.
+  EXPECT_EQ(ColumnsOf("1x100x6x5", "100x2x3x3", "strides=[2,2], output_shape=[18,12]"),
+            "ConvTranspose");
+}
+
+TEST(TransposedColumns, AddsItsBias) {
+  EXPECT_EQ(Ops(Rewrite(SpellTransposedColumns,
+                        "input %x: f32[2x60x4x3]\nconst %w: f32[60x3x3x2]\nconst %b: f32[3]\n"
+                        "%y = ConvTranspose(%x, %w, %b) {strides=[2,1]}\noutput %y\n")),
+            "Reshape Transpose Reshape Conv Reshape Col2Im Reshape Add");
+}
+
+TEST(TransposedColumns, LeavesOtherTypes) {
+  EXPECT_EQ(Ops(Rewrite(SpellTransposedColumns,
+                        "input %x: f16[1x20x1x1]\nconst %w: f16[20x16x4x4]\n"
+                        "%y = ConvTranspose(%x, %w)\noutput %y\n")),
+            "ConvTranspose");
+}
+
+TEST(TransposedColumns, KeepsWhatRandomConvolutionsCompute) {
+  std::mt19937 random(47);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  int spelt = 0;
+  for (int i = 0; i < 200; ++i) {
+    const int groups = 1 + below(2), kh = 1 + below(5), kw = 1 + below(5);
+    const int dh = 1 + below(2), dw = 1 + below(2), sh = 1 + below(3), sw = 1 + below(3);
+    int pads[4];
+    for (int axis = 0; axis < 4; ++axis) pads[axis] = below(axis % 2 == 0 ? kh : kw);
+    const int h = 5 + below(4), w = 5 + below(4);
+    const std::string attributes = fmt::format(
+        "group={}, dilations=[{},{}], strides=[{},{}], pads=[{}], output_padding=[{},{}]", groups,
+        dh, dw, sh, sw, fmt::join(pads, ","), below(sh), below(sw));
+    SCOPED_TRACE(attributes);
+    spelt += Ops(Rewrite(SpellTransposedColumns,
+                         Transposed(fmt::format("2x{}x{}x{}", 40 * groups, h, w),
+                                    fmt::format("{}x{}x{}x{}", 40 * groups, 1 + below(2), kh, kw),
+                                    attributes))) == kColumns;
+  }
+  EXPECT_GT(spelt, 60);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "passes/rewrite/flip_transposes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -11,10 +12,89 @@
 namespace fettle::passes {
 namespace {
 
+using ops::ConvTransposeAttributes;
+
+/// Channels come in vectors of this many on most processors, and so do pixels.
+constexpr double kLanes = 8;
+/// In multiply-adds: what the addition of a column's element to its pixel takes, that of a line of
+/// them more, an element of the output, one of the input where its line is copied, and one that is
+/// loaded for some products.
+constexpr double kAdd = 16, kLine = 256, kElement = 8, kCopy = 10, kLoad = 3;
+/// Columns that stay near between the two.
+constexpr int64_t kMostColumns = 1 << 20;
+constexpr double kLeastGain = 1.5;
+
+/// What a rewrite reads of a ConvTranspose of constant weights.
+struct Transposed {
+  ConvTransposeAttributes conv;
+  Shape x, w;
+
+  int64_t inputs() const { return w[0] / conv.group; }
+  int64_t pixels() const { return x.Count(2, x.rank()); }
+  int64_t taps() const { return w.Count(2, w.rank()); }
+  int64_t columns() const { return x[0] * conv.group * w[1] * taps() * pixels(); }
+};
+
+std::optional<Transposed> ReadTransposed(const Editor& editor, const ir::Node& node) {
+  const ir::Value &x = editor.value(node.inputs[0]), &w = editor.value(node.inputs[1]);
+  if (!x.has_concrete_shape() || ConstantOf(editor.graph(), node.inputs[1]) == nullptr)
+    return std::nullopt;
+  if (w.shape->rank() < 3 || w.shape->elements() == 0) return std::nullopt;
+  auto conv = ops::ReadConvTranspose(node, *x.shape, *w.shape);
+  if (!conv.ok()) return std::nullopt;
+  return Transposed{*std::move(conv), *x.shape, *w.shape};
+}
+
+/// The pads of the Col2Im, all begins before all ends; nothing where its blocks would not be the
+/// pixels of the input.
+std::optional<std::vector<int64_t>> ColumnPads(const Transposed& of) {
+  std::vector<int64_t> begins = of.conv.pad_begin, ends;
+  for (size_t i = 0; i < begins.size(); ++i) {
+    const int axis = static_cast<int>(i);
+    const int64_t last = (of.x[axis + 2] - 1) * of.conv.strides[i];
+    const int64_t room = of.conv.output[i] + begins[i] - of.conv.Span(axis);
+    ends.push_back(std::max<int64_t>(0, last - room));
+    const bool is_last = room + ends[i] - last < of.conv.strides[i];
+    if (begins[i] < 0 || !is_last) return std::nullopt;
+  }
+  begins.insert(begins.end(), ends.begin(), ends.end());
+  return begins;
+}
+
+double Number(int64_t n) { return static_cast<double>(n); }
+
+/// Of sums for each output pixel, in vectors of channels or, where these are few, of pixels.
+double DirectCost(const Transposed& of) {
+  const double channels = Number(of.w[1]);
+  double outputs = Number(of.x[0] * of.conv.group), sums = Number(of.inputs());
+  for (size_t i = 0; i < of.conv.output.size(); ++i) {
+    outputs *= Number(of.conv.output[i]);
+    sums *= std::ceil(Number(of.conv.kernel[i]) / Number(of.conv.strides[i]));
+  }
+  const double vectors = std::ceil(channels / kLanes) * kLanes;
+  const double by_channels = outputs * (sums * vectors + channels * kElement);
+  const double line = Number(of.conv.output.back()) / Number(of.conv.strides.back());
+  if (channels > kLanes || line < kLanes) return by_channels;
+  const double products = Number(of.columns()) * Number(of.inputs());
+  const double by_pixels = products * (1.25 + kLoad / channels) + Number(of.x.elements()) * kCopy;
+  return std::min(by_channels, by_pixels);
+}
+
+double ColumnsCost(const Transposed& of) {
+  double outputs = Number(of.x[0] * of.conv.group * of.w[1]);
+  for (const int64_t extent : of.conv.output) outputs *= Number(extent);
+  const double add = kAdd + kLine / Number(of.x[of.x.rank() - 1]);
+  return Number(of.columns()) * (Number(of.inputs()) + add) + outputs * kElement;
+}
+
+bool SuitsColumns(const Transposed& of) {
+  if (of.columns() == 0 || of.columns() > kMostColumns || !ColumnPads(of)) return false;
+  return DirectCost(of) >= kLeastGain * ColumnsCost(of);
+}
+
 /// The pads of the Conv, all begins before all ends; nothing where one would be negative or a
 /// stride is not 1.
-std::optional<std::vector<int64_t>> ConvPads(const ops::ConvTransposeAttributes& conv,
-                                             const Shape& x) {
+std::optional<std::vector<int64_t>> ConvPads(const ConvTransposeAttributes& conv, const Shape& x) {
   std::vector<int64_t> begins, ends;
   for (int i = 0; i < conv.spatial_rank(); ++i) {
     const size_t at = i;
@@ -50,37 +130,79 @@ ir::ValueId FlipWeights(TypedNodes& nodes, ir::ValueId weights, int64_t group) {
   return nodes.Reshape(exchanged, dims);
 }
 
-void FlipWhereUnit(Editor& editor, ir::NodeId id) {
+/// [ic, oc / group, k...] as [oc * taps, ic / group, 1...].
+ir::ValueId ColumnWeights(TypedNodes& nodes, ir::ValueId weights, const Transposed& of) {
+  const int64_t group = of.conv.group, outputs = of.w[1] * of.taps();
+  const ir::ValueId split = nodes.Reshape(weights, {group, of.inputs(), outputs});
+  const ir::ValueId turned = nodes.Transpose(split, {group, outputs, of.inputs()}, {0, 2, 1});
+  Dims dims(of.w.rank(), 1);
+  dims[0] = group * outputs;
+  dims[1] = of.inputs();
+  return nodes.Reshape(turned, dims);
+}
+
+void SpellColumns(Editor& editor, ir::NodeId id, const Transposed& of) {
   const ir::Node node = editor.node(id);
-  const ir::Value &x = editor.value(node.inputs[0]), &weights = editor.value(node.inputs[1]);
-  if (!x.has_concrete_shape() || ConstantOf(editor.graph(), node.inputs[1]) == nullptr) return;
-  if (weights.shape->rank() < 3 || weights.shape->Count(0, weights.shape->rank()) == 0) return;
-  const auto conv = ops::ReadConvTranspose(node, *x.shape, *weights.shape);
-  if (!conv.ok()) return;
-  auto pads = ConvPads(*conv, *x.shape);
+  TypedNodes nodes(editor, node, DType::kF32);
+  const int64_t batch = of.x[0], channels = of.conv.group * of.w[1];
+  Dims dims = of.x.dims();
+  dims[1] = channels * of.taps();
+  const ir::ValueId sums = nodes.Add(
+      "Conv"_op, {node.inputs[0], ColumnWeights(nodes, node.inputs[1], of)}, std::move(dims),
+      {{"kernel_shape", std::vector<int64_t>(of.conv.kernel.size(), 1)}, {"group", of.conv.group}});
+  const ir::ValueId columns = nodes.Reshape(sums, {batch, channels * of.taps(), of.pixels()});
+  std::vector<ir::ValueId> inputs{columns, nodes.Ints(of.conv.output), nodes.Ints(of.conv.kernel)};
+  ir::Attributes attributes{
+      {"pads", *ColumnPads(of)}, {"dilations", of.conv.dilations}, {"strides", of.conv.strides}};
+  if (node.input(2) == ir::kAbsent) {
+    editor.Replace(id, "Col2Im"_op, std::move(inputs), std::move(attributes));
+    return;
+  }
+  Dims image{batch, channels}, bias{channels};
+  image.insert(image.end(), of.conv.output.begin(), of.conv.output.end());
+  bias.resize(of.conv.output.size() + 1, 1);
+  const ir::ValueId summed =
+      nodes.Add("Col2Im"_op, std::move(inputs), std::move(image), std::move(attributes));
+  editor.Replace(id, "Add"_op, {summed, nodes.Reshape(node.inputs[2], bias)});
+}
+
+void FlipWhereUnit(Editor& editor, ir::NodeId id, const Transposed& of) {
+  const auto pads = ConvPads(of.conv, of.x);
   if (!pads) return;
-  TypedNodes nodes(editor, node, weights.dtype);
+  const ir::Node node = editor.node(id);
+  TypedNodes nodes(editor, node, editor.value(node.inputs[1]).dtype);
   std::vector<ir::ValueId> inputs = node.inputs;
-  inputs[1] = FlipWeights(nodes, node.inputs[1], conv->group);
-  ir::Attributes attributes{{"pads", std::move(*pads)},
-                            {"dilations", conv->dilations},
-                            {"strides", conv->strides},
-                            {"kernel_shape", conv->kernel},
-                            {"group", conv->group}};
+  inputs[1] = FlipWeights(nodes, node.inputs[1], of.conv.group);
+  ir::Attributes attributes{{"pads", *pads},
+                            {"dilations", of.conv.dilations},
+                            {"strides", of.conv.strides},
+                            {"kernel_shape", of.conv.kernel},
+                            {"group", of.conv.group}};
   editor.Replace(id, "Conv"_op, std::move(inputs), std::move(attributes));
 }
 
-}  // namespace
-
-Result<bool> FlipTransposes(ir::Graph& graph) {
+/// Rewrites the nodes that suit columns, or the others.
+Result<bool> RewriteAll(ir::Graph& graph, bool columns,
+                        void (*rewrite)(Editor&, ir::NodeId, const Transposed&)) {
   if (!HasOp(graph, {"ConvTranspose"_op})) return false;
   Editor editor(graph);
   const ir::NodeId end = editor.end();
   for (ir::NodeId id = 0; id < end; ++id) {
-    if (!editor.node(id).dead && editor.node(id).op == "ConvTranspose"_op)
-      FlipWhereUnit(editor, id);
+    if (editor.node(id).dead || editor.node(id).op != "ConvTranspose"_op) continue;
+    const auto of = ReadTransposed(editor, editor.node(id));
+    if (!of) continue;
+    const bool suits = editor.value(editor.node(id).inputs[0]).dtype == DType::kF32;
+    if ((suits && SuitsColumns(*of)) == columns) rewrite(editor, id, *of);
   }
   return editor.Finish();
+}
+
+}  // namespace
+
+Result<bool> FlipTransposes(ir::Graph& graph) { return RewriteAll(graph, false, FlipWhereUnit); }
+
+Result<bool> SpellTransposedColumns(ir::Graph& graph) {
+  return RewriteAll(graph, true, SpellColumns);
 }
 
 }  // namespace fettle::passes

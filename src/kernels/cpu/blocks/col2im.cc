@@ -1,7 +1,10 @@
 // cpu.col2im: columns of blocks summed up into images, in fp32 or fp64, row-major.
 #include <algorithm>
+#include <type_traits>
 
+#include "kernels/cpu/conv/plane_sums.h"
 #include "kernels/cpu/cpu_kernel.h"
+#include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
 #include "ops/op.h"
@@ -23,13 +26,23 @@ int64_t Product(const std::vector<int64_t>& extents) {
   return product;
 }
 
+/// Elements of a line that are equal modulo the stride are summed up side by side, as rows of their
+/// own, and put in order at the end.
 class Col2Im final : public CpuKernel {
  public:
   Col2Im(const Problem& problem, const Facts& facts)
-      : operands_(*problem.group),
+      : CpuKernel(problem.threads),
+        operands_(*problem.group),
         facts_(facts),
-        positions_(Product(facts.col.positions)),
-        pixels_(Product(facts.col.image)) {}
+        pixels_(Product(facts.col.image)),
+        width_(facts.col.image.back()),
+        stride_(facts.col.strides.back()),
+        pitch_(CeilDiv(width_, stride_)),
+        lines_(Product(facts.col.positions) / facts.col.positions.back()) {
+    if (stride_ == 1) return;
+    const int64_t sums = pixels_ / width_ * stride_ * pitch_;
+    rows_ = PerLane<double>(facts.storage == DType::kF64 ? sums : CeilDiv(sums, 2));
+  }
 
   Status Run(const CpuLaunch& args) const override {
     if (facts_.storage == DType::kF64) {
@@ -41,63 +54,89 @@ class Col2Im final : public CpuKernel {
   }
 
  private:
+  /// What some axes have settled: indices of the tap, the positions' line and the image's line.
+  struct Place {
+    int64_t tap = 0, from = 0, to = 0;
+  };
+
+  /// A tap of the last axis: where in the rows of a line it begins, and the positions whose pixel
+  /// lies in the image.
+  struct LineTap {
+    int64_t tap, start, begin, end;
+  };
+
   template <typename T>
   void Run(const CpuLaunch& args) const {
     const T* x = reinterpret_cast<const T*>(operands_.input(args, 0));
     T* y = reinterpret_cast<T*>(operands_.output(args, 0));
-    const int64_t taps = Product(facts_.col.block);
-    args.stream.ParallelFor(facts_.planes, [&](int64_t plane, int) {
-      T* image = y + plane * pixels_;
-      std::fill_n(image, pixels_, T{0});
-      for (int64_t tap = 0; tap < taps; ++tap)
-        Add(x + (plane * taps + tap) * positions_, tap, image);
+    const int64_t columns = Product(facts_.col.block) * Product(facts_.col.positions);
+    args.stream.ParallelFor(facts_.planes, [&](int64_t plane, int lane) {
+      T* const image = y + plane * pixels_;
+      T* const rows = stride_ == 1 ? image : reinterpret_cast<T*>(args.At(rows_, lane));
+      std::fill_n(rows, pixels_ / width_ * stride_ * pitch_, T{0});
+      // Neighbouring taps of a line add to the same elements: one tap waits for the stores of
+      // another.
+      for (int64_t tap = 0; tap < facts_.col.block.back(); ++tap)
+        AddLines(x + plane * columns, RunOf(tap), 0, {}, rows);
+      if (stride_ > 1) Order(rows, image);
     });
   }
 
-  /// The positions of one element of the block.
-  template <typename T>
-  void Add(const T* x, int64_t tap, T* image) const {
+  LineTap RunOf(int64_t tap) const {
     const ops::Col2ImAttributes& col = facts_.col;
-    const size_t last = col.block.size() - 1;
-    const int64_t row = col.positions[last], stride = col.strides[last];
-    const int64_t start = tap % col.block[last] * col.dilations[last] - col.pad_begin[last];
-    // The positions of a row whose pixel lies in the image.
-    const int64_t begin = start >= 0 ? 0 : std::min(row, (-start + stride - 1) / stride);
-    const int64_t room = col.image[last] - start;
-    const int64_t end = std::clamp((room + stride - 1) / stride, begin, row);
-    for (int64_t line = 0; line < positions_ / std::max<int64_t>(1, row); ++line) {
-      const int64_t to = ImageLine(line, tap / col.block[last]);
-      if (to < 0) continue;
-      T* pixel = image + to * col.image[last] + start;
-      const T* from = x + line * row;
-      if (stride == 1) {
-        for (int64_t i = begin; i < end; ++i) pixel[i] += from[i];
-      } else {
-        for (int64_t i = begin; i < end; ++i) pixel[i * stride] += from[i];
+    const int64_t count = col.positions.back();
+    const int64_t start = tap * col.dilations.back() - col.pad_begin.back();
+    const int64_t phase = (start % stride_ + stride_) % stride_;
+    const int64_t shift = (start - phase) / stride_;
+    const int64_t room = phase < width_ ? CeilDiv(width_ - phase, stride_) : 0;
+    const int64_t begin = std::clamp<int64_t>(-shift, 0, count);
+    return {tap, phase * pitch_ + shift, begin, std::clamp(room - shift, begin, count)};
+  }
+
+  /// Adds the lines of positions that lie in the image, all axes from `axis` on.
+  template <typename T>
+  void AddLines(const T* x, const LineTap& of, size_t axis, const Place& place, T* rows) const {
+    const ops::Col2ImAttributes& col = facts_.col;
+    if (axis + 1 == col.block.size()) {
+      const int64_t line = (place.tap * col.block.back() + of.tap) * lines_ + place.from;
+      const T* from = x + line * col.positions.back();
+      T* to = rows + place.to * stride_ * pitch_ + of.start;
+      for (int64_t i = of.begin; i < of.end; ++i) to[i] += from[i];
+      return;
+    }
+    for (int64_t tap = 0; tap < col.block[axis]; ++tap) {
+      for (int64_t i = 0; i < col.positions[axis]; ++i) {
+        const int64_t pixel =
+            i * col.strides[axis] + tap * col.dilations[axis] - col.pad_begin[axis];
+        if (pixel < 0 || pixel >= col.image[axis]) continue;
+        AddLines(x, of, axis + 1,
+                 {place.tap * col.block[axis] + tap, place.from * col.positions[axis] + i,
+                  place.to * col.image[axis] + pixel},
+                 rows);
       }
     }
   }
 
-  /// The line of the image that a line of positions adds to, for a tap of the axes before the last;
-  /// -1: none.
-  int64_t ImageLine(int64_t line, int64_t tap) const {
-    const ops::Col2ImAttributes& col = facts_.col;
-    int64_t at = 0, apart = 1;
-    for (size_t axis = col.block.size() - 1; axis-- > 0;) {
-      const int64_t pixel = line % col.positions[axis] * col.strides[axis] +
-                            tap % col.block[axis] * col.dilations[axis] - col.pad_begin[axis];
-      if (pixel < 0 || pixel >= col.image[axis]) return -1;
-      at += pixel * apart;
-      apart *= col.image[axis];
-      line /= col.positions[axis];
-      tap /= col.block[axis];
+  template <typename T>
+  void Order(const T* rows, T* image) const {
+    for (int64_t line = 0; line < pixels_ / width_; ++line, image += width_) {
+      const T* row = rows + line * stride_ * pitch_;
+      if constexpr (std::is_same_v<T, float>) {
+        kernels_.join_phases(
+            {.rows = row, .pitch = pitch_, .num_rows = stride_, .count = width_, .out = image});
+      } else {
+        for (int64_t i = 0; i < width_; ++i) image[i] = row[i % stride_ * pitch_ + i / stride_];
+      }
     }
-    return at;
   }
 
   NodeOperands operands_;
   Facts facts_;
-  int64_t positions_, pixels_;
+  const PlaneKernels& kernels_ = GetPlaneKernels();
+  int64_t pixels_, width_, stride_;
+  int64_t pitch_;  // of the rows of a line
+  int64_t lines_;  // of positions
+  LaneScratch<double> rows_;
 };
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {

@@ -98,7 +98,10 @@ int64_t PlaneProblem::macs() const {
 }
 
 bool PlaneProblem::is_light() const {
-  return outputs() <= GetPlaneKernels().most_outputs || macs() <= kFewMacs;
+  const PlaneKernels& kernels = GetPlaneKernels();
+  // An input is converted for as much as two vectors of sums take.
+  const bool is_few = !transposed && g.taps() * outputs() <= 2 * kernels.lanes;
+  return outputs() <= kernels.most_outputs || macs() <= kFewMacs || is_few;
 }
 
 bool PlaneProblem::suits_flat() const {

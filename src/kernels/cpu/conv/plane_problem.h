@@ -47,7 +47,8 @@ struct PlaneProblem {
   int64_t kernel_rows() const { return g.kernel[0] * g.kernel[1]; }
   /// Multiply-adds for an element of the output.
   int64_t macs() const;
-  /// Few beside the conversion of an element, or of so few outputs that a line is passed over once.
+  /// Few multiply-adds beside the conversion of an element of the output or of the input, or of so
+  /// few outputs that a line is passed over once.
   bool is_light() const;
   /// Whether rows are rather computed many at once (cpu.conv.planes.flat): unless they fill vectors
   /// by themselves.
