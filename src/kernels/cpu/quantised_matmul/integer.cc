@@ -35,7 +35,8 @@ class IntegerMatMul final : public CpuKernel {
         operands_(*problem.group),
         f_(facts),
         kernels_(GetQuantKernels(facts.p.n)),
-        steps_(CeilDiv(facts.p.k, kernels_.wide ? 2 : 4)) {
+        steps_(CeilDiv(facts.p.k, kernels_.wide ? 2 : 4)),
+        panel_bytes_(RoundUp(steps_ * kernels_.nr * 4, 64)) {
     a_matrices_ = f_.a_matrices();
     reads_rows_ = !kernels_.wide && !f_.a.is_signed && f_.p.k % 4 == 0;
     needs_row_sums_ = f_.b.zeros > 0 || Shift(f_.b) != 0;
@@ -43,11 +44,11 @@ class IntegerMatMul final : public CpuKernel {
     // In the first-level cache, and some tasks for each thread.
     constexpr int64_t kPackedBytes = 16 << 10;
     const int64_t all = std::ssize(f_.p.batches) * Panels();
-    panels_ = std::min({kMostPanels, Panels(), kPackedBytes / PanelBytes(), all / (4 * lanes())});
+    panels_ = std::min({kMostPanels, Panels(), kPackedBytes / panel_bytes_, all / (4 * lanes())});
     panels_ = std::max<int64_t>(1, panels_);
     copies_ = PerRun<std::byte>(AllRows() * RowBytes());
     row_sums_ = PerRun<int32_t>(AllRows());
-    packed_ = PerLane<std::byte>(panels_ * PanelBytes());
+    packed_ = PerLane<std::byte>(panels_ * panel_bytes_);
     ones_ = PerLane<std::byte>(RowBytes());
   }
 
@@ -75,7 +76,6 @@ class IntegerMatMul final : public CpuKernel {
 
   int64_t Panels() const { return CeilDiv(f_.p.n, kernels_.nr); }
   int64_t RowBytes() const { return steps_ * 4; }  // of a copy, and of a row of ones
-  int64_t PanelBytes() const { return RoundUp(steps_ * kernels_.nr * 4, 64); }
   int64_t AllRows() const { return a_matrices_ * f_.p.m; }
   const uint8_t* RowOf(const CpuLaunch& args, int64_t row) const {
     return reinterpret_cast<const uint8_t*>(operands_.input(args, 0)) + row * f_.p.k;
@@ -162,7 +162,7 @@ class IntegerMatMul final : public CpuKernel {
       Columns& of = columns[p];
       of.first = (first + p) * kernels_.nr;
       of.count = std::min<int64_t>(kernels_.nr, f_.p.n - of.first);
-      PackPanel(b, args.At(packed_, lane) + p * PanelBytes(), args.At(ones_, lane), of);
+      PackPanel(b, args.At(packed_, lane) + p * panel_bytes_, args.At(ones_, lane), of);
       std::fill_n(of.zeros, kMaxColumns, one_zero ? Zero(args, f_.b, 0) : 0);
       for (int64_t n = 0; n < of.count && !one_zero; ++n)
         of.zeros[n] = Zero(args, f_.b, of.first + n);
@@ -180,18 +180,31 @@ class IntegerMatMul final : public CpuKernel {
     const std::byte* rows_at =
         reads_rows_ ? reinterpret_cast<const std::byte*>(RowOf(args, 0)) : args.At(copies_);
     const int64_t row_bytes = reads_rows_ ? f_.p.k : RowBytes();
-    for (int64_t m = 0; m < f_.p.m; m += height) {
-      const int64_t rows = std::min(height, f_.p.m - m), first = f_.p.batches[batch].a * f_.p.m + m;
+    const int64_t most = MostTiles(height);
+    for (int64_t m = 0, rows = 0; m < f_.p.m; m += rows) {
+      const int64_t left = f_.p.m - m, below = std::clamp<int64_t>(left / height, 1, most);
+      rows = std::min(left, height * below);
+      const int64_t first = f_.p.batches[batch].a * f_.p.m + m;
       const std::byte* pointers[kMaxQuantRows];
       for (int64_t r = 0; r < rows; ++r) pointers[r] = rows_at + (first + r) * row_bytes;
+      QuantTileArgs tile{.a = pointers, .steps = steps_, .c = sums, .repeat = below};
+      if (below > 1) tile.a_step = row_bytes;
+      const auto run = kernels_.tile[rows / below];
       for (int64_t p = 0; p < count; ++p) {
         const Columns& of = columns[p];
-        kernels_.tile[rows](
-            {.a = pointers, .steps = steps_, .b = packed + p * PanelBytes(), .c = sums});
+        tile.b = tile.next_b = packed + p * panel_bytes_;
+        run(tile);
         int32_t* to = out + m * f_.p.n + of.first;
         Finish(args, first, {sums, to, rows, of.count, kernels_.nr, f_.p.n}, of.sums, of.zeros);
       }
     }
+  }
+
+  /// Tiles below each other that are computed by one call.
+  int64_t MostTiles(int64_t height) const {
+    if (!kernels_.repeats) return 1;
+    return std::max<int64_t>(
+        1, std::min<int64_t>(kMaxQuantRows, kMaxQuantSums / kernels_.nr) / height);
   }
 
   /// Takes off what zero points add to the sums of rows from `first` on.
@@ -219,7 +232,7 @@ class IntegerMatMul final : public CpuKernel {
   NodeOperands operands_;
   IntegerProduct f_;
   const QuantKernels& kernels_;
-  int64_t steps_;
+  int64_t steps_, panel_bytes_;
   int64_t a_matrices_ = 0;
   int64_t panels_ = 1;              // of a task
   bool reads_rows_ = false;         // where they are
