@@ -24,15 +24,18 @@ typename VectorOf<T>::Type Interleave(typename VectorOf<T>::Type a, typename Vec
 
 /// One square tile of 16 / sizeof(T) rows: log2 rounds of interleaving the first half of the rows
 /// with the second (a perfect shuffle of the element index per round). Of a tile at an edge only
-/// the first `height` rows are read, the others are zero; only `columns` are written.
+/// the first `height` rows are read, and stand for the others; only `columns` are written.
 template <typename T>
 inline void TransposeTile(const T* src, int64_t src_stride, T* dst, int64_t dst_stride,
                           size_t height = 16 / sizeof(T), size_t columns = 16 / sizeof(T)) {
   constexpr size_t kLanes = 16 / sizeof(T);
   using V = typename VectorOf<T>::Type;
-  V rows[kLanes] = {}, next[kLanes];
-  for (size_t i = 0; i < height; ++i)
-    std::memcpy(&rows[i], src + static_cast<int64_t>(i) * src_stride, sizeof(V));
+  V rows[kLanes], next[kLanes];
+  // A loop of as many rounds as there are rows would keep them in memory.
+  for (size_t i = 0; i < kLanes; ++i) {
+    const size_t row = i < height ? i : height - 1;
+    std::memcpy(&rows[i], src + static_cast<int64_t>(row) * src_stride, sizeof(V));
+  }
   for (size_t round = 1; round < kLanes; round *= 2) {
     for (size_t i = 0; i < kLanes / 2; ++i) {
       constexpr auto kSequence = std::make_index_sequence<kLanes>();
@@ -89,8 +92,8 @@ bool TransposeNarrow(const T* src, int64_t src_stride, T* dst, int64_t dst_strid
 }
 
 /// A whole block of 64 bytes by 64 bytes of elements, through a buffer: each line of either side is
-/// touched once, so lines that fall into one cache set (strides of 4 KiB) do not push each other
-/// out half done.
+/// touched once, so lines that fall into one cache set (see FillsSets) do not push each other out
+/// half done.
 template <typename T>
 void TransposeBlock(const T* src, int64_t src_stride, T* dst, int64_t dst_stride) {
   constexpr int64_t kTile = 16 / sizeof(T);
@@ -102,6 +105,13 @@ void TransposeBlock(const T* src, int64_t src_stride, T* dst, int64_t dst_stride
   }
   for (int64_t c = 0; c < kBlock; ++c) std::memcpy(dst + c * dst_stride, buffer + c * kBlock, 64);
 }
+
+/// Whether the lines of a block, `stride` bytes apart, fall into so few sets of the first-level
+/// cache that these cannot hold them.
+constexpr bool FillsSets(int64_t stride) { return stride % 2048 == 0; }
+
+/// Matrices over this many bytes come from far memory.
+constexpr int64_t kNearMatrix = 4 << 20;
 
 /// Asks for the lines of a block that is written next; no prefetcher guesses them.
 template <typename T>
@@ -141,20 +151,23 @@ void TransposeLastColumns(const T* src, int64_t src_stride, T* dst, int64_t dst_
   TransposeEdge(src, src_stride, dst, dst_stride, r0, r1, c0, columns);
 }
 
-/// Few rows that become columns without gaps: what is left over of a tile is written, too, and
+/// Few rows that become columns without gaps. The last tile reaches back to rows that are there
+/// already; where there is no whole one, what is left over of a tile is written, too, and
 /// overwritten by the next column. True where that was done.
 template <typename T>
 bool TransposeFewRows(const T* src, int64_t src_stride, T* dst, int64_t rows, int64_t columns) {
   constexpr int64_t kTile = 16 / sizeof(T);
   if (rows >= 4 * kTile || rows % kTile == 0 || columns < kTile) return false;
-  const int64_t whole = rows / kTile * kTile, left = rows - whole;
   int64_t c = 0;
-  for (; (c + kTile - 1) * rows + whole + kTile <= rows * columns && c + kTile <= columns;
-       c += kTile) {
-    TransposeTile(src + whole * src_stride + c, src_stride, dst + c * rows + whole, rows,
-                  static_cast<size_t>(left));
-    for (int64_t r = 0; r < whole; r += kTile)
+  for (; (c + kTile - 1) * rows + kTile <= rows * columns && c + kTile <= columns; c += kTile) {
+    if (rows < kTile) {
+      TransposeTile(src + c, src_stride, dst + c * rows, rows, static_cast<size_t>(rows));
+      continue;
+    }
+    for (int64_t next = 0; next < rows; next += kTile) {
+      const int64_t r = next + kTile <= rows ? next : rows - kTile;
       TransposeTile(src + r * src_stride + c, src_stride, dst + c * rows + r, rows);
+    }
   }
   TransposeEdge(src, src_stride, dst, rows, 0, rows, c, columns);
   return true;
@@ -168,9 +181,15 @@ void TransposeMatrix(const T* src, int64_t src_stride, T* dst, int64_t dst_strid
   if (dst_stride == rows && TransposeFewRows(src, src_stride, dst, rows, columns)) return;
   constexpr int64_t kTile = 16 / sizeof(T);
   constexpr int64_t kBlock = 64 / sizeof(T);
+  constexpr int64_t kBytes = sizeof(T);
+  const bool near =
+      rows * src_stride * kBytes <= kNearMatrix && columns * dst_stride * kBytes <= kNearMatrix;
+  // Else tiles of a row of blocks are written where they belong. Those of bytes are slower.
+  const bool blocks =
+      !near || kBytes == 1 || FillsSets(src_stride * kBytes) || FillsSets(dst_stride * kBytes);
   const auto tiles = [&](int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
     for (int64_t c = c0; c < c1; c += kTile) {
-      if ((c - c0) % kBlock == 0)
+      if (!near && (c - c0) % kBlock == 0)
         PrefetchRows(src + r0 * src_stride + c + kBlock, src_stride * sizeof(T), r1 - r0);
       for (int64_t r = r0; r < r1; r += kTile)
         TransposeTile(src + r * src_stride + c, src_stride, dst + c * dst_stride + r, dst_stride);
@@ -180,10 +199,10 @@ void TransposeMatrix(const T* src, int64_t src_stride, T* dst, int64_t dst_strid
   for (int64_t r0 = 0; r0 < whole_rows; r0 += kBlock) {
     const int64_t r1 = r0 + kBlock < whole_rows ? r0 + kBlock : whole_rows;
     int64_t c0 = 0;
-    for (; r1 - r0 == kBlock && c0 + kBlock <= whole_columns; c0 += kBlock) {
-      if (c0 + 2 * kBlock <= whole_columns)
+    for (; blocks && r1 - r0 == kBlock && c0 + kBlock <= whole_columns; c0 += kBlock) {
+      if (!near && c0 + 2 * kBlock <= whole_columns)
         PrefetchBlock(dst + (c0 + kBlock) * dst_stride + r0, dst_stride);
-      PrefetchRows(src + r0 * src_stride + c0 + kBlock, src_stride * sizeof(T), kBlock);
+      if (!near) PrefetchRows(src + r0 * src_stride + c0 + kBlock, src_stride * sizeof(T), kBlock);
       TransposeBlock(src + r0 * src_stride + c0, src_stride, dst + c0 * dst_stride + r0,
                      dst_stride);
     }
