@@ -141,6 +141,36 @@ TEST(TiledAttention, KeepsRowsWhoseFirstTilesAreMasked) {
   }
 }
 
+TEST(TiledAttention, LeavesOutKeysThatNoQueryOfABlockSees) {
+  constexpr int kQueries = 150, kAll = 700;
+  // The last key of each query, and how many it sees: causal order, a window, and a query of none.
+  for (const auto& [past, window, size, blind] :
+       {std::tuple(0, kAll, 16, -1), {500, kAll, 5, -1}, {0, 20, 16, -1}, {400, 130, 33, 70}}) {
+    const int keys = past + kQueries;
+    std::string added, sees;
+    for (int q = 0; q < kQueries; ++q) {
+      for (int k = 0; k < keys; ++k) {
+        const bool seen = k <= past + q && k > past + q - window && q != blind;
+        added += seen ? " 0.25" : " -1e38";
+        sees += seen ? " 1" : " 0";
+      }
+    }
+    const std::string operands =
+        fmt::format("input %q: f32[2x{0}x8]\ninput %kt: f32[2x8x{1}]\ninput %v: f32[2x{1}x{2}]\n",
+                    kQueries, keys, size);
+    const std::string behind = "%n = Softmax(%w)\n%y = MatMul(%n, %v)\noutput %y\n";
+    const std::string shape = fmt::format("[{}x{}] =", kQueries, keys);
+    CheckOnAllTargets(operands + "const %c: f32" + shape + added +
+                      "\n%p = MatMul(%q, %kt)\n%w = Add(%p, %c)\n" + behind);
+    for (const char* number : {"-1e38", "0.5"}) {
+      CheckOnAllTargets(
+          operands + fmt::format("input %m: f32[1x{}]\nconst %f: f32[] = {}\n", keys, number) +
+          "const %c: bool" + shape + sees +
+          "\n%p = MatMul(%q, %kt)\n%s = Add(%p, %m)\n%w = Where(%c, %s, %f)\n" + behind);
+    }
+  }
+}
+
 TEST(TiledAttention, MakesRowsWithoutNumbersZeroWhereThatIsAskedFor) {
   std::string none, some;
   for (int i = 0; i < 300; ++i) {

@@ -2,11 +2,12 @@
 // cpu.attention.tiled: Softmax between two products, with what moves the elements of their
 // operands, in fp32. Keys are packed once; a block of queries meets them tile by tile, and results
 // so far are rescaled where a tile has a greater score ("FlashAttention", Dao et al., 2022): scores
-// never leave the caches.
+// never leave the caches. Keys before the first and behind the last that a block sees are left out.
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/cpu/attention/score_rows.h"
+#include "kernels/cpu/attention/seen_keys.h"
 #include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
@@ -163,6 +164,38 @@ class TiledAttention final : public CpuKernel {
     return Keys(args, matrix) + KeyFloats() + begin * RoundUp(a_.v_size, kernels_.nr);
   }
 
+  const Location& LocationOf(const CpuLaunch& args, const Place& place) const {
+    return place.packed >= 0 ? args.packed[place.packed] : args.inputs[place.bound];
+  }
+
+  /// The keys that some of the queries see, from a whole panel on. A fill overrides what is added;
+  /// what is added to a mask might outweigh it.
+  KeyRange SeenBy(const CpuLaunch& args, int64_t matrix, int64_t query, int64_t rows) const {
+    MaskRows masks[2];
+    size_t count = 0;
+    if (addends_.size() > 1 || (a_.fill && !(a_.fill->value <= kHiddenScore))) return {0, a_.keys};
+    for (const TiledAddend& addend : addends_) {
+      if (!(addend.scale > 0)) return {0, a_.keys};
+      const AttentionOperand& of = addend.operand;
+      masks[count++] = {.added = LocationOf(args, addend.place).host<float>() + At(of, matrix) +
+                                 query * of.row_stride,
+                        .limit = kHiddenScore / addend.scale,
+                        .row_stride = of.row_stride,
+                        .column_stride = of.column_stride};
+    }
+    if (a_.fill) {
+      const AttentionOperand& of = a_.fill->operand;
+      masks[count++] = {.condition = LocationOf(args, fill_).host<uint8_t>() + At(of, matrix) +
+                                     query * of.row_stride,
+                        .where = a_.fill->where,
+                        .row_stride = of.row_stride,
+                        .column_stride = of.column_stride};
+    }
+    KeyRange seen = SeenKeys({masks, count}, rows, a_.keys);
+    seen.begin -= seen.begin % kernels_.nr;
+    return seen;
+  }
+
   void RunBlockOf(const CpuLaunch& args, int64_t matrix, int64_t query, const Lane& lane) const {
     const int64_t rows = std::min(rows_, a_.queries - query);
     const float* q = Rows(args, q_, a_.q, matrix, query);
@@ -175,39 +208,44 @@ class TiledAttention final : public CpuKernel {
         for (int64_t d = 0; d < a_.qk_size; ++d) to[d] = a_.scale * from[d * a_.q.column_stride];
     }
     std::fill_n(lane.known, rows, TiledRow());
-    for (int64_t begin = 0; begin < a_.keys; begin += tile_)
-      RunTile(args, matrix, query, rows, begin, lane);
+    const KeyRange seen = SeenBy(args, matrix, query, rows);
+    for (int64_t tile = seen.begin / tile_ * tile_; tile < seen.end; tile += tile_) {
+      const int64_t begin = std::max(tile, seen.begin), end = std::min(tile + tile_, seen.end);
+      RunTile(args, matrix, query, rows, {begin, end}, begin == seen.begin, lane);
+    }
     Store(args, matrix, query, rows, lane);
   }
 
-  void RunTile(const CpuLaunch& args, int64_t matrix, int64_t query, int64_t rows, int64_t begin,
-               const Lane& lane) const {
-    const int64_t keys = std::min(tile_, a_.keys - begin);
+  /// Keys of one tile.
+  void RunTile(const CpuLaunch& args, int64_t matrix, int64_t query, int64_t rows,
+               const KeyRange& range, bool is_first, const Lane& lane) const {
+    const int64_t begin = range.begin, keys = range.end - begin;
     BlockArgs scores;
     scores.depth = a_.qk_size;
     scores.b = Keys(args, matrix) + begin * a_.qk_size;
     scores.columns = keys;
-    scores.c_stride = stride_;
-    scores.far_b = false;
+    scores.c_stride = stride_, scores.far_b = false;
     Multiply(lane, {lane.q, a_.qk_size}, rows, scores, lane.scores);
     for (const TiledAddend& addend : addends_)
       Add(args, addend, matrix, query, rows, begin, keys, lane);
     if (a_.fill) Fill(args, matrix, query, rows, begin, keys, lane);
     for (int64_t r = 0; r < rows; ++r) {
       const float factor = WeighTile(lane.scores + r * stride_, keys, lane.known[r]);
-      if (begin == 0 || factor == 1) continue;
+      if (is_first || factor == 1) continue;
       ScaleRow(lane.y + r * a_.v_size, a_.v_size, factor, lane.y + r * a_.v_size);
     }
     BlockArgs sums;
     sums.depth = keys;
-    sums.columns = a_.v_size;
-    sums.c_stride = a_.v_size;
-    sums.accumulate = begin > 0;
+    sums.columns = sums.c_stride = a_.v_size;
+    sums.accumulate = !is_first;
     sums.far_b = false;
-    sums.b = Values(args, matrix, begin);
     if (reads_values_) {
       sums.b = Rows(args, v_, a_.v, matrix, begin);
       sums.b_step = a_.v.row_stride;
+    } else {
+      const int64_t tile = begin / tile_ * tile_;
+      sums.b = Values(args, matrix, tile) + (begin - tile) * kernels_.nr;
+      sums.panel_stride = std::min(tile_, a_.keys - tile) * kernels_.nr;
     }
     Multiply(lane, {lane.scores, stride_}, rows, sums, lane.y);
   }
@@ -215,10 +253,8 @@ class TiledAttention final : public CpuKernel {
   void Add(const CpuLaunch& args, const TiledAddend& addend, int64_t matrix, int64_t query,
            int64_t rows, int64_t begin, int64_t keys, const Lane& lane) const {
     const AttentionOperand& from = addend.operand;
-    const Location& at = addend.place.packed >= 0 ? args.packed[addend.place.packed]
-                                                  : args.inputs[addend.place.bound];
-    const float* first =
-        at.host<float>() + At(from, matrix) + query * from.row_stride + begin * from.column_stride;
+    const float* first = LocationOf(args, addend.place).host<float>() + At(from, matrix) +
+                         query * from.row_stride + begin * from.column_stride;
     for (int64_t r = 0; r < rows; ++r)
       AddScores(first + r * from.row_stride, from.column_stride, addend.scale, keys,
                 lane.scores + r * stride_);
@@ -227,9 +263,8 @@ class TiledAttention final : public CpuKernel {
   void Fill(const CpuLaunch& args, int64_t matrix, int64_t query, int64_t rows, int64_t begin,
             int64_t keys, const Lane& lane) const {
     const AttentionOperand& from = a_.fill->operand;
-    const Location& at = fill_.packed >= 0 ? args.packed[fill_.packed] : args.inputs[fill_.bound];
-    const uint8_t* first = at.host<uint8_t>() + At(from, matrix) + query * from.row_stride +
-                           begin * from.column_stride;
+    const uint8_t* first = LocationOf(args, fill_).host<uint8_t>() + At(from, matrix) +
+                           query * from.row_stride + begin * from.column_stride;
     for (int64_t r = 0; r < rows; ++r)
       FillScores(first + r * from.row_stride, from.column_stride, a_.fill->where, a_.fill->value,
                  keys, lane.scores + r * stride_);
