@@ -6,7 +6,6 @@
 #include "base/memory_budget.h"
 #include "exec/near_numbers.h"
 #include "kernels/backend.h"
-#include "kernels/join_windows.h"
 #include "kernels/launch_tunables.h"
 #include "kernels/wanted_states.h"
 
@@ -50,93 +49,6 @@ NearPrograms::NearPrograms(std::shared_ptr<const Program> like,
   }
 }
 
-NearPrograms::Step NearPrograms::StepOf(size_t i, const std::vector<ir::ValueId>& values) const {
-  const PlannedStep& planned = like_->plan().steps[i];
-  Step step;
-  if (planned.kernel == nullptr) return step;
-  for (ir::ValueId id : planned.values)
-    step.values.push_back(id == ir::kAbsent ? ir::kAbsent : values[id]);
-  for (ir::ValueId id : planned.problem.group->values().ids()) {
-    if (step.values[id] == ir::kAbsent) continue;
-    const bool is_constant = planned.problem.group->value(id).is_constant();
-    (is_constant ? step.constants : step.sized).push_back(id);
-  }
-  step.problem = {nullptr, planned.problem.states, planned.problem.threads};
-  step.near = dynamic_cast<const kernels::MatchesNear*>(planned.match.get());
-  step.taste = planned.match->taste();
-  step.setting = {planned.states_index, planned.problem.threads, {}, false};
-  if (!planned.has_all_params) step.setting.params = planned.params;
-  const kernels::PreparedKernel* const kernel = like_->steps_[i].kernel.get();
-  if (kernel == nullptr) return step;
-  if (step.near != nullptr && step.setting.params.empty())
-    step.takes = dynamic_cast<const kernels::TakesExtents*>(kernel);
-  for (const kernels::PackRequest& request : kernel->packs())
-    step.recipes.push_back(request.recipe);
-  return step;
-}
-
-Shape NearPrograms::ShapeOf(ir::ValueId value, const Extents& extents) const {
-  const auto begin = extents.begin() + static_cast<ptrdiff_t>(places_[value].begin);
-  return Shape(Dims(begin, begin + places_[value].rank));
-}
-
-std::shared_ptr<const ir::Graph> NearPrograms::GroupAt(size_t i, const Extents& extents) const {
-  auto group = std::make_shared<ir::Graph>(*like_->plan().steps[i].problem.group);
-  for (ir::ValueId id : steps_[i].sized)
-    group->value(id).shape = ShapeOf(steps_[i].values[id], extents);
-  return group;
-}
-
-bool NearPrograms::MayShare(const Program::Step& like) {
-  if (like.kernel == nullptr || like.writes_window) return false;
-  if (!like.is_own) return true;
-  const auto* joins = dynamic_cast<const kernels::JoinsWindows*>(like.kernel.get());
-  return joins == nullptr || joins->windows().empty();
-}
-
-bool NearPrograms::HasExtents(ir::ValueId value, const NearGraph& near) const {
-  const auto [begin, rank] = places_[value];
-  return std::equal(extents_->data() + begin, extents_->data() + begin + rank,
-                    near.extents->data() + begin);
-}
-
-bool NearPrograms::IsSame(size_t i, const NearGraph& near) const {
-  const PlannedStep& planned = like_->plan().steps[i];
-  if (planned.kernel == nullptr) return HasExtents(tensors_[planned.inputs[0]], near);
-  return std::ranges::all_of(
-             steps_[i].sized,
-             [&](ir::ValueId id) { return HasExtents(steps_[i].values[id], near); }) &&
-         !HasOtherConstant(i, near);
-}
-
-bool NearPrograms::HasOtherConstant(size_t i, const NearGraph& near) const {
-  return std::ranges::any_of(steps_[i].constants, [&](ir::ValueId id) {
-    return near.other_constant[steps_[i].values[id]];
-  });
-}
-
-/// A kernel that was matched anew, or reads its group, keeps the last one. Constants that hold the
-/// same elements stay those that it was planned with.
-void NearPrograms::SetGroup(size_t i, const NearGraph& near) {
-  Step& step = steps_[i];
-  if (step.group == nullptr || step.problem.group.use_count() > 1) {
-    auto group = std::make_shared<ir::Graph>(*like_->plan().steps[i].problem.group);
-    step.group = group.get();
-    step.problem.group = std::move(group);
-  }
-  for (ir::ValueId id : step.sized)
-    step.group->value(id).shape = near.graph->value(step.values[id]).shape;
-  for (ir::ValueId id : step.constants) {
-    const bool is_other = near.other_constant[step.values[id]];
-    const ir::Value& from = is_other ? near.graph->value(step.values[id])
-                                     : like_->plan().steps[i].problem.group->value(id);
-    ir::Value& to = step.group->value(id);
-    if (to.constant == from.constant) continue;
-    to.shape = from.shape;
-    to.constant = from.constant;
-  }
-}
-
 Status NearPrograms::MakeConversion(const PlannedStep& planned, const NearGraph& near,
                                     const Device& cpu, Program::Step& step) const {
   const std::vector<PlannedTensor>& tensors = like_->plan().tensors;
@@ -166,10 +78,10 @@ bool NearPrograms::TakeKernel(size_t i, bool has_others, const Device& cpu,
 }
 
 Result<std::shared_ptr<const kernels::Match>> NearPrograms::MatchAgain(
-    size_t i, bool has_others, const Device& cpu, kernels::Setting& setting) const {
+    size_t i, bool is_other, const Device& cpu, kernels::Setting& setting) const {
   const PlannedStep& planned = like_->plan().steps[i];
   const Step& known = steps_[i];
-  if (known.near == nullptr || has_others)
+  if (known.near == nullptr || is_other)
     return MatchAs(*planned.kernel, known.problem, cpu, setting);
   ASSIGN_OR_RETURN(std::shared_ptr<const kernels::Match> match,
                    known.near->MatchNear(known.problem.group, setting.states));
@@ -181,11 +93,12 @@ Status NearPrograms::MakeGroup(size_t i, const NearGraph& near, const Device& cp
                                Program::Step& step) {
   const Step& known = steps_[i];
   SetGroup(i, near);
-  const bool has_others = HasOtherConstant(i, near);
-  if (TakeKernel(i, has_others, cpu, step)) return OkStatus();
+  const bool has_others = HasOtherConstant(i, near), has_other_ones = HasOtherOnes(i, near);
+  if (!has_other_ones && TakeKernel(i, has_others, cpu, step)) return OkStatus();
   step = {};
+  const bool is_other = has_others || has_other_ones;
   kernels::Setting setting = known.setting;
-  Result<std::shared_ptr<const kernels::Match>> match = MatchAgain(i, has_others, cpu, setting);
+  Result<std::shared_ptr<const kernels::Match>> match = MatchAgain(i, is_other, cpu, setting);
   if (!match.ok() && match.status().code() != StatusCode::kUnsupported) return match.status();
   // It was chosen for its layout, which plans weigh for all steps together.
   const bool beside = known.taste == kernels::kBesideBest || known.taste == kernels::kBeforeBest;
@@ -196,7 +109,7 @@ Status NearPrograms::MakeGroup(size_t i, const NearGraph& near, const Device& cp
     if (TakeOther(i, least, cpu, step)) return OkStatus();
     RETURN_IF_ERROR(match.status());
   }
-  if (known.near != nullptr && !has_others) {
+  if (known.near != nullptr && !is_other) {
     ASSIGN_OR_RETURN(step.kernel, (*match)->Prepare(setting));
     return OkStatus();
   }
@@ -319,6 +232,8 @@ Result<std::unique_ptr<Program>> NearPrograms::Build(const NearGraph& near,
                                                      std::shared_ptr<const Program> spare) {
   const int64_t begin = NowNs();
   if (Program::IsSet(cancelled)) return Program::Cancelled();
+  RETURN_IF_ERROR(CheckSameBytes(near));
+  has_other_ones_ = HasOtherOnes(near);
   std::unique_ptr<Program> program(new Program());
   program->plan_ = like_->plan_;
   program->maker_ = this;

@@ -35,8 +35,8 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
   /// Where a kernel refuses its group at these extents, or likes it more or less than it did, the
   /// best kernel of the same states computes the step. Fails where there is none that takes the
   /// group, or a kernel that was chosen for its layout is liked otherwise: then the graph is to be
-  /// planned anew. Otherwise as Program::Build. No extent is at most 1 in one of the two graphs
-  /// only. `spare`: a program that is taken apart for what it is made of where it was made here and
+  /// planned anew. Otherwise as Program::Build. No extent is 0 in one of the two graphs only.
+  /// `spare`: a program that is taken apart for what it is made of where it was made here and
   /// nobody else has it; or null.
   Result<std::unique_ptr<Program>> Build(const NearGraph& near, const DeviceSet& devices,
                                          PackedStore& packed, const std::atomic<bool>* cancelled,
@@ -70,6 +70,7 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
     std::vector<std::shared_ptr<const PackedBlob>> other_blobs;
   };
 
+  // near_steps.cc
   Step StepOf(size_t i, const std::vector<ir::ValueId>& values) const;
   Shape ShapeOf(ir::ValueId value, const Extents& extents) const;
   /// That of step `i`, with the constants that it was planned with.
@@ -78,15 +79,23 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
   /// same: it takes no part in windows.
   static bool MayShare(const Program::Step& like);
   bool HasExtents(ir::ValueId value, const NearGraph& near) const;
+  /// Whether an extent is 1 that was not, or the other way round.
+  bool HasOtherOnes(const NearGraph& near) const;
+  /// The same of step `i`: its kernel may have other states then.
+  bool HasOtherOnes(size_t i, const NearGraph& near) const;
+  /// Whether tensors that are one another's memory still lie alike.
+  Status CheckSameBytes(const NearGraph& near) const;
   /// Whether step `i` has the operands that it was planned for.
   bool IsSame(size_t i, const NearGraph& near) const;
   bool HasOtherConstant(size_t i, const NearGraph& near) const;
   /// Makes the problem of step `i` that of these extents.
   void SetGroup(size_t i, const NearGraph& near);
+
   Status MakeStep(size_t i, const NearGraph& near, const Device& cpu, Program& program);
   Status MakeGroup(size_t i, const NearGraph& near, const Device& cpu, Program::Step& step);
-  /// What the planned kernel makes of the group of step `i`; sets the index of its states.
-  Result<std::shared_ptr<const kernels::Match>> MatchAgain(size_t i, bool has_others,
+  /// What the planned kernel makes of the group of step `i`, all of it anew where it `is_other`;
+  /// sets the index of its states.
+  Result<std::shared_ptr<const kernels::Match>> MatchAgain(size_t i, bool is_other,
                                                            const Device& cpu,
                                                            kernels::Setting& setting) const;
   /// Prepares the best other kernel of the same states and arithmetic that ranks above `least`;
@@ -107,6 +116,7 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
   std::vector<Place> places_;               // by value of the graphs
   std::vector<ir::ValueId> tensors_;        // of the graphs, by tensor of the plan
   std::vector<Step> steps_;
+  bool has_other_ones_ = false;  // those of the graph that is built for, than were planned for
 };
 
 }  // namespace fettle::exec

@@ -28,14 +28,14 @@ Outline::Outline(const ir::Graph& graph) {
   }
 }
 
-double Distance(const std::vector<int64_t>& a, const std::vector<int64_t>& b, double farthest) {
+double Distance(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
   double most = 1;
   for (size_t i = 0; i < a.size(); ++i) {
     if (a[i] == b[i]) continue;
     const auto [least, greatest] = std::minmax(a[i], b[i]);
     if (least <= 1) return 0;
     const double ratio = static_cast<double>(greatest) / static_cast<double>(least);
-    if (ratio > farthest) return 0;
+    if (ratio > kNearRatio) return 0;
     most = std::max(most, ratio);
   }
   return most;

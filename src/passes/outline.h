@@ -23,8 +23,7 @@ inline constexpr int64_t kNearRatio = 4;
 
 /// How far the extents of graphs of one structure are from each other: the largest ratio (1: they
 /// are equal); 0 where one is not near the other: only one of them is at most 1, or the ratio is
-/// above `farthest`.
-double Distance(const std::vector<int64_t>& a, const std::vector<int64_t>& b,
-                double farthest = kNearRatio);
+/// above kNearRatio.
+double Distance(const std::vector<int64_t>& a, const std::vector<int64_t>& b);
 
 }  // namespace fettle::passes

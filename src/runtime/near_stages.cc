@@ -18,6 +18,8 @@ constexpr size_t kMostExamples = 16, kMostTried = 2;
 constexpr double kLarger = 4;
 /// How many times as large or small any extent may be.
 constexpr double kFarthest = 64;
+/// How much farther an example is where one of an extent of it and the shape's is 1.
+constexpr double kOfOtherOnes = 4;
 /// What passes may save of arithmetic, and of bytes, before it is worth having: more where it is
 /// little beside planning, which takes tens of microseconds for each node.
 constexpr double kWorth = 1.02, kWorthOfLittle = 1.1;
@@ -76,6 +78,34 @@ double ElementsOf(const ir::Graph& graph) {
   return elements;
 }
 
+/// How far extents of one graph are from each other: the largest ratio (1: they are equal); 0 where
+/// one is not near the other.
+double DistanceOf(const exec::Extents& a, const exec::Extents& b) {
+  double most = 1, ones = 1;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i]) continue;
+    const auto [least, greatest] = std::minmax(a[i], b[i]);
+    if (least == 0) return 0;
+    if (least == 1) ones = kOfOtherOnes;
+    const double ratio = static_cast<double>(greatest) / static_cast<double>(least);
+    if (ratio > kFarthest) return 0;
+    most = std::max(most, ratio);
+  }
+  return most * ones;
+}
+
+/// Whether an input has an extent above 1 that the graph leaves open: most graphs are run at one
+/// shape, and those that leave open how many inputs they take at once mostly at one.
+bool OpensExtents(const ir::Graph& graph, std::span<const Tensor> inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::optional<Shape>& shape = graph.value(graph.inputs[i]).shape;
+    for (int axis = 0; axis < inputs[i].shape().rank(); ++axis)
+      if (inputs[i].shape()[axis] > 1 && (!shape || shape->rank() <= axis || (*shape)[axis] < 0))
+        return true;
+  }
+  return false;
+}
+
 /// Whether `as_it_is` is about as good as `least`, which would save little if it saved `few`.
 bool IsNear(double as_it_is, double least, double few) {
   return as_it_is <= (as_it_is - least <= few ? kWorthOfLittle : kWorth) * least;
@@ -86,7 +116,7 @@ bool IsNear(double as_it_is, double least, double few) {
 std::unique_ptr<Stage> NearStages::Find(std::span<const Tensor> inputs, Context& context,
                                         passes::PassHistory& passes) {
   if (is_off_ || !context.plans.CarriesOver(context.devices, context.limits)) return nullptr;
-  if (++uses_ == 1) return nullptr;  // most graphs are run at one shape
+  if (++uses_ == 1 && !OpensExtents(*graph_, inputs)) return nullptr;
   const Status swept = Sweep(inputs);
   if (!swept.ok()) {
     is_off_ = examples_.empty() && swept.code() == StatusCode::kUnsupported;
@@ -114,7 +144,7 @@ std::unique_ptr<Stage> NearStages::Find(std::span<const Tensor> inputs, Context&
 }
 
 double NearStages::DistanceFrom(const std::shared_ptr<const exec::Extents>& extents) const {
-  return extents == nullptr ? 0 : passes::Distance(*extents, *extents_, kFarthest);
+  return extents == nullptr ? 0 : DistanceOf(*extents, *extents_);
 }
 
 std::vector<std::pair<double, NearStages::Example*>> NearStages::NearExamples(

@@ -24,7 +24,8 @@ class NearStages {
   explicit NearStages(std::shared_ptr<const ir::Graph> graph) : graph_(std::move(graph)) {}
 
   /// A stage for inputs of these types and shapes; null where Stage::Prepare has to make it, which
-  /// is so for the first shape, too.
+  /// is so for the first shape, too, where none of the extents that the graph leaves open is above
+  /// 1.
   std::unique_ptr<Stage> Find(std::span<const Tensor> inputs, Context& context,
                               passes::PassHistory& passes);
 

@@ -37,9 +37,17 @@ bool Plans(Session& session, int64_t elements) {
 
 TEST(NearShapes, AreNotPlannedForTheLittleThatPassesWouldSave) {
   const auto session = OneSliceTooMany();
-  EXPECT_TRUE(Plans(*session, 300));
-  EXPECT_TRUE(Plans(*session, 310));  // the example
-  for (const int64_t elements : {311, 320, 400, 900}) EXPECT_FALSE(Plans(*session, elements));
+  EXPECT_TRUE(Plans(*session, 300));  // the example
+  for (const int64_t elements : {310, 311, 320, 400, 900}) EXPECT_FALSE(Plans(*session, elements));
+}
+
+TEST(NearShapes, ArePlannedOnceBesideOnesOfOneElement) {
+  const auto from_many = OneSliceTooMany(), from_one = OneSliceTooMany();
+  EXPECT_TRUE(Plans(*from_many, 30));
+  for (const int64_t elements : {1, 20, 31}) EXPECT_FALSE(Plans(*from_many, elements));
+  EXPECT_TRUE(Plans(*from_one, 1));  // mostly the only shape of its session
+  EXPECT_TRUE(Plans(*from_one, 30));
+  for (const int64_t elements : {2, 20, 31}) EXPECT_FALSE(Plans(*from_one, elements));
 }
 
 TEST(NearShapes, ArePlannedEachForItselfWherePassesSaveMuch) {
