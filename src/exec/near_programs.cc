@@ -1,6 +1,7 @@
 #include "exec/near_programs.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/clock.h"
 #include "base/memory_budget.h"
@@ -10,31 +11,10 @@
 #include "kernels/wanted_states.h"
 
 namespace fettle::exec {
-namespace {
-
-/// What `kernel` makes of the group of `problem` in its states, of which `setting` gets the index.
-Result<std::shared_ptr<const kernels::Match>> MatchAs(const kernels::KernelDesc& kernel,
-                                                      const kernels::Problem& problem,
-                                                      const Device& cpu,
-                                                      kernels::Setting& setting) {
-  const kernels::WantedStates wanted(problem.states);
-  ASSIGN_OR_RETURN(std::shared_ptr<const kernels::Match> match,
-                   kernels::MatchGroup(kernel, problem.group, cpu));
-  ASSIGN_OR_RETURN(setting.states, kernels::FindStates(kernel, *match, problem.states));
-  return match;
-}
-
-/// Which kernel is better than which for a group whose states are given; -1: not to be taken.
-int RankOf(const kernels::Match& match) {
-  const int taste = match.taste();
-  return taste == kernels::kBesideBest || taste == kernels::kBeforeBest ? 0 : taste;
-}
-
-}  // namespace
-
 NearPrograms::NearPrograms(std::shared_ptr<const Program> like,
-                           const std::vector<ir::ValueId>& values, const NearGraph& graph)
-    : like_(std::move(like)), extents_(graph.extents) {
+                           const std::vector<ir::ValueId>& values, const NearGraph& graph,
+                           int threads)
+    : like_(std::move(like)), extents_(graph.extents), threads_(threads) {
   size_t begin = 0;
   for (const ir::Value& value : graph.graph->values()) {
     const int rank = value.shape ? value.shape->rank() : 0;
@@ -64,8 +44,8 @@ bool NearPrograms::TakeKernel(size_t i, bool has_others, const Device& cpu,
   const Step& known = steps_[i];
   if (known.takes == nullptr) return false;
   if (has_others && (!known.takes->takes_constants() || !known.recipes.empty())) return false;
-  const bool has_spare =
-      std::exchange(step.may_move, false) && !has_others && step.kernel.use_count() == 1;
+  const bool has_spare = std::exchange(step.may_move, false) && !has_others &&
+                         step.kernel.use_count() == 1 && step.threads == known.problem.threads;
   if (has_spare) {
     step.may_move = dynamic_cast<kernels::TakesExtents&>(*step.kernel).MoveTo(known.problem, cpu);
   }
@@ -77,77 +57,33 @@ bool NearPrograms::TakeKernel(size_t i, bool has_others, const Device& cpu,
   return true;
 }
 
-Result<std::shared_ptr<const kernels::Match>> NearPrograms::MatchAgain(
-    size_t i, bool is_other, const Device& cpu, kernels::Setting& setting) const {
-  const PlannedStep& planned = like_->plan().steps[i];
-  const Step& known = steps_[i];
-  if (known.near == nullptr || is_other)
-    return MatchAs(*planned.kernel, known.problem, cpu, setting);
-  ASSIGN_OR_RETURN(std::shared_ptr<const kernels::Match> match,
-                   known.near->MatchNear(known.problem.group, setting.states));
-  setting.states = 0;
-  return match;
-}
-
 Status NearPrograms::MakeGroup(size_t i, const NearGraph& near, const Device& cpu,
                                Program::Step& step) {
   const Step& known = steps_[i];
   SetGroup(i, near);
   const bool has_others = HasOtherConstant(i, near), has_other_ones = HasOtherOnes(i, near);
+  const bool is_other = has_others || has_other_ones;
+  if (doublings_ > 0 && !is_other && TakeBetter(i, cpu, step)) return OkStatus();
   if (!has_other_ones && TakeKernel(i, has_others, cpu, step)) return OkStatus();
   step = {};
-  const bool is_other = has_others || has_other_ones;
   kernels::Setting setting = known.setting;
   Result<std::shared_ptr<const kernels::Match>> match = MatchAgain(i, is_other, cpu, setting);
   if (!match.ok() && match.status().code() != StatusCode::kUnsupported) return match.status();
-  // It was chosen for its layout, which plans weigh for all steps together.
-  const bool beside = known.taste == kernels::kBesideBest || known.taste == kernels::kBeforeBest;
-  if (match.ok() && beside && (*match)->taste() != known.taste)
+  if (match.ok() && known.is_beside() && (*match)->taste() != known.taste)
     return Unsupported("{}: another taste", like_->plan().steps[i].kernel->name);
   if (!match.ok() || (*match)->taste() != known.taste) {
-    const int least = match.ok() ? RankOf(**match) : -1;
-    if (TakeOther(i, least, cpu, step)) return OkStatus();
+    if (TakeOther(i, match.ok() ? match->get() : nullptr, cpu, step)) return OkStatus();
     RETURN_IF_ERROR(match.status());
   }
   if (known.near != nullptr && !is_other) {
     ASSIGN_OR_RETURN(step.kernel, (*match)->Prepare(setting));
+    TakeFrom(i, step.kernel);
     return OkStatus();
   }
   const kernels::WantedStates wanted(known.problem.states);
   ASSIGN_OR_RETURN(step.kernel, kernels::PrepareWithLaunches(**match, setting, cpu));
   step.match = *match;
   return OkStatus();
-}
-
-bool NearPrograms::TakeOther(size_t i, int least, const Device& cpu, Program::Step& step) {
-  Step& known = steps_[i];
-  const kernels::KernelDesc& planned = *like_->plan().steps[i].kernel;
-  kernels::Setting best = {};
-  const auto offer = [&](const kernels::KernelDesc& kernel) {
-    if (&kernel == &planned || kernel.arithmetic != planned.arithmetic) return;
-    kernels::Setting setting = {0, known.problem.threads, {}, false};
-    Result<std::shared_ptr<const kernels::Match>> match =
-        MatchAs(kernel, known.problem, cpu, setting);
-    if (!match.ok() || RankOf(**match) <= least) return;
-    least = RankOf(**match);
-    best = setting;
-    step.match = std::move(*match);
-    step.other = &kernel;
-  };
-  if (known.other != nullptr) offer(*known.other);
-  if (step.other == nullptr)
-    for (const kernels::KernelDesc* kernel : kernels::CpuKernels()) offer(*kernel);
-  if (step.other == nullptr) return false;
-  const kernels::WantedStates wanted(known.problem.states);
-  Result<std::unique_ptr<kernels::PreparedKernel>> kernel =
-      kernels::PrepareWithLaunches(*step.match, best, cpu);
-  if (!kernel.ok()) {
-    step = {};
-    return false;
-  }
-  step.kernel = std::move(*kernel);
-  known.other = step.other;
-  return true;
 }
 
 void NearPrograms::TakeWhatIsShared(size_t i, Program::Step& step) const {
@@ -178,7 +114,9 @@ Status NearPrograms::MakeStep(size_t i, const NearGraph& near, const Device& cpu
     return OkStatus();
   }
   if (planned.kernel == nullptr) return MakeConversion(planned, near, cpu, step);
-  return MakeGroup(i, near, cpu, step);
+  RETURN_IF_ERROR(MakeGroup(i, near, cpu, step));
+  step.threads = steps_[i].problem.threads;
+  return OkStatus();
 }
 
 Status NearPrograms::PackStep(size_t i, const NearGraph& near, PackedStore& packed,
@@ -234,6 +172,7 @@ Result<std::unique_ptr<Program>> NearPrograms::Build(const NearGraph& near,
   if (Program::IsSet(cancelled)) return Program::Cancelled();
   RETURN_IF_ERROR(CheckSameBytes(near));
   has_other_ones_ = HasOtherOnes(near);
+  doublings_ = std::max(0, static_cast<int>(std::log2(near.larger)));
   std::unique_ptr<Program> program(new Program());
   program->plan_ = like_->plan_;
   program->maker_ = this;

@@ -21,6 +21,7 @@ struct NearGraph {
   std::shared_ptr<const Extents> extents;
   /// By value: a constant that may hold other elements than the one that was planned with.
   std::vector<bool> other_constant;
+  double larger = 1;  // how many times as many elements it computes as the planned one
 };
 
 /// Kernels are chosen once; what depends on extents is computed anew: kernels where an operand has
@@ -28,16 +29,17 @@ struct NearGraph {
 class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
  public:
   /// `like`: on the CPU alone, of a plan that says what its values are in its graph, which are
-  /// `values` of `graph`, that as it was planned.
+  /// `values` of `graph`, that as it was planned. `threads`: that a program runs on at most.
   NearPrograms(std::shared_ptr<const Program> like, const std::vector<ir::ValueId>& values,
-               const NearGraph& graph);
+               const NearGraph& graph, int threads);
 
-  /// Where a kernel refuses its group at these extents, or likes it more or less than it did, the
-  /// best kernel of the same states computes the step. Fails where there is none that takes the
-  /// group, or a kernel that was chosen for its layout is liked otherwise: then the graph is to be
-  /// planned anew. Otherwise as Program::Build. No extent is 0 in one of the two graphs only.
-  /// `spare`: a program that is taken apart for what it is made of where it was made here and
-  /// nobody else has it; or null.
+  /// Where a kernel refuses its group at these extents, or likes it more or less than it did, or
+  /// where it computes at least twice as much and another is liked more, the best kernel of the
+  /// same states computes the step. Fails where there is none that takes the group, or a kernel
+  /// that was chosen for its layout is liked otherwise: then the graph is to be planned anew.
+  /// Otherwise as Program::Build. No extent is 0 in one of the two graphs only. `spare`: a program
+  /// that is taken apart for what it is made of where it was made here and nobody else has it; or
+  /// null.
   Result<std::unique_ptr<Program>> Build(const NearGraph& near, const DeviceSet& devices,
                                          PackedStore& packed, const std::atomic<bool>* cancelled,
                                          MemoryBeside memory,
@@ -50,6 +52,11 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
   struct Place {
     size_t begin = 0;
     int rank = 0;
+  };
+  /// What is known of a step where that many times as much is computed.
+  struct Larger {
+    bool was_asked = false;
+    const kernels::KernelDesc* other = nullptr;  // that is better; null: none is
   };
   /// What is the same at all extents, and the last group.
   struct Step {
@@ -64,6 +71,14 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
     int taste = 0;
     bool may_share = false;
     std::vector<std::string> recipes;
+    bool may_have_from = false;                           // for as many threads as now
+    std::shared_ptr<const kernels::PreparedKernel> from;  // what `takes` is, where not the plan's
+    std::vector<int> best_of_tastes;  // that the kernel had where no other was better
+    std::vector<Larger> larger;       // by doublings of what is computed, from the first
+    /// It was chosen for its layout, which plans weigh for all steps together.
+    bool is_beside() const {
+      return taste == kernels::kBesideBest || taste == kernels::kBeforeBest;
+    }
     /// What computed the step where its kernel would not, and what that had packed: the store
     /// keeps nothing alive by itself.
     const kernels::KernelDesc* other = nullptr;
@@ -93,14 +108,30 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
 
   Status MakeStep(size_t i, const NearGraph& near, const Device& cpu, Program& program);
   Status MakeGroup(size_t i, const NearGraph& near, const Device& cpu, Program::Step& step);
+  // near_others.cc
   /// What the planned kernel makes of the group of step `i`, all of it anew where it `is_other`;
   /// sets the index of its states.
   Result<std::shared_ptr<const kernels::Match>> MatchAgain(size_t i, bool is_other,
                                                            const Device& cpu,
                                                            kernels::Setting& setting) const;
-  /// Prepares the best other kernel of the same states and arithmetic that ranks above `least`;
-  /// says whether there is one.
-  bool TakeOther(size_t i, int least, const Device& cpu, Program::Step& step);
+  /// Of those whose names begin with `among`, the best other kernel of the same states and
+  /// arithmetic that ranks above `least`; null where there is none.
+  const kernels::KernelDesc* BestOther(size_t i, int least, const Device& cpu,
+                                       std::string_view among) const;
+  /// Prepares `other` for step `i` where it ranks above `least`; says whether it does.
+  bool TakeKernelOf(size_t i, const kernels::KernelDesc& other, int least, const Device& cpu,
+                    Program::Step& step) const;
+  /// Prepares the best kernel beside the planned one, whose match is `planned` (null: it refuses);
+  /// says whether there is a better one.
+  bool TakeOther(size_t i, const kernels::Match* planned, const Device& cpu, Program::Step& step);
+  /// The same where much more is computed than was planned for. Kernels of the same operator are
+  /// asked once for each doubling.
+  bool TakeBetter(size_t i, const Device& cpu, Program::Step& step);
+  /// A better kernel of step `i`, or null; the step gets more threads where these are worth it.
+  const kernels::KernelDesc* AskAgain(size_t i, const Device& cpu);
+  /// Has others be made of `kernel`, which is for as many threads as step `i` has now.
+  void TakeFrom(size_t i, const std::shared_ptr<kernels::PreparedKernel>& kernel);
+
   Status MakeConversion(const PlannedStep& planned, const NearGraph& near, const Device& cpu,
                         Program::Step& step) const;
   Status PackStep(size_t i, const NearGraph& near, PackedStore& packed, Program::Step& step);
@@ -116,7 +147,10 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
   std::vector<Place> places_;               // by value of the graphs
   std::vector<ir::ValueId> tensors_;        // of the graphs, by tensor of the plan
   std::vector<Step> steps_;
-  bool has_other_ones_ = false;  // those of the graph that is built for, than were planned for
+  int threads_ = 1;
+  // Of the graph that is built for:
+  bool has_other_ones_ = false;  // than were planned for
+  int doublings_ = 0;            // of what is computed
 };
 
 }  // namespace fettle::exec

@@ -235,7 +235,9 @@ Status Program::RunStep(size_t index, const RunArgs& args) const {
   Location* outputs = locations + planned.inputs.size();
   for (size_t i = 0; i < planned.outputs.size(); ++i) outputs[i] = Locate(planned.outputs[i], args);
   CpuStream cpu = args.stream;
-  if (planned.kernel != nullptr) cpu.set_threads(std::min(cpu.threads(), planned.problem.threads));
+  if (planned.kernel != nullptr)
+    cpu.set_threads(
+        std::min(cpu.threads(), step.threads > 0 ? step.threads : planned.problem.threads));
   Stream* stream = step.device == 0 ? &cpu : &StreamOf(step, args);
   return step.kernel->Launch(
       {.inputs = {locations, planned.inputs.size()},

@@ -79,6 +79,7 @@ class Program {
     std::vector<Location> packed;
     std::shared_ptr<const StepProfile> profile;
     int device = 0;                // in DeviceSet::all()
+    int threads = 0;               // that it runs on at most; 0: as many as are planned
     bool nothing_to_do = false;    // its outputs are views, or empty
     bool crosses_devices = false;  // a conversion that waits
     bool is_shared = false;        // with programs of other plans (PlannedStep::kept)

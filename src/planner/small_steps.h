@@ -6,8 +6,8 @@
 namespace fettle::planner {
 
 /// How many of `threads` share `choice` for `group` (the graph of GroupChoices::fragment) in plans
-/// made before anything is measured: all, or fewer where the work of a kernel of the CPU, at usual
-/// rates of a core, is less than what waking more of them and waiting for them takes.
+/// made before anything is measured: kernels::ThreadsWorthWaking of its work on the CPU, elsewhere
+/// all.
 int ThreadsWorthWaking(const Choice& choice, const std::shared_ptr<const ir::Graph>& group,
                        int threads);
 

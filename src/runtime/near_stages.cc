@@ -14,10 +14,8 @@ namespace fettle::runtime {
 namespace {
 
 constexpr size_t kMostExamples = 16, kMostTried = 2;
-/// How many times as many elements as its example a shape may have.
-constexpr double kLarger = 4;
 /// How many times as large or small any extent may be.
-constexpr double kFarthest = 64;
+constexpr double kFarthest = 1024;
 /// How much farther an example is where one of an extent of it and the shape's is 1.
 constexpr double kOfOtherOnes = 4;
 /// What passes may save of arithmetic, and of bytes, before it is worth having: more where it is
@@ -151,7 +149,7 @@ std::vector<std::pair<double, NearStages::Example*>> NearStages::NearExamples(
     const planner::Limits& limits) {
   std::vector<std::pair<double, Example*>> near;
   for (Example& example : examples_) {
-    if (example.limits != limits || elements_ > kLarger * example.elements) continue;
+    if (example.limits != limits) continue;
     const double distance = DistanceFrom(example.extents);
     if (distance > 0) near.emplace_back(distance, &example);
   }
@@ -175,7 +173,8 @@ std::shared_ptr<const exec::Extents> NearStages::Extents() const {
 
 exec::NearGraph NearStages::NearTo(const Example& example) const {
   const ir::Graph& graph = sweep_->graph();
-  exec::NearGraph near{&graph, extents_, std::vector<bool>(graph.values().size())};
+  exec::NearGraph near{&graph, extents_, std::vector<bool>(graph.values().size()),
+                       elements_ / std::max(example.elements, 1.0)};
   for (ir::ValueId id : graph.values().ids())
     near.other_constant[id] =
         sweep_->follows()[id] &&
@@ -213,7 +212,8 @@ Result<std::unique_ptr<Stage>> NearStages::MakeExample(Context& context,
   example.values = ValuesOf(*segment, *sweep_);
   example.stage = made->Example();
   example.programs = std::make_shared<exec::NearPrograms>(
-      made->program(), example.values, exec::NearGraph{&sweep_->graph(), extents_, {}});
+      made->program(), example.values, exec::NearGraph{&sweep_->graph(), extents_, {}},
+      context.limits.threads);
   if (examples_.size() == kMostExamples)
     examples_.erase(std::ranges::min_element(examples_, {}, &Example::last_use));
   examples_.push_back(std::move(example));
