@@ -2,9 +2,10 @@
 export.py writes them, and further pairs may follow. KINDS names them:
 
 static, signed, tensor: ONNX Runtime's quantiser, DequantizeLinear before and QuantizeLinear behind operators: weights int8 by
-channel with activations uint8, with activations int8, and both uint8 with one scale a tensor; operators: QLinearConv and its like
-in their place; dynamic: scales of activations found as the model runs (MatMulInteger, ConvInteger, DynamicQuantizeLSTM);
-blocks: products of 4-bit weights in blocks of 32 (MatMulNBits); half: all in fp16, but for inputs and outputs."""
+channel with activations uint8, with activations int8, and both uint8 with one scale a tensor; words: the first with activations
+uint16; operators: QLinearConv and its like in their place; dynamic: scales of activations found as the model runs (MatMulInteger, ConvInteger, DynamicQuantizeLSTM);
+blocks, pairs: products of 4-bit weights in blocks of 32, as MatMulNBits and as DequantizeLinear of int4 with zero points; half: all
+in fp16, but for inputs and outputs."""
 
 import logging
 import os
@@ -55,6 +56,10 @@ def tensor(prepared, source, path):
     statically(prepared, source, path, per_channel=False, weight_type=QuantType.QUInt8)
 
 
+def words(prepared, source, path):
+    statically(prepared, source, path, activation_type=QuantType.QUInt16, extra_options={"UseQDQContribOps": False})
+
+
 def operators(prepared, source, path):
     statically(prepared, source, path, quant_format=QuantFormat.QOperator)
 
@@ -65,12 +70,20 @@ def dynamic(prepared, source, path):
     quantize_dynamic(model, str(path), weight_type=QuantType.QInt8)
 
 
-def blocks(prepared, source, path):
+def in_blocks(prepared, path, **options):
     from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
 
-    quantiser = MatMulNBitsQuantizer(onnx.load(str(prepared)), bits=4, block_size=32, is_symmetric=True, accuracy_level=4)
+    quantiser = MatMulNBitsQuantizer(onnx.load(str(prepared)), bits=4, block_size=32, **options)
     quantiser.process()
     onnx.save(quantiser.model.model, str(path))
+
+
+def blocks(prepared, source, path):
+    in_blocks(prepared, path, is_symmetric=True, accuracy_level=4)
+
+
+def pairs(prepared, source, path):
+    in_blocks(prepared, path, is_symmetric=False, quant_format=QuantFormat.QDQ)
 
 
 def half(prepared, source, path):
@@ -79,7 +92,7 @@ def half(prepared, source, path):
     onnx.save(convert_float_to_float16(onnx.load(str(prepared)), keep_io_types=True), str(path))
 
 
-KINDS = {kind.__name__: kind for kind in (static, signed, tensor, operators, dynamic, blocks, half)}
+KINDS = {kind.__name__: kind for kind in (static, signed, tensor, words, operators, dynamic, blocks, pairs, half)}
 
 
 def make(kind, source, folder):

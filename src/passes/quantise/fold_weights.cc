@@ -64,15 +64,20 @@ bool IsConstant(const Editor& editor, ir::ValueId id) {
   return id == ir::kAbsent || editor.value(id).is_constant();
 }
 
-/// Whether a reader of `dequantiser` has a use for the integers. No kernel transposes a convolution
-/// of integers.
+/// Whether kernels compute the operator of integers, or move them.
+bool HasIntegerForm(ir::OpRef op) {
+  return op == "Conv"_op || op == "MatMul"_op || op == "Gemm"_op ||
+         op->Has(ir::Trait::kElementwise) || op->Has(ir::Trait::kMovesElements);
+}
+
+/// Whether a reader of `dequantiser` has a use for the integers.
 bool IsReadAsIntegers(const Editor& editor, const ir::Node& dequantiser, const ir::Node& reader) {
-  if (reader.op == "ConvTranspose"_op) return false;
   if (ops::ReadWeightOnly(editor.graph(), dequantiser, reader).ok()) return true;
-  return std::any_of(reader.inputs.begin(), reader.inputs.end(), [&](ir::ValueId id) {
-    const ir::Node* other = editor.Producer(id, "DequantizeLinear"_op);
-    return other != nullptr && !IsConstant(editor, other->input(0));
-  });
+  return HasIntegerForm(reader.op) &&
+         std::any_of(reader.inputs.begin(), reader.inputs.end(), [&](ir::ValueId id) {
+           const ir::Node* other = editor.Producer(id, "DequantizeLinear"_op);
+           return other != nullptr && !IsConstant(editor, other->input(0));
+         });
 }
 
 Result<std::optional<Constant>> Fold(const Editor& editor, const ir::Node& node) {

@@ -156,6 +156,14 @@ void RepeatBytes(const uint8_t* from, int64_t n, int64_t times, uint8_t* to) {
     for (int64_t i = 0; i < n; ++i) to[i * times + k] = from[i];
 }
 
+/// `n` times the same pixel, of which there are twice as many after each copy.
+void RepeatPixel(const uint8_t* pixel, int64_t channels, int64_t n, uint8_t* to) {
+  const int64_t all = n * channels;
+  std::memcpy(to, pixel, channels);
+  for (int64_t done = channels; done < all; done *= 2)
+    std::memcpy(to + done, to, std::min(done, all - done));
+}
+
 class Pair final : public CpuKernel {
  public:
   Pair(const Facts& facts, elementwise::BroadcastLoop loop, std::optional<PixelLoop> pixels,
@@ -212,8 +220,7 @@ class Pair final : public CpuKernel {
         if (!pixels_->by_pixel) {
           RepeatBytes(one + offsets[0] + done, n, channels, bytes.data());
         } else if (done == 0) {
-          for (int64_t i = 0; i < n; ++i)
-            std::memcpy(bytes.data() + i * channels, one + offsets[0], channels);
+          RepeatPixel(one + offsets[0], channels, n, bytes.data());
         }
         const uint8_t* beside = many + (at + done) * channels;
         row.a = pixels_->repeated == 0 ? bytes.data() : beside;

@@ -203,6 +203,19 @@ int64_t FoldLines(const FoldBlock& block, const T* from, float* to) {
   }
   hn::StoreU(hn::Load(d, held), d, to);
 }
+
+/// Rows of two for as many whole vectors of sums as `rows` has; the number of these sums.
+int64_t SumPairs(const float* from, int64_t rows, bool squares, float* to) {
+  const hn::ScalableTag<float> d;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  int64_t k = 0;
+  for (; k + lanes <= rows; k += lanes, from += 2 * lanes) {
+    auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + lanes);
+    if (squares) a = hn::Mul(a, a), b = hn::Mul(b, b);
+    hn::StoreU(hn::Add(hn::ConcatEven(d, b, a), hn::ConcatOdd(d, b, a)), d, to + k);
+  }
+  return k;
+}
 #endif
 
 template <FoldKind kind, typename T>
@@ -211,9 +224,11 @@ void FoldRows(const FoldBlock& block, const T* from, float* to) {
 #if HWY_TARGET != HWY_SCALAR
   if constexpr (kIsFrequent<kind, T>) {
     constexpr int64_t lanes = hn::MaxLanes(hn::ScalableTag<float>());
+    constexpr bool squares = kind == FoldKind::kSumSquare;
+    if (block.row == 2) k = SumPairs(from, block.rows, squares, to);
     const bool is_short = block.row > 0 && block.row <= 2 * lanes;
     for (; is_short && k + lanes <= block.rows; k += lanes)
-      SumShortRows(from + k * block.row, block.row, kind == FoldKind::kSumSquare, to + k);
+      SumShortRows(from + k * block.row, block.row, squares, to + k);
   }
 #endif
   // What is empty may lie nowhere.
