@@ -173,6 +173,20 @@ bool TransposeFewRows(const T* src, int64_t src_stride, T* dst, int64_t rows, in
   return true;
 }
 
+/// Whole tiles of `rows` rows and columns [c0, c1), written where they belong.
+template <typename T>
+void TransposeTiles(const T* src, int64_t src_stride, T* dst, int64_t dst_stride, int64_t rows,
+                    int64_t c0, int64_t c1, bool prefetches) {
+  constexpr int64_t kTile = 16 / sizeof(T);
+  constexpr int64_t kBlock = 64 / sizeof(T);
+  for (int64_t c = c0; c < c1; c += kTile) {
+    if (prefetches && (c - c0) % kBlock == 0)
+      PrefetchRows(src + c + kBlock, src_stride * sizeof(T), rows);
+    for (int64_t r = 0; r < rows; r += kTile)
+      TransposeTile(src + r * src_stride + c, src_stride, dst + c * dst_stride + r, dst_stride);
+  }
+}
+
 /// dst[c * dst_stride + r] = src[r * src_stride + c] for r < rows, c < columns.
 template <typename T>
 void TransposeMatrix(const T* src, int64_t src_stride, T* dst, int64_t dst_stride, int64_t rows,
@@ -187,14 +201,6 @@ void TransposeMatrix(const T* src, int64_t src_stride, T* dst, int64_t dst_strid
   // Else tiles of a row of blocks are written where they belong. Those of bytes are slower.
   const bool blocks =
       !near || kBytes == 1 || FillsSets(src_stride * kBytes) || FillsSets(dst_stride * kBytes);
-  const auto tiles = [&](int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
-    for (int64_t c = c0; c < c1; c += kTile) {
-      if (!near && (c - c0) % kBlock == 0)
-        PrefetchRows(src + r0 * src_stride + c + kBlock, src_stride * sizeof(T), r1 - r0);
-      for (int64_t r = r0; r < r1; r += kTile)
-        TransposeTile(src + r * src_stride + c, src_stride, dst + c * dst_stride + r, dst_stride);
-    }
-  };
   const int64_t whole_rows = rows / kTile * kTile, whole_columns = columns / kTile * kTile;
   for (int64_t r0 = 0; r0 < whole_rows; r0 += kBlock) {
     const int64_t r1 = r0 + kBlock < whole_rows ? r0 + kBlock : whole_rows;
@@ -206,13 +212,16 @@ void TransposeMatrix(const T* src, int64_t src_stride, T* dst, int64_t dst_strid
       TransposeBlock(src + r0 * src_stride + c0, src_stride, dst + c0 * dst_stride + r0,
                      dst_stride);
     }
-    tiles(r0, r1, c0, whole_columns);
+    TransposeTiles(src + r0 * src_stride, src_stride, dst + r0, dst_stride, r1 - r0, c0,
+                   whole_columns, !near);
     TransposeLastColumns(src, src_stride, dst, dst_stride, r0, r1, whole_columns, rows, columns);
   }
   if (whole_rows == rows) return;
   // The last rows as a tile that reaches back to rows which are there already.
   const int64_t done = rows >= kTile ? whole_columns : 0;
-  tiles(rows - kTile, rows - kTile + (done > 0 ? 1 : 0), 0, done);
+  if (done > 0)
+    TransposeTiles(src + (rows - kTile) * src_stride, src_stride, dst + rows - kTile, dst_stride,
+                   kTile, 0, done, !near);
   TransposeEdge(src, src_stride, dst, dst_stride, whole_rows, rows, done, columns);
 }
 
