@@ -272,7 +272,10 @@ int Taste(const FlatProblem& flat, const Device&) {
   const bool has_many_slices = flat.slices.size() > 4;
   if (has_many_slices && (g.out[2] < lanes || conv.inputs() > kManyInputs)) return 6;
   const bool is_depthwise = conv.inputs() == 1 && outputs == 1 && g.groups > 1;
-  if (is_depthwise && g.kernel[1] * g.kernel[2] > kFewTaps) return 6;
+  // Copies take longer than conversions to channels-last, where channels fill vectors.
+  const bool fills = 5 * g.ic >= 4 * RoundUp(g.ic, lanes);
+  const bool copies = fills && !flat.reads_planes;
+  if (is_depthwise && (copies || g.kernel[1] * g.kernel[2] > kFewTaps)) return 6;
   const double kept = flat.kept();
   if (2 * outputs <= lanes && !is_depthwise) return kept >= 0.5 ? kBeforeBest : 6;
   const bool is_shallow = conv.inputs() <= kFewInputs && !is_depthwise;
