@@ -56,6 +56,12 @@ std::span<const Case> PoolCases() {
       {"pool.max_1d",
        "input %x: f32[1x3x23]\n"
        "%y = MaxPool(%x) {kernel_shape=[4], strides=[3]}\noutput %y\n"},
+      {"pool.average_5_taps_3_apart",
+       "input %x: f32[2x3x7x121]\n"
+       "%y = AveragePool(%x) {kernel_shape=[3,5], pads=[1,2,1,2], strides=[3,3]}\noutput %y\n"},
+      {"pool.max_3_taps_3_apart",
+       "input %x: f32[1x2x9x23]\n"
+       "%y = MaxPool(%x) {kernel_shape=[2,3], pads=[0,1,0,1], strides=[1,3]}\noutput %y\n"},
       {"pool.max_3d",
        "input %x: f32[1x3x5x6x7]\n"
        "%y = MaxPool(%x) {kernel_shape=[2,3,2], strides=[1,2,2]}\noutput %y\n"},

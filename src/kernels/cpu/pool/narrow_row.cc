@@ -129,19 +129,23 @@ void JoinNeighbours(const float* from, int64_t n, int64_t taps, int64_t step, fl
   });
 }
 
-/// The same of windows that lie two elements apart, of taps side by side. Reads up to two vectors
-/// behind the last tap.
-template <bool max>
-void JoinPairs(const float* from, int64_t n, int64_t taps, float scale, float* to) {
+/// The same of windows that lie kStride elements apart, two or three, of taps side by side. Reads
+/// up to as many vectors behind the last tap.
+template <bool max, int kStride>
+void JoinStrided(const float* from, int64_t n, int64_t taps, float scale, float* to) {
   const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
   StoreWindows(n, scale, to, [&](int64_t i) HWY_ATTR {
-    hn::Vec<decltype(d)> joined, even, odd;
-    hn::LoadInterleaved2(d, from + 2 * i, joined, odd);
-    if (taps > 1) joined = Join<max>(joined, odd);
-    for (int64_t k = 2; k < taps; k += 2) {
-      hn::LoadInterleaved2(d, from + 2 * i + k, even, odd);
-      joined = Join<max>(joined, even);
-      if (k + 1 < taps) joined = Join<max>(joined, odd);
+    V joined, first, second, third;
+    for (int64_t k = 0; k < taps; k += kStride) {
+      const float* x = from + kStride * i + k;
+      if constexpr (kStride == 2) hn::LoadInterleaved2(d, x, first, second);
+      if constexpr (kStride == 3) hn::LoadInterleaved3(d, x, first, second, third);
+      joined = k == 0 ? first : Join<max>(joined, first);
+      if (k + 1 < taps) joined = Join<max>(joined, second);
+      if constexpr (kStride == 3) {
+        if (k + 2 < taps) joined = Join<max>(joined, third);
+      }
     }
     return joined;
   });
@@ -217,7 +221,8 @@ void JoinInside(const PoolPlan& plan, const InsideWidth& at, const float* from, 
   const float scale = max ? 1.0f : 1.0f / (rows * static_cast<float>(plan.kernel[2]));
   const int64_t taps = plan.kernel[2], step = plan.dilation[2] * inner, n = at.end - at.begin;
   if (stride == 1) return JoinNeighbours<max>(first, n * inner, taps, step, scale, inside);
-  if (stride == 2 && step == 1) return JoinPairs<max>(first, n, taps, scale, inside);
+  if (stride == 2 && step == 1) return JoinStrided<max, 2>(first, n, taps, scale, inside);
+  if (stride == 3 && step == 1) return JoinStrided<max, 3>(first, n, taps, scale, inside);
   JoinApart<max>(plan, first, n, scale, inside);
 }
 
