@@ -195,6 +195,12 @@ std::span<const Case> ResizeCases() {
        "const %b: i64[3] = 2 2 2\n"
        "%y = Col2Im(%x, %i, %b)\n"
        "output %y\n"},
+      {"resize.col2im_3d_strided",
+       "input %x: f32[2x24x27]\n"
+       "const %i: i64[3] = 5 6 7\n"
+       "const %b: i64[3] = 2 3 2\n"
+       "%y = Col2Im(%x, %i, %b) {dilations=[1,2,1], pads=[1,0,1,0,1,0], strides=[2,1,3]}\n"
+       "output %y\n"},
       {"resize.affine_grid_one_pixel",
        "input %t: f16[3x2x3]\n"
        "const %s: i64[4] = 3 1 1 7\n"

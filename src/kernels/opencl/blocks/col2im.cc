@@ -1,4 +1,4 @@
-// opencl.col2im: columns of blocks summed up into images of one or two axes, row-major buffers.
+// opencl.col2im: columns of blocks summed up into images of up to three axes, row-major buffers.
 #include <algorithm>
 #include <limits>
 
@@ -29,7 +29,7 @@ Result<ops::Col2ImAttributes> Read(const ir::Graph& group, const Device&) {
   if (!IsFloatValue(x.dtype)) return Unsupported("not a float type");
   ASSIGN_OR_RETURN(ops::Col2ImAttributes col,
                    ops::ReadCol2Im(node, IntsOf(*image.constant), IntsOf(*block.constant)));
-  if (col.block.size() > 2) return Unsupported("images of {} axes", col.block.size());
+  if (col.block.size() > 3) return Unsupported("images of {} axes", col.block.size());
   if (x.shape->elements() > std::numeric_limits<cl_int>::max())
     return Unsupported("kernels count elements in 32 bits");
   return col;
@@ -50,16 +50,18 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem,
       std::shared_ptr<OpenClKernel> kernel,
       AsOpenCl(device).BuildKernel(
           MakeProgram("blocks/col2im.cl", AccessOptions(problem.states.outputs[0])), "col2im"));
-  // An image of one axis is one row.
-  const auto pair = [](const std::vector<int64_t>& of, int64_t missing) {
-    return of.size() == 2 ? Int2(of[0], of[1]) : Int2(missing, of[0]);
+  // Missing axes lead.
+  const auto axes = [](const std::vector<int64_t>& of, int64_t missing) {
+    std::vector<int64_t> all(3 - of.size(), missing);
+    all.insert(all.end(), of.begin(), of.end());
+    return Int4(all[0], all[1], all[2], 0);
   };
   auto made = std::make_unique<RecordedKernel>();
   RecordedLaunch launch(std::move(kernel), PlaceSizes(y.Count(2, y.rank()), y.Count(0, 2)));
   made->AddRows(*problem.group, node.inputs[0], storage, launch);
-  launch.Output(0, StorageBytes(storage, 1)).Value(pair(col.image, 1));
-  launch.Value(pair(col.positions, 1)).Value(pair(col.block, 1)).Value(pair(col.strides, 1));
-  launch.Value(pair(col.dilations, 1)).Value(pair(col.pad_begin, 0));
+  launch.Output(0, StorageBytes(storage, 1)).Value(axes(col.image, 1));
+  launch.Value(axes(col.positions, 1)).Value(axes(col.block, 1)).Value(axes(col.strides, 1));
+  launch.Value(axes(col.dilations, 1)).Value(axes(col.pad_begin, 0));
   if (y.elements() > 0) made->recorded.push_back(std::move(launch));
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
