@@ -259,8 +259,9 @@ bool SuitsWinograd(const PlaneProblem& conv) {
 
 /// Inputs of channels-last kernels that fill no vector, and those whose slices take long to copy.
 constexpr int64_t kFewInputs = 4, kManyInputs = 64;
-/// Taps of a plane that are few enough to be loaded anew for each output row.
-constexpr int64_t kFewTaps = 12;
+/// Taps of a plane that are few enough to be loaded anew for each output row, where channels-last
+/// vectors are full; and elements of an input that stay near while it is converted.
+constexpr int64_t kFewTaps = 14, kNearInput = 1 << 20;
 
 /// As cpu.conv.planes; layers of more multiply-adds, too, where channels-last vectors are emptier.
 int Taste(const FlatProblem& flat, const Device&) {
@@ -272,10 +273,11 @@ int Taste(const FlatProblem& flat, const Device&) {
   const bool has_many_slices = flat.slices.size() > 4;
   if (has_many_slices && (g.out[2] < lanes || conv.inputs() > kManyInputs)) return 6;
   const bool is_depthwise = conv.inputs() == 1 && outputs == 1 && g.groups > 1;
-  // Copies take longer than conversions to channels-last, where channels fill vectors.
-  const bool fills = 5 * g.ic >= 4 * RoundUp(g.ic, lanes);
-  const bool copies = fills && !flat.reads_planes;
-  if (is_depthwise && (copies || g.kernel[1] * g.kernel[2] > kFewTaps)) return 6;
+  // Near copies take longer than conversions to channels-last, where channels fill vectors.
+  const int64_t vectors = RoundUp(g.ic, lanes);
+  const bool is_near = g.ic * g.in[0] * g.in[1] * g.in[2] <= kNearInput;
+  const bool copies = 5 * g.ic >= 4 * vectors && is_near && !flat.reads_planes;
+  if (is_depthwise && (copies || g.kernel[1] * g.kernel[2] * g.ic > kFewTaps * vectors)) return 6;
   const double kept = flat.kept();
   if (2 * outputs <= lanes && !is_depthwise) return kept >= 0.5 ? kBeforeBest : 6;
   const bool is_shallow = conv.inputs() <= kFewInputs && !is_depthwise;
