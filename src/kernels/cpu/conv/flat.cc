@@ -273,9 +273,10 @@ int Taste(const FlatProblem& flat, const Device&) {
   const bool has_many_slices = flat.slices.size() > 4;
   if (has_many_slices && (g.out[2] < lanes || conv.inputs() > kManyInputs)) return 6;
   const bool is_depthwise = conv.inputs() == 1 && outputs == 1 && g.groups > 1;
-  // Near copies take longer than conversions to channels-last, where channels fill vectors.
+  // Near images are converted to channels-last in less time than copied, where channels fill
+  // vectors.
   const int64_t vectors = RoundUp(g.ic, lanes);
-  const bool is_near = g.ic * g.in[0] * g.in[1] * g.in[2] <= kNearInput;
+  const bool is_near = g.IsImage() && g.ic * g.in[1] * g.in[2] <= kNearInput;
   const bool copies = 5 * g.ic >= 4 * vectors && is_near && !flat.reads_planes;
   if (is_depthwise && (copies || g.kernel[1] * g.kernel[2] * g.ic > kFewTaps * vectors)) return 6;
   const double kept = flat.kept();

@@ -136,16 +136,22 @@ void JoinStrided(const float* from, int64_t n, int64_t taps, float scale, float*
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
   StoreWindows(n, scale, to, [&](int64_t i) HWY_ATTR {
+    const float* x = from + kStride * i;
     V joined, first, second, third;
-    for (int64_t k = 0; k < taps; k += kStride) {
-      const float* x = from + kStride * i + k;
-      if constexpr (kStride == 2) hn::LoadInterleaved2(d, x, first, second);
-      if constexpr (kStride == 3) hn::LoadInterleaved3(d, x, first, second, third);
-      joined = k == 0 ? first : Join<max>(joined, first);
-      if (k + 1 < taps) joined = Join<max>(joined, second);
-      if constexpr (kStride == 3) {
-        if (k + 2 < taps) joined = Join<max>(joined, third);
-      }
+    const auto load = [&](int64_t k, V& to) HWY_ATTR {
+      if constexpr (kStride == 2) hn::LoadInterleaved2(d, x + k, to, second);
+      if constexpr (kStride == 3) hn::LoadInterleaved3(d, x + k, to, second, third);
+    };
+    const auto join = [&](int64_t left) HWY_ATTR {
+      if (left > 1) joined = Join<max>(joined, second);
+      if (kStride > 2 && left > 2) joined = Join<max>(joined, third);
+    };
+    load(0, joined);
+    join(taps);
+    for (int64_t k = kStride; k < taps; k += kStride) {
+      load(k, first);
+      joined = Join<max>(joined, first);
+      join(taps - k);
     }
     return joined;
   });
