@@ -122,6 +122,9 @@ std::span<const Case> GatherCases() {
       {"gather.product_columns",
        "input %w: f32[3x37x70]\ninput %i: i64[11] = noise(-3, 2)\ninput %x: f32[11x1x37]\n"
        "%g = Gather(%w, %i)\n%y = MatMul(%x, %g)\noutput %y\n"},
+      {"gather.product_halves",
+       "const %w: f16[5x19x37]\ninput %i: i64[9] = noise(-5, 4)\ninput %x: f16[9x37x1]\n"
+       "%g = Gather(%w, %i)\n%y = MatMul(%g, %x)\noutput %y\n"},
       {"gather.product_long",
        "const %w: f32[4x128x96]\ninput %i: i64[40] = noise(0, 3)\ninput %x: f32[40x96x1]\n"
        "%g = Gather(%w, %i)\n%y = MatMul(%g, %x)\noutput %y\n",

@@ -133,8 +133,18 @@ constexpr int64_t kLeastResults = 64;
 
 Result<GatheredProduct> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const GatheredProduct product, ReadGatheredProduct(group));
-  if (group.value(product.w).dtype != DType::kF32) return Unsupported("matrices that are not f32");
+  for (const ir::ValueId id : {product.w, product.x})
+    RETURN_IF_ERROR(CheckFloat(group.value(id).dtype));
+  const ir::Value& w = group.value(product.w);
+  if (w.dtype != DType::kF32 && !w.is_constant())
+    return Unsupported("matrices of halves that are computed");
   return product;
+}
+
+/// Constant halves are packed as floats.
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const GatheredProduct&,
+                                            const Device&) {
+  return std::vector<StateAssignment>{WidenedStates(group)};
 }
 
 class ProductKernel final : public CpuKernel {
@@ -149,7 +159,7 @@ class ProductKernel final : public CpuKernel {
 
   std::vector<PackRequest> packs() const override {
     std::vector<PackRequest> requests;
-    for (const ir::ValueId id : constants_) requests.push_back(PackedAsIs(*group_, id));
+    for (const ir::ValueId id : constants_) requests.push_back(PackedAsFloats(*group_, id));
     return requests;
   }
 
@@ -214,7 +224,7 @@ class ProductKernel final : public CpuKernel {
 };
 
 constexpr Family<GatheredProduct> kFamily{.read = Read,
-                                          .states = RowMajorAlone,
+                                          .states = States,
                                           .prepare = Make<ProductKernel>,
                                           .taste = Always<10>,
                                           .reads_callers_memory = true};
