@@ -35,7 +35,8 @@ class Chooser {
  private:
   /// The inputs of a step that joins what others made.
   void Join(size_t joining) {
-    const auto* joins = dynamic_cast<const kernels::JoinsWindows*>(kernels_[joining]->get());
+    const kernels::PreparedKernel* const kernel = kernels_[joining]->get();
+    const kernels::JoinsWindows* const joins = kernel == nullptr ? nullptr : kernel->joins();
     if (joins == nullptr) return;
     const PlannedStep& step = plan_.steps[joining];
     const size_t before = chosen_.size();

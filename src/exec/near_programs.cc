@@ -47,13 +47,14 @@ bool NearPrograms::TakeKernel(size_t i, bool has_others, const Device& cpu,
   const bool has_spare = std::exchange(step.may_move, false) && !has_others &&
                          step.kernel.use_count() == 1 && step.threads == known.problem.threads;
   if (has_spare) {
-    step.may_move = dynamic_cast<kernels::TakesExtents&>(*step.kernel).MoveTo(known.problem, cpu);
+    step.may_move = step.takes->MoveTo(known.problem, cpu);
   }
   if (step.may_move) return true;
   step.kernel = known.takes->At(known.problem, cpu);
   if (step.kernel == nullptr || (has_others && !step.kernel->packs().empty())) return false;
   TakeWhatIsShared(i, step);
   step.may_move = !has_others;
+  step.takes = dynamic_cast<kernels::TakesExtents*>(step.kernel.get());
   return true;
 }
 

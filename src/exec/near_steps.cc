@@ -53,7 +53,7 @@ std::shared_ptr<const ir::Graph> NearPrograms::GroupAt(size_t i, const Extents& 
 bool NearPrograms::MayShare(const Program::Step& like) {
   if (like.kernel == nullptr || like.writes_window) return false;
   if (!like.is_own) return true;
-  const auto* joins = dynamic_cast<const kernels::JoinsWindows*>(like.kernel.get());
+  const auto* joins = like.kernel->joins();
   return joins == nullptr || joins->windows().empty();
 }
 

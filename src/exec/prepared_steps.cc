@@ -5,7 +5,6 @@
 #include "device/compile_elsewhere.h"
 #include "exec/program.h"
 #include "kernels/backend.h"
-#include "kernels/join_windows.h"
 #include "kernels/launch_tunables.h"
 #include "kernels/work.h"
 
@@ -80,8 +79,8 @@ void Program::MarkOwn(std::span<const TensorWindow> windows) {
       return std::ranges::find(plan_->steps[i].outputs, window.tensor) !=
              plan_->steps[i].outputs.end();
     });
-    steps_[i].is_own = steps_[i].writes_window || dynamic_cast<const kernels::JoinsWindows*>(
-                                                      steps_[i].kernel.get()) != nullptr;
+    const kernels::PreparedKernel* const kernel = steps_[i].kernel.get();
+    steps_[i].is_own = steps_[i].writes_window || (kernel != nullptr && kernel->joins() != nullptr);
   }
 }
 

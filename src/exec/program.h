@@ -18,6 +18,7 @@
 #include "exec/profile.h"
 #include "exec/step_chains.h"
 #include "exec/work_memory.h"
+#include "kernels/takes_extents.h"
 
 namespace fettle::exec {
 
@@ -84,9 +85,10 @@ class Program {
     bool crosses_devices = false;  // a conversion that waits
     bool is_shared = false;        // with programs of other plans (PlannedStep::kept)
     bool writes_window = false;
-    bool is_own = false;             // writes or joins windows, which other plans may lack
-    bool has_later_numbers = false;  // those of the profile are numbers_'s
-    bool may_move = false;           // made by TakesExtents, with the example's blobs
+    bool is_own = false;                     // writes or joins windows, which other plans may lack
+    bool has_later_numbers = false;          // those of the profile are numbers_'s
+    bool may_move = false;                   // made by TakesExtents, with the example's blobs
+    kernels::TakesExtents* takes = nullptr;  // the kernel, where it may move
   };
   /// By step: what it wants packed.
   using Requests = std::vector<std::vector<kernels::PackRequest>>;

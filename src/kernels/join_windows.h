@@ -25,7 +25,7 @@ struct Window {
   WindowRows rows;
 };
 
-/// A kernel that does nothing for inputs that are windows of its output.
+/// A kernel that does nothing for inputs that are windows of its output: PreparedKernel::joins().
 class JoinsWindows {
  public:
   virtual ~JoinsWindows() = default;

@@ -90,6 +90,8 @@ struct LaunchArgs {
   Stream& stream;
 };
 
+class JoinsWindows;  // join_windows.h
+
 /// A kernel made ready for one problem and one set of parameters. Immutable; Launch may be called
 /// by several threads at once, on distinct memory.
 class PreparedKernel {
@@ -98,6 +100,9 @@ class PreparedKernel {
   virtual std::vector<PackRequest> packs() const { return {}; }
   virtual int64_t workspace_bytes() const { return 0; }
   virtual std::vector<Alias> aliases() const { return {}; }
+  /// What it is beside that where it does nothing for inputs that are windows of its output; else
+  /// null.
+  virtual const JoinsWindows* joins() const { return nullptr; }
   /// Enqueues the work and returns; never allocates, never waits. Outputs have elements (steps that
   /// write only empty tensors are never launched). Writes zero to pad lanes of the
   /// outputs. Results do not depend on the stream's thread count.

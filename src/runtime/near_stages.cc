@@ -165,9 +165,10 @@ Status NearStages::Sweep(std::span<const Tensor> inputs) {
 std::shared_ptr<const exec::Extents> NearStages::Extents() const {
   exec::Extents extents;
   extents.reserve(extents_ == nullptr ? 0 : extents_->size());
-  for (const ir::Value& value : sweep_->graph().values())
-    if (value.shape)
-      extents.insert(extents.end(), value.shape->dims().begin(), value.shape->dims().end());
+  for (const ir::Value& value : sweep_->graph().values()) {
+    if (!value.shape) continue;
+    for (const int64_t extent : value.shape->dims()) extents.push_back(extent);
+  }
   return std::make_shared<const exec::Extents>(std::move(extents));
 }
 

@@ -44,6 +44,8 @@ class MoveKernel final : public CpuKernel, public JoinsWindows, public TakesExte
     }
   }
 
+  const JoinsWindows* joins() const override { return this; }
+
   std::unique_ptr<PreparedKernel> At(const Problem& problem, const Device&) const override {
     if (HasBlocks(problem.states)) return nullptr;
     const MoveContext context(*problem.group, problem.states);
