@@ -174,14 +174,23 @@ INSTANTIATE_TEST_SUITE_P(All, NearStagesTest,
                          testing::Combine(testing::Values(kPictureNet, kTextNet, kTypeNet),
                                           testing::Values(1, 2)));
 
+constexpr char kConvolvedTwice[] =
+    "input %x: f32[1x32x?x?]\nconst %w: f32[32x32x3x3] = noise(-0.1, 0.1)\n"
+    "%a = Conv(%x, %w) {pads=[1,1,1,1]}\n"
+    "%b = HardSwish(%a)\n"
+    "%c = Conv(%b, %w) {pads=[1,1,1,1]}\n"
+    "output %c\n";
+
+std::vector<std::string> KernelsOf(const Session& session) {
+  std::vector<std::string> kernels;
+  for (const exec::StepProfile& step : session.profile())
+    if (step.op.starts_with("Conv") && step.op != "Convert") kernels.push_back(step.kernel);
+  return kernels;
+}
+
 /// A kernel that refuses few tiles is replaced alone: its neighbours stay, nothing is planned.
 TEST(NearStagesTest, ReplaceAKernelThatRefuses) {
-  const std::shared_ptr<const Model> model = LoadNet(
-      "input %x: f32[1x32x?x?]\nconst %w: f32[32x32x3x3] = noise(-0.1, 0.1)\n"
-      "%a = Conv(%x, %w) {pads=[1,1,1,1]}\n"
-      "%b = HardSwish(%a)\n"
-      "%c = Conv(%b, %w) {pads=[1,1,1,1]}\n"
-      "output %c\n");
+  const std::shared_ptr<const Model> model = LoadNet(kConvolvedTwice);
   const auto plans = std::make_shared<CountedPlans>();
   const auto session = Session::Create(model, {.threads = 1, .plans = plans}).value();
   std::set<std::string> kernels;
@@ -193,28 +202,15 @@ TEST(NearStagesTest, ReplaceAKernelThatRefuses) {
     ExpectSameOutputs(RunAt(*session, inputs), RunAt(*fresh, inputs));
     if (extent > 60) planned = plans->plans;
     EXPECT_EQ(plans->plans, planned) << extent;
-    for (const exec::StepProfile& step : session->profile())
-      if (step.op.starts_with("Conv") && step.op != "Convert") kernels.insert(step.kernel);
+    for (const std::string& kernel : KernelsOf(*session)) kernels.insert(kernel);
   }
   EXPECT_GT(kernels.size(), 1U);
-}
-
-std::vector<std::string> KernelsOf(const Session& session) {
-  std::vector<std::string> kernels;
-  for (const exec::StepProfile& step : session.profile())
-    if (step.op.starts_with("Conv") && step.op != "Convert") kernels.push_back(step.kernel);
-  return kernels;
 }
 
 /// Where much more is computed than was planned for, a kernel that is better there takes over, for
 /// as many shapes as there are, and so do more threads.
 TEST(NearStagesTest, TakeBetterKernelsWhereMuchMoreIsComputed) {
-  const std::shared_ptr<const Model> model = LoadNet(
-      "input %x: f32[1x32x?x?]\nconst %w: f32[32x32x3x3] = noise(-0.1, 0.1)\n"
-      "%a = Conv(%x, %w) {pads=[1,1,1,1]}\n"
-      "%b = HardSwish(%a)\n"
-      "%c = Conv(%b, %w) {pads=[1,1,1,1]}\n"
-      "output %c\n");
+  const std::shared_ptr<const Model> model = LoadNet(kConvolvedTwice);
   for (const int threads : {1, 2}) {
     const auto plans = std::make_shared<CountedPlans>();
     const auto session = Session::Create(model, {.threads = threads, .plans = plans}).value();

@@ -28,7 +28,7 @@ void CopyData(const std::byte* src, std::byte* dst, int64_t bytes, CpuStream& st
 
 struct Facts {
   Shape data, indices;
-  DType dtype, index_type;
+  DType index_type;
   ops::Reduction reduction;
 };
 
@@ -246,7 +246,7 @@ Result<Facts> ReadNode(const ir::Graph& group, std::string_view op) {
   const ir::Node& node = group.nodes()[0];
   const ir::Value &data = group.value(node.inputs[0]), &indices = group.value(node.inputs[1]);
   ASSIGN_OR_RETURN(const ops::Reduction reduction, ops::ReadReduction(node));
-  return Facts{*data.shape, *indices.shape, data.dtype, indices.dtype, reduction};
+  return Facts{*data.shape, *indices.shape, indices.dtype, reduction};
 }
 
 Result<ElementFacts> ReadElements(const ir::Graph& group, const Device&) {

@@ -50,6 +50,7 @@ Result<AffineGroup> ReadAffineGroup(const ir::Graph& group,
     const DType dtype = group.value(result.input).dtype;
     if (IsByte(dtype) && takes_bytes != nullptr && takes_bytes(nodes[0])) {
       result.from.storage = result.to.storage = dtype;
+      result.is_bare = true;
     } else if (!IsHeldInFloat(dtype)) {
       return Unsupported("a type that is not computed in fp32");
     }

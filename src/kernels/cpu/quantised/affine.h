@@ -22,6 +22,7 @@ struct AffineGroup {
   ir::ValueId input = ir::kAbsent;   // the value that the group reads in the operator's place 0
   ir::ValueId output = ir::kAbsent;  // the value that the group writes
   AffineType from, to;
+  bool is_bare = false;  // integers in and out without conversions around the operator
 
   /// What takes a result of the operator, computed on stored integers as if they were real numbers
   /// (for operators that commute with x -> (x - zero) * scale), to the stored output: result * mul

@@ -29,7 +29,6 @@ struct Facts {
   Shape x, y;
   std::vector<ops::AxisTaps> taps;
   AffineGroup affine;
-  bool truncates = false;  // bytes are resized as they are
 };
 
 /// [outer, height, width, inner] to [outer, height', width', inner]; the height is all axes from
@@ -37,8 +36,7 @@ struct Facts {
 struct ResizePlan {
   int64_t outer = 1, inner = 1;
   Axis height, width;
-  AffineGroup affine;  // without its node, which may go before the kernel
-  bool truncates = false;
+  AffineGroup affine;                          // without its node, which may go before the kernel
   PadLanes pads;                               // of the output
   DType from = DType::kF32, to = DType::kF32;  // what the operands are stored as
 };
@@ -81,7 +79,7 @@ class Resize final : public CpuKernel {
       : CpuKernel(lanes),
         plan_(std::move(plan)),
         rounding_{plan_.affine.mul(), plan_.affine.add(), plan_.affine.least(),
-                  plan_.affine.greatest(), plan_.truncates},
+                  plan_.affine.greatest(), plan_.affine.is_bare},
         picks_rows_(Picks(plan_.height.taps) && plan_.from == DType::kF32),
         picks_halves_(IsHalf(plan_.from) && plan_.from == plan_.to && Picks(plan_.height.taps) &&
                       Picks(plan_.width.taps)),
@@ -225,8 +223,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const AffineGroup affine,
                    ReadAffineGroup(group, [](const ir::Node&) { return true; }));
   ASSIGN_OR_RETURN(ResizeTaps resize, ReadResizeTaps(group, *affine.node));
-  Facts facts{*group.value(affine.input).shape, resize.output, std::move(resize.taps), affine,
-              affine.from.is_integer() && group.nodes().size() == 1};
+  Facts facts{*group.value(affine.input).shape, resize.output, std::move(resize.taps), affine};
   facts.affine.node = nullptr;
   return facts;
 }
@@ -234,7 +231,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
 Result<ResizePlan> MakePlan(const Facts& facts, const Layout& layout) {
   // Entries of the table of rows: more are other operators than resampling of pictures.
   constexpr int64_t kMostTaps = int64_t{1} << 22;
-  ResizePlan plan{.affine = facts.affine, .truncates = facts.truncates};
+  ResizePlan plan{.affine = facts.affine};
   plan.height = plan.width = Kept(1);
   bool any = false;
   const PhysicalDims dims = ToPhysical(facts.x, layout);
