@@ -7,8 +7,8 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/build_id.h"
 #include "passes/binary/lenient_signs.h"
+#include "passes/conv/round_weights.h"
 #include "passes/pipeline.h"
-#include "passes/rewrite/round_weights.h"
 
 namespace fettle::runtime {
 namespace {

@@ -1,5 +1,5 @@
 // Convolutions without the taps that only meet padding.
-#include "passes/rewrite/dead_taps.h"
+#include "passes/conv/dead_taps.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

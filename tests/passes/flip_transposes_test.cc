@@ -1,11 +1,12 @@
 // Transposed convolutions as convolutions.
-#include "passes/rewrite/flip_transposes.h"
+#include "passes/conv/flip_transposes.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
 #include "equivalence.h"
+#include "passes/conv/transposed_columns.h"
 
 namespace fettle::passes {
 namespace {

@@ -1,5 +1,5 @@
 // Transposed convolutions of lines as convolutions to all phases.
-#include "passes/rewrite/transposed_lines.h"
+#include "passes/conv/transposed_lines.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

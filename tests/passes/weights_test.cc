@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "equivalence.h"
+#include "passes/conv/fold_affine.h"
+#include "passes/conv/fold_pads.h"
+#include "passes/conv/round_weights.h"
 #include "passes/quantise/fold_weights.h"
-#include "passes/rewrite/fold_affine.h"
-#include "passes/rewrite/fold_pads.h"
-#include "passes/rewrite/round_weights.h"
 
 namespace fettle::passes {
 namespace {

@@ -1,4 +1,4 @@
-#include "passes/rewrite/dead_taps.h"
+#include "passes/conv/dead_taps.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,18 +1,12 @@
-#include "passes/rewrite/flip_transposes.h"
+#include "passes/conv/transposed_columns.h"
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <utility>
 
-#include "ops/conv_transpose/op.h"
-#include "passes/edit/typed_nodes.h"
-
 namespace fettle::passes {
 namespace {
-
-using ops::ConvTransposeAttributes;
 
 /// Channels come in vectors of this many on most processors, and so do pixels.
 constexpr double kLanes = 8;
@@ -22,28 +16,7 @@ constexpr double kLanes = 8;
 constexpr double kAdd = 16, kLine = 256, kElement = 8, kCopy = 10, kLoad = 3;
 /// Columns that stay near between the two.
 constexpr int64_t kMostColumns = 1 << 20;
-constexpr double kLeastGain = 1.5;
-
-/// What a rewrite reads of a ConvTranspose of constant weights.
-struct Transposed {
-  ConvTransposeAttributes conv;
-  Shape x, w;
-
-  int64_t inputs() const { return w[0] / conv.group; }
-  int64_t pixels() const { return x.Count(2, x.rank()); }
-  int64_t taps() const { return w.Count(2, w.rank()); }
-  int64_t columns() const { return x[0] * conv.group * w[1] * taps() * pixels(); }
-};
-
-std::optional<Transposed> ReadTransposed(const Editor& editor, const ir::Node& node) {
-  const ir::Value &x = editor.value(node.inputs[0]), &w = editor.value(node.inputs[1]);
-  if (!x.has_concrete_shape() || ConstantOf(editor.graph(), node.inputs[1]) == nullptr)
-    return std::nullopt;
-  if (w.shape->rank() < 3 || w.shape->elements() == 0) return std::nullopt;
-  auto conv = ops::ReadConvTranspose(node, *x.shape, *w.shape);
-  if (!conv.ok()) return std::nullopt;
-  return Transposed{*std::move(conv), *x.shape, *w.shape};
-}
+constexpr double kLeastRatio = 1.5;
 
 /// The pads of the Col2Im, all begins before all ends; nothing where its blocks would not be the
 /// pixels of the input.
@@ -87,49 +60,6 @@ double ColumnsCost(const Transposed& of) {
   return Number(of.columns()) * (Number(of.inputs()) + add) + outputs * kElement;
 }
 
-bool SuitsColumns(const Transposed& of) {
-  if (of.columns() == 0 || of.columns() > kMostColumns || !ColumnPads(of)) return false;
-  return DirectCost(of) >= kLeastGain * ColumnsCost(of);
-}
-
-/// The pads of the Conv, all begins before all ends; nothing where one would be negative or a
-/// stride is not 1.
-std::optional<std::vector<int64_t>> ConvPads(const ConvTransposeAttributes& conv, const Shape& x) {
-  std::vector<int64_t> begins, ends;
-  for (int i = 0; i < conv.spatial_rank(); ++i) {
-    const size_t at = i;
-    if (conv.strides[at] != 1) return std::nullopt;
-    const int64_t reach = conv.Span(i) - 1;
-    begins.push_back(reach - conv.pad_begin[at]);
-    ends.push_back(conv.output[at] - x[i + 2] + reach - begins.back());
-    if (begins.back() < 0 || ends.back() < 0) return std::nullopt;
-  }
-  begins.insert(begins.end(), ends.begin(), ends.end());
-  return begins;
-}
-
-/// [ic, oc / group, k...] as [oc, ic / group, k...], its taps in reverse order.
-ir::ValueId FlipWeights(TypedNodes& nodes, ir::ValueId weights, int64_t group) {
-  Dims dims = nodes.ShapeOf(weights).dims();
-  const int rank = static_cast<int>(dims.size());
-  std::vector<int64_t> axes(rank - 2), begins(axes.size(), -1), ends(axes.size(), INT64_MIN + 1);
-  std::iota(axes.begin(), axes.end(), 2);
-  const ir::ValueId flipped = nodes.Add(
-      "Slice"_op,
-      {weights, nodes.Ints(begins), nodes.Ints(ends), nodes.Ints(axes), nodes.Ints(begins)}, dims);
-  Dims grouped{group, dims[0] / group};
-  grouped.insert(grouped.end(), dims.begin() + 1, dims.end());
-  const ir::ValueId split = nodes.Reshape(flipped, grouped);
-  std::vector<int64_t> perm(rank + 1);
-  std::iota(perm.begin(), perm.end(), 0);
-  std::swap(perm[1], perm[2]);
-  std::swap(grouped[1], grouped[2]);
-  const ir::ValueId exchanged = nodes.Transpose(split, grouped, std::move(perm));
-  dims[0] = grouped[0] * grouped[1];
-  dims[1] = grouped[2];
-  return nodes.Reshape(exchanged, dims);
-}
-
 /// [ic, oc / group, k...] as [oc * taps, ic / group, 1...].
 ir::ValueId ColumnWeights(TypedNodes& nodes, ir::ValueId weights, const Transposed& of) {
   const int64_t group = of.conv.group, outputs = of.w[1] * of.taps();
@@ -142,6 +72,7 @@ ir::ValueId ColumnWeights(TypedNodes& nodes, ir::ValueId weights, const Transpos
 }
 
 void SpellColumns(Editor& editor, ir::NodeId id, const Transposed& of) {
+  if (!TakesColumns(editor, id, of)) return;
   const ir::Node node = editor.node(id);
   TypedNodes nodes(editor, node, DType::kF32);
   const int64_t batch = of.x[0], channels = of.conv.group * of.w[1];
@@ -166,43 +97,16 @@ void SpellColumns(Editor& editor, ir::NodeId id, const Transposed& of) {
   editor.Replace(id, "Add"_op, {summed, nodes.Reshape(node.inputs[2], bias)});
 }
 
-void FlipWhereUnit(Editor& editor, ir::NodeId id, const Transposed& of) {
-  const auto pads = ConvPads(of.conv, of.x);
-  if (!pads) return;
-  const ir::Node node = editor.node(id);
-  TypedNodes nodes(editor, node, editor.value(node.inputs[1]).dtype);
-  std::vector<ir::ValueId> inputs = node.inputs;
-  inputs[1] = FlipWeights(nodes, node.inputs[1], of.conv.group);
-  ir::Attributes attributes{{"pads", *pads},
-                            {"dilations", of.conv.dilations},
-                            {"strides", of.conv.strides},
-                            {"kernel_shape", of.conv.kernel},
-                            {"group", of.conv.group}};
-  editor.Replace(id, "Conv"_op, std::move(inputs), std::move(attributes));
-}
-
-/// Rewrites the nodes that suit columns, or the others.
-Result<bool> RewriteAll(ir::Graph& graph, bool columns,
-                        void (*rewrite)(Editor&, ir::NodeId, const Transposed&)) {
-  if (!HasOp(graph, {"ConvTranspose"_op})) return false;
-  Editor editor(graph);
-  const ir::NodeId end = editor.end();
-  for (ir::NodeId id = 0; id < end; ++id) {
-    if (editor.node(id).dead || editor.node(id).op != "ConvTranspose"_op) continue;
-    const auto of = ReadTransposed(editor, editor.node(id));
-    if (!of) continue;
-    const bool suits = editor.value(editor.node(id).inputs[0]).dtype == DType::kF32;
-    if ((suits && SuitsColumns(*of)) == columns) rewrite(editor, id, *of);
-  }
-  return editor.Finish();
-}
-
 }  // namespace
 
-Result<bool> FlipTransposes(ir::Graph& graph) { return RewriteAll(graph, false, FlipWhereUnit); }
+bool TakesColumns(const Editor& editor, ir::NodeId id, const Transposed& of) {
+  if (editor.value(editor.node(id).inputs[0]).dtype != DType::kF32) return false;
+  if (of.columns() == 0 || of.columns() > kMostColumns || !ColumnPads(of)) return false;
+  return DirectCost(of) >= kLeastRatio * ColumnsCost(of);
+}
 
 Result<bool> SpellTransposedColumns(ir::Graph& graph) {
-  return RewriteAll(graph, true, SpellColumns);
+  return RewriteTransposed(graph, SpellColumns);
 }
 
 }  // namespace fettle::passes

@@ -1,4 +1,4 @@
-#include "passes/rewrite/fold_pads.h"
+#include "passes/conv/fold_pads.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "passes/rewrite/transposed_lines.h"
+#include "passes/conv/transposed_lines.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "passes/rewrite/channel_affine.h"
+#include "passes/conv/channel_affine.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
-#include "passes/rewrite/fold_affine.h"
+#include "passes/conv/fold_affine.h"
 
+#include "passes/conv/channel_affine.h"
 #include "passes/edit/constants.h"
 #include "passes/edit/editor.h"
-#include "passes/rewrite/channel_affine.h"
 
 namespace fettle::passes {
 namespace {

@@ -1,4 +1,4 @@
-#include "passes/rewrite/round_weights.h"
+#include "passes/conv/round_weights.h"
 
 #include <algorithm>
 #include <cmath>
