@@ -171,8 +171,8 @@ def parse():
                         help="of --random: the first blocks, the newer ones too, or torchvision's and transformers' at random configurations")
     parser.add_argument("--seed", type=int, default=1, help="of the first of --random; the next has the next")
     parser.add_argument("--exporters", type=lambda text: text.split(","), default=["dynamo", "script"],
-                        help="of dynamo (torch's default) and script (the older one), each alone or with +KIND of variants.py, as in "
-                        "dynamo+static; default: both")
+                        help="of dynamo (torch's default) and script (the older one), dynamo-shapes and script-shapes (with dynamic "
+                        "shapes), each alone or with +KIND of variants.py, as in dynamo+static; default: dynamo,script")
     parser.add_argument("--engines", type=lambda text: text.split(","), default=["onnxruntime", "openvino"],
                         help="as of bench/peers; default: onnxruntime,openvino")
     parser.add_argument("--threads", type=lambda text: [int(part) for part in text.split(",")], default=[1, 2],

@@ -122,24 +122,32 @@ Status GraphBuilder::ImportNode(const NodeRecord& node, size_t index, const Fram
     const bool unsupported = id.status().code() == StatusCode::kUnsupported;
     return unsupported ? refuse(id.status().message()) : id.status();
   }
-  const Status rule = ops::CheckRule(node.domain, node.op_type, static_cast<int>(opset));
+  const bool of_sequences = IsOfSequences(node, scope);
+  const Status rule = of_sequences
+                          ? OkStatus()
+                          : ops::CheckRule(node.domain, node.op_type, static_cast<int>(opset));
   if (!rule.ok()) return refuse(rule.message());
   ops::NeutralNode neutral;
-  ASSIGN_OR_RETURN(const bool complete, ReadOperands(node, frame, scope, &neutral.inputs));
+  std::vector<SharedSequence> sequences;
+  ASSIGN_OR_RETURN(const bool complete, ReadOperands(node, frame, scope, &neutral.inputs,
+                                                     of_sequences ? &sequences : nullptr));
   if (!complete) return RefuseOutputs(node, frame, scope);
   neutral.op_type = node.op_type;
   neutral.domain = node.domain;
   neutral.opset = static_cast<int>(opset);
   neutral.name = frame.prefix + LabelOf(node, index);
   neutral.index = frame.index >= 0 ? frame.index : static_cast<int>(index);
-  const Status status = RunRule(neutral, node, frame, scope);
+  const Status status = of_sequences ? RunSequenceRule(neutral, sequences, node, frame, scope)
+                                     : RunRule(neutral, node, frame, scope);
   if (status.code() != StatusCode::kUnsupported) return status;
   return status.message().empty() ? RefuseOutputs(node, frame, scope) : refuse(status.message());
 }
 
 Result<bool> GraphBuilder::ReadOperands(const NodeRecord& node, const Frame& frame, Scope* scope,
-                                        std::vector<ir::ValueId>* ids) {
+                                        std::vector<ir::ValueId>* ids,
+                                        std::vector<SharedSequence>* sequences) {
   bool complete = true;
+  if (sequences != nullptr) sequences->resize(node.inputs.size());
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const std::string_view name = node.inputs[i];
     if (name.empty()) {
@@ -151,7 +159,9 @@ Result<bool> GraphBuilder::ReadOperands(const NodeRecord& node, const Frame& fra
       return InvalidModel("input {} '{}': no graph input, initialiser or node output has this name",
                           i, name);
     }
-    if (!binding->refused.ok()) {
+    if (sequences != nullptr) (*sequences)[i] = binding->sequence;
+    const bool is_taken = sequences != nullptr && binding->sequence != nullptr;
+    if (!binding->refused.ok() && !is_taken) {
       complete = false;
       if (!binding->refused.message().empty()) ReportOf(frame).AddOther(binding->refused.message());
     }

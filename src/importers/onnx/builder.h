@@ -74,11 +74,16 @@ class GraphBuilder {
   Status ImportNodes(const std::vector<NodeRecord>& nodes,
                      std::span<const std::string_view> outputs, const Frame& frame, Scope* scope);
   Status ImportNode(const NodeRecord& node, size_t index, const Frame& frame, Scope* scope);
-  /// The node's operands, none refused; false where one was (reported, outputs refused).
+  /// The node's operands, none refused; false where one was (reported, outputs refused). With
+  /// `sequences` an operand may be one: its entry there is then not null.
   Result<bool> ReadOperands(const NodeRecord& node, const Frame& frame, Scope* scope,
-                            std::vector<ir::ValueId>* ids);
+                            std::vector<ir::ValueId>* ids, std::vector<SharedSequence>* sequences);
   Status RunRule(ops::NeutralNode& neutral, const NodeRecord& node, const Frame& frame,
                  Scope* scope);
+  /// Whether the node takes or makes sequences.
+  static bool IsOfSequences(const NodeRecord& node, Scope* scope);
+  Status RunSequenceRule(ops::NeutralNode& neutral, const std::vector<SharedSequence>& sequences,
+                         const NodeRecord& node, const Frame& frame, Scope* scope);
   Result<ir::ValueId> MakeConstant(const NodeRecord& node, const Frame& frame, Scope* scope);
   Status BindOutputs(const NodeRecord& node, const std::vector<ir::ValueId>& bound,
                      const Frame& frame, Scope* scope);
@@ -107,7 +112,7 @@ class GraphBuilder {
                        Scope* inner);
   Status BindResults(const FunctionRecord& function, const NodeRecord& node, const Frame& frame,
                      ir::ValueId first_inner, Scope* outer, Scope* inner);
-  /// Counts what function expansion copies against a limit that follows the file's size.
+  /// Counts what functions and sequences copy against a limit that follows the file's size.
   Status Spend(size_t bytes);
 
   const FunctionRecord* FindFunction(const NodeRecord& node) const;

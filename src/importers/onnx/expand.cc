@@ -44,7 +44,8 @@ bool HasAll(Scope& scope, const std::vector<std::string_view>& names) {
 }  // namespace
 
 Status GraphBuilder::Spend(size_t bytes) {
-  if (bytes > budget_) return InvalidModel("the functions of the model expand to too much data");
+  if (bytes > budget_)
+    return InvalidModel("the functions and sequences of the model expand to too much data");
   budget_ -= bytes;
   return OkStatus();
 }

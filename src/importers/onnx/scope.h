@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "importers/onnx/sequences.h"
 #include "ir/graph.h"
 
 namespace fettle::onnx {
@@ -16,6 +17,8 @@ struct Binding {
   /// Not OK: the value cannot be had, for this reason (no message: it was reported already). `id`
   /// is then a value of no type that keeps the import going.
   Status refused;
+  /// A sequence, which is refused as a tensor; not seen from sub-graphs.
+  SharedSequence sequence;
 };
 
 /// One name space over one graph: the graph's own names, or those of a function body expanded into
