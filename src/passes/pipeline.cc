@@ -55,24 +55,24 @@ constexpr Pass kPasses[] = {
     {"identities", RemoveIdentities},
     {"dead_code", RemoveDeadCode},
     {"common_subexpressions", MergeCommonSubexpressions},
-    {"constants_in_floats", DequantiseConstants},
+    {"constants_in_floats", DequantiseConstants, true},
     {"implied_clamps", DropImpliedClamps},
     {"byte_moves", MoveBytes},
     {"byte_tables", MakeByteTables},
     {"sums", SumToAdd},
     {"safe_softmax", FindSafeSoftmax},
-    {"turned_scores", FindTurnedScores},
-    {"blocked_scales", SplitBlockedScales},
-    {"attention", SpellAttention},
-    {"summed_products", FindSummedProducts},
-    {"einsum", SpellEinsum},
-    {"rotary", SpellRotary},
-    {"typed", SpellTyped},
+    {"turned_scores", FindTurnedScores, true},
+    {"blocked_scales", SplitBlockedScales, true},
+    {"attention", SpellAttention, true},
+    {"summed_products", FindSummedProducts, true},
+    {"einsum", SpellEinsum, true},
+    {"rotary", SpellRotary, true},
+    {"typed", SpellTyped, true},
     {"constant_left", SwapConstantLeft},
-    {"unrolled_rnn", FindUnrolledRnn},
-    {"transposed_lines", SpellTransposedLines},
-    {"index_boxes", IndexBoxes},
-    {"unfolds", UnfoldsToTransposes},
+    {"unrolled_rnn", FindUnrolledRnn, true},
+    {"transposed_lines", SpellTransposedLines, true},
+    {"index_boxes", IndexBoxes, true},
+    {"unfolds", UnfoldsToTransposes, true},
     {"transposes", MergeTransposes},
     {"cancelled_moves", CancelMoves},
     {"channel_shuffle", FindChannelShuffle},
@@ -83,9 +83,9 @@ constexpr Pass kPasses[] = {
     {"matmul_reshapes", MoveReshapesBeforeMatMul},
     {"reshapes", MergeReshapes},
     {"residual_reshapes", MoveReshapesBehindSums},
-    {"flip_transposes", FlipTransposes},
+    {"flip_transposes", FlipTransposes, true},
     {"fold_pads", FoldPads},
-    {"binary", Binarise},
+    {"binary", Binarise, true},
     {"prelu", FindPRelu},
     {"gelu", FindGelu},
     {"hard_sigmoid", FindHardSigmoid},
@@ -93,13 +93,13 @@ constexpr Pass kPasses[] = {
     {"swish", FindSwish},
     {"layer_norm", FindLayerNorm},
     {"group_norm", FindGroupNorm},
-    {"fold_weights", FoldWeights},
-    {"fold_affine", FoldAffine},
-    {"transposed_columns", SpellTransposedColumns},
+    {"fold_weights", FoldWeights, true},
+    {"fold_affine", FoldAffine, true},
+    {"transposed_columns", SpellTransposedColumns, true},
     {"last_identities", RemoveIdentities},
     {"split_dequantize", SplitDequantize},
     {"last_fold_weights", FoldWeights},
-    {"dead_taps", CutDeadTaps},
+    {"dead_taps", CutDeadTaps, true},
 };
 
 /// Deeper sub-graphs are left as they are.
@@ -163,6 +163,12 @@ Status OptimiseAt(ir::Graph& graph, const PipelineOptions& options, int depth) {
 }  // namespace
 
 std::span<const Pass> Passes() { return kPasses; }
+
+std::vector<bool> LoweringPasses() {
+  std::vector<bool> lowering;
+  for (const Pass& pass : kPasses) lowering.push_back(pass.lowers);
+  return lowering;
+}
 
 Result<std::vector<Pending>> SweepAll(ir::Graph& graph, const PipelineOptions& options,
                                       bool trusts_shapes) {

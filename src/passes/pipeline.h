@@ -16,10 +16,14 @@ namespace fettle::passes {
 struct Pass {
   std::string_view name;
   Result<bool> (*run)(ir::Graph&);
+  /// Whether it saves arithmetic, or takes operators off the scalar reference; others tidy up.
+  bool lowers = false;
 };
 
 /// All rewrites in the order in which they run.
 std::span<const Pass> Passes();
+/// Which of them lower.
+std::vector<bool> LoweringPasses();
 
 struct PipelineOptions {
 #ifdef NDEBUG

@@ -18,10 +18,12 @@ Status CheckInputs(const ir::Graph& graph) {
   return OkStatus();
 }
 
-/// Runs the passes that `history` says, and answers how often each changed the graph.
-Result<std::vector<int>> RunPassesBy(PassHistory* history, ir::Graph& graph, bool verify) {
+/// Runs the passes that `history`, or else `options`, says, and answers how often each changed the
+/// graph.
+Result<std::vector<int>> RunPassesBy(PassHistory* history, ir::Graph& graph,
+                                     const PipelineOptions& options) {
   std::vector<int> fired;
-  PipelineOptions passes{.verify = verify, .fired = &fired};
+  PipelineOptions passes{.verify = options.verify, .fired = &fired, .chosen = options.chosen};
   Outline outline;
   if (history != nullptr) {
     outline = Outline(graph);
@@ -38,7 +40,7 @@ Status Specialise(ir::Graph& graph, std::vector<Pending>* pending, const Pipelin
                   PassHistory* history) {
   RETURN_IF_ERROR(CheckInputs(graph));
   ASSIGN_OR_RETURN(std::vector<Pending> waiting, SweepAll(graph, options));
-  ASSIGN_OR_RETURN(const std::vector<int> fired, RunPassesBy(history, graph, options.verify));
+  ASSIGN_OR_RETURN(const std::vector<int> fired, RunPassesBy(history, graph, options));
   if (options.fired != nullptr) {
     options.fired->resize(Passes().size());
     for (size_t i = 0; i < fired.size(); ++i) (*options.fired)[i] += fired[i];

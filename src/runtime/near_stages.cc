@@ -1,14 +1,16 @@
 #include "runtime/near_stages.h"
 
 #include <algorithm>
+#include <numeric>
+#include <span>
 
 #include "base/log.h"
-#include "ops/macs.h"
-#include "ops/op.h"
 #include "passes/edit/equal_nodes.h"
 #include "passes/outline.h"
+#include "passes/pipeline.h"
 #include "passes/specialise.h"
 #include "runtime/graph_runner.h"
+#include "runtime/spelling.h"
 
 namespace fettle::runtime {
 namespace {
@@ -18,49 +20,18 @@ constexpr size_t kMostExamples = 16, kMostTried = 2;
 constexpr double kFarthest = 1024;
 /// How much farther an example is where one of an extent of it and the shape's is 1.
 constexpr double kOfOtherOnes = 4;
-/// What passes may save of arithmetic, and of bytes, before it is worth having: more where it is
-/// little beside planning, which takes tens of microseconds for each node.
-constexpr double kWorth = 1.02, kWorthOfLittle = 1.1;
-constexpr double kFewMacs = 4e4, kFewBytes = 2e4;  // of a node
-
-struct Costs {
-  double macs = 0, bytes = 0;
-};
-
-double BytesOf(const ir::Graph& graph, const std::vector<ir::ValueId>& ids) {
-  double bytes = 0;
-  for (ir::ValueId id : ids)
-    if (id != ir::kAbsent && graph.value(id).has_concrete_shape())
-      bytes += static_cast<double>(
-          StorageBytes(graph.value(id).dtype, graph.value(id).shape->elements()));
-  return bytes;
-}
-
-/// Without convolutions of one channel each, whose kernels leave out taps that read padding as the
-/// pass does that cuts them off, and without views. Lookups read little of what they look into.
-Costs CostsOf(const ir::Graph& graph) {
-  Costs costs;
-  for (const ir::Node& node : graph.nodes()) {
-    const auto macs = static_cast<double>(ops::MacsOf(graph, node));
-    if (node.op != "Conv"_op || node.attributes.Int("group", 1) == 1) costs.macs += macs;
-    if (node.op->Has(ir::Trait::kKeepsBytes)) continue;
-    costs.bytes += BytesOf(graph, node.outputs);
-    if (macs > 0) costs.bytes += BytesOf(graph, node.inputs);
-  }
-  return costs;
-}
-
-/// What the values of `graph` are in that of `sweep`, whose live nodes are those of `graph`.
-std::vector<ir::ValueId> ValuesOf(const ir::Graph& graph, const passes::RepeatedSweep& sweep) {
+/// What the values of `graph` are in `other`, whose nodes `live` are those of `graph`.
+std::vector<ir::ValueId> ValuesOf(const ir::Graph& graph, const ir::Graph& other,
+                                  std::span<const ir::NodeId> live) {
   std::vector<ir::ValueId> values(graph.values().size(), ir::kAbsent);
   const auto pair = [&](const std::vector<ir::ValueId>& ids,
-                        const std::vector<ir::ValueId>& in_sweep) {
+                        const std::vector<ir::ValueId>& in_other) {
     for (size_t i = 0; i < ids.size(); ++i)
-      if (ids[i] != ir::kAbsent) values[ids[i]] = in_sweep[i];
+      if (ids[i] != ir::kAbsent) values[ids[i]] = in_other[i];
   };
-  pair(graph.inputs, sweep.graph().inputs);
-  for (size_t i = 0; i < sweep.live().size(); ++i) {
-    const ir::Node& node = sweep.graph().node(sweep.live()[i]);
+  pair(graph.inputs, other.inputs);
+  for (size_t i = 0; i < live.size(); ++i) {
+    const ir::Node& node = other.node(live[i]);
     pair(graph.node(static_cast<ir::NodeId>(i)).inputs, node.inputs);
     pair(graph.node(static_cast<ir::NodeId>(i)).outputs, node.outputs);
   }
@@ -104,11 +75,6 @@ bool OpensExtents(const ir::Graph& graph, std::span<const Tensor> inputs) {
   return false;
 }
 
-/// Whether `as_it_is` is about as good as `least`, which would save little if it saved `few`.
-bool IsNear(double as_it_is, double least, double few) {
-  return as_it_is <= (as_it_is - least <= few ? kWorthOfLittle : kWorth) * least;
-}
-
 }  // namespace
 
 std::unique_ptr<Stage> NearStages::Find(std::span<const Tensor> inputs, Context& context,
@@ -123,9 +89,10 @@ std::unique_ptr<Stage> NearStages::Find(std::span<const Tensor> inputs, Context&
   }
   extents_ = Extents();
   elements_ = ElementsOf(sweep_->graph());
+  spelt_ = {};
   const auto near = NearExamples(context.limits);
   for (size_t i = 0; i < std::min(near.size(), kMostTried); ++i) {
-    Result<std::unique_ptr<Stage>> stage = MakeLike(*near[i].second, context);
+    Result<std::unique_ptr<Stage>> stage = MakeLike(*near[i].second, context, passes);
     near[i].second->last_use = uses_;
     if (stage.ok()) return std::move(*stage);
     Log(LogLevel::kInfo, "planned anew: {}", stage.status().message());
@@ -183,42 +150,97 @@ exec::NearGraph NearStages::NearTo(const Example& example) const {
   return near;
 }
 
-Result<std::unique_ptr<Stage>> NearStages::MakeLike(Example& example, Context& context) {
-  return Stage::Like(*example.stage, *example.programs, NearTo(example), example.values, context,
-                     std::move(spare_));
+Result<ir::Graph> NearStages::AfterPasses(const std::vector<bool>& chosen,
+                                          passes::PassHistory& passes) const {
+  ASSIGN_OR_RETURN(ir::Graph graph, sweep_->Live());
+  passes::PassHistory* const history = chosen.empty() ? &passes : nullptr;
+  RETURN_IF_ERROR(passes::Specialise(graph, nullptr, {.chosen = chosen}, history));
+  return graph;
 }
 
-Result<bool> NearStages::IsWellSpelt(const ir::Graph& live, passes::PassHistory& passes) const {
-  ir::Graph best = live;
-  RETURN_IF_ERROR(passes::Specialise(best, nullptr, {}, &passes));
-  const Costs as_it_is = CostsOf(live), least = CostsOf(best);
-  const auto nodes = static_cast<double>(live.nodes().size());
-  return IsNear(as_it_is.macs, least.macs, nodes * kFewMacs) &&
-         IsNear(as_it_is.bytes, least.bytes, nodes * kFewBytes);
+Result<const NearStages::Spelt*> NearStages::Spell(passes::PassHistory& passes) {
+  if (spelt_.graph != nullptr) return &spelt_;
+  ASSIGN_OR_RETURN(ir::Graph graph, AfterPasses(*spelling_, passes));
+  SetSpelt(std::move(graph));
+  return &spelt_;
+}
+
+void NearStages::SetSpelt(ir::Graph graph) {
+  spelt_.extents = std::make_shared<const exec::Extents>(ExtentsOf(graph));
+  spelt_.graph = std::make_shared<const ir::Graph>(std::move(graph));
+}
+
+Result<exec::NearGraph> NearStages::SpeltNearTo(const Example& example,
+                                                passes::PassHistory& passes) {
+  ASSIGN_OR_RETURN(const Spelt* spelt, Spell(passes));
+  if (!AreSpeltAlike(*example.spelt, *spelt->graph))
+    return Unsupported("passes that see extents make another graph");
+  exec::NearGraph near{spelt->graph.get(), spelt->extents,
+                       std::vector<bool>(spelt->graph->values().size()),
+                       elements_ / std::max(example.elements, 1.0)};
+  for (ir::ValueId id : spelt->graph->values().ids()) {
+    const ir::Value& value = spelt->graph->value(id);
+    near.other_constant[id] =
+        value.is_constant() &&
+        !passes::SameConstant(*example.spelt->value(id).constant, *value.constant);
+  }
+  return near;
+}
+
+Result<std::unique_ptr<Stage>> NearStages::MakeLike(Example& example, Context& context,
+                                                    passes::PassHistory& passes) {
+  exec::NearGraph near;
+  if (example.spelt == nullptr) {
+    near = NearTo(example);
+  } else {
+    ASSIGN_OR_RETURN(near, SpeltNearTo(example, passes));
+  }
+  return Stage::Like(*example.stage, *example.programs, near, example.values, context,
+                     std::move(spare_));
 }
 
 Result<std::unique_ptr<Stage>> NearStages::MakeExample(Context& context,
                                                        passes::PassHistory& passes) {
+  ASSIGN_OR_RETURN(const ir::Graph best, AfterPasses({}, passes));
   ASSIGN_OR_RETURN(ir::Graph live, sweep_->Live());
-  ASSIGN_OR_RETURN(const bool well_spelt, IsWellSpelt(live, passes));
-  if (!well_spelt) return Unsupported("passes that see extents are worth their time");
-  ASSIGN_OR_RETURN(std::unique_ptr<Stage> made, Stage::PrepareSwept(std::move(live), context));
-  const ir::Graph* const segment = made->OnlySegment();
-  if (segment == nullptr || segment->nodes().size() != sweep_->live().size())
+  if (IsNearlyAsGood(live, best)) {
+    ASSIGN_OR_RETURN(std::unique_ptr<Stage> made, Stage::PrepareSwept(std::move(live), context));
+    if (made->program() == nullptr || !NeedsPasses(made->program()->plan(), best)) {
+      RETURN_IF_ERROR(KeepExample(*made, sweep_->graph(), sweep_->live(), context.limits));
+      return made;
+    }
+  }
+  if (!spelling_) {  // few passes leave graphs of more shapes alike
+    spelling_ = passes::LoweringPasses();
+    ASSIGN_OR_RETURN(ir::Graph lowered, AfterPasses(*spelling_, passes));
+    if (!IsNearlyAsGood(lowered, best)) spelling_->clear();
+  }
+  ASSIGN_OR_RETURN(const Spelt* spelt, Spell(passes));
+  ASSIGN_OR_RETURN(std::unique_ptr<Stage> made,
+                   Stage::PrepareSwept(ir::Graph(*spelt->graph), context));
+  std::vector<ir::NodeId> nodes(spelt->graph->nodes().size());
+  std::iota(nodes.begin(), nodes.end(), 0);
+  RETURN_IF_ERROR(KeepExample(*made, *spelt->graph, nodes, context.limits));
+  examples_.back().spelt = spelt->graph;
+  return made;
+}
+
+Status NearStages::KeepExample(const Stage& made, const ir::Graph& graph,
+                               std::span<const ir::NodeId> live, const planner::Limits& limits) {
+  const ir::Graph* const segment = made.OnlySegment();
+  if (segment == nullptr || segment->nodes().size() != live.size())
     return Unsupported("more than one program");
-  Example example{
-      .extents = extents_, .elements = elements_, .limits = context.limits, .last_use = uses_};
-  for (const ir::Value& value : sweep_->graph().values())
-    example.constants.push_back(value.constant);
-  example.values = ValuesOf(*segment, *sweep_);
-  example.stage = made->Example();
+  Example example{.extents = extents_, .elements = elements_, .limits = limits, .last_use = uses_};
+  for (const ir::Value& value : graph.values()) example.constants.push_back(value.constant);
+  example.values = ValuesOf(*segment, graph, live);
+  example.stage = made.Example();
+  const auto extents = std::make_shared<const exec::Extents>(ExtentsOf(graph));
   example.programs = std::make_shared<exec::NearPrograms>(
-      made->program(), example.values, exec::NearGraph{&sweep_->graph(), extents_, {}},
-      context.limits.threads);
+      made.program(), example.values, exec::NearGraph{&graph, extents, {}}, limits.threads);
   if (examples_.size() == kMostExamples)
     examples_.erase(std::ranges::min_element(examples_, {}, &Example::last_use));
   examples_.push_back(std::move(example));
-  return made;
+  return OkStatus();
 }
 
 }  // namespace fettle::runtime

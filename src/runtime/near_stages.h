@@ -17,8 +17,9 @@ namespace fettle::runtime {
 /// The extents of one graph's inputs change; its operators, and the kernels that compute them, do
 /// not. A few stages are kept as examples; one that is near an example is made of it: shapes are
 /// inferred, kernels whose operands have other extents are prepared, memory is laid out. No pass
-/// runs and nothing is matched. Graphs with control flow, or whose nodes wait for data, have no
-/// such stages. Belongs to one thread.
+/// runs and nothing is matched; where passes that see extents are worth their time, they run for
+/// each shape, and nothing else does. Graphs with control flow, or whose nodes wait for data, have
+/// no such stages. Belongs to one thread.
 class NearStages {
  public:
   explicit NearStages(std::shared_ptr<const ir::Graph> graph) : graph_(std::move(graph)) {}
@@ -40,8 +41,15 @@ class NearStages {
     std::shared_ptr<const Stage> stage;
     std::vector<ir::ValueId> values;  // of the sweep's graph, by value of the stage's
     std::shared_ptr<exec::NearPrograms> programs;
+    /// What passes made of the graph, which was planned in its place; null: none were needed.
+    std::shared_ptr<const ir::Graph> spelt;
     planner::Limits limits;
     int64_t last_use = 0;
+  };
+  /// What was swept, after passes.
+  struct Spelt {
+    std::shared_ptr<const ir::Graph> graph;
+    std::shared_ptr<const exec::Extents> extents;
   };
 
   /// Sweeps the graph for these inputs.
@@ -50,11 +58,20 @@ class NearStages {
   double DistanceFrom(const std::shared_ptr<const exec::Extents>& extents) const;
   /// Those that what was swept may be made of, nearest first.
   std::vector<std::pair<double, Example*>> NearExamples(const planner::Limits& limits);
-  Result<std::unique_ptr<Stage>> MakeLike(Example& example, Context& context);
-  /// Plans the graph as it was swept and keeps it as an example.
+  Result<std::unique_ptr<Stage>> MakeLike(Example& example, Context& context,
+                                          passes::PassHistory& passes);
+  /// What was swept after the chosen passes (empty: all).
+  Result<ir::Graph> AfterPasses(const std::vector<bool>& chosen, passes::PassHistory& passes) const;
+  /// spelt_; passes run once for each sweep.
+  Result<const Spelt*> Spell(passes::PassHistory& passes);
+  void SetSpelt(ir::Graph graph);
+  /// kUnsupported where passes make another graph at these extents.
+  Result<exec::NearGraph> SpeltNearTo(const Example& example, passes::PassHistory& passes);
+  /// Plans the graph, as it was swept or as passes left it, and keeps it as an example.
   Result<std::unique_ptr<Stage>> MakeExample(Context& context, passes::PassHistory& passes);
-  /// Whether passes that see extents find nothing in it that is worth having.
-  Result<bool> IsWellSpelt(const ir::Graph& live, passes::PassHistory& passes) const;
+  /// `live`: the nodes of `graph` that `made` computes.
+  Status KeepExample(const Stage& made, const ir::Graph& graph, std::span<const ir::NodeId> live,
+                     const planner::Limits& limits);
   std::shared_ptr<const exec::Extents> Extents() const;
   exec::NearGraph NearTo(const Example& example) const;
 
@@ -62,6 +79,9 @@ class NearStages {
   std::optional<passes::RepeatedSweep> sweep_;
   std::shared_ptr<const exec::Extents> extents_;  // of what was swept
   double elements_ = 0;
+  Spelt spelt_;  // of what was swept; null: not yet
+  /// The passes that make spelt_ (empty: all), once an example needs it.
+  std::optional<std::vector<bool>> spelling_;
   std::shared_ptr<const exec::Extents> refused_;  // the last that made no example; null: none
   std::vector<Example> examples_;
   std::shared_ptr<const exec::Program> spare_;

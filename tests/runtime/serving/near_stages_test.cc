@@ -103,6 +103,18 @@ constexpr std::string_view kTypeNet =
     "%y, %h = LSTM(%e, %v, %r) {hidden_size=5}\n"
     "output %d\noutput %y\noutput %h\n";
 
+/// Sums of products that passes make matrix products, some of them of labels that have two extents.
+constexpr std::string_view kSpeltNet =
+    "input %x: f32[1x?x16]\n"
+    "const %w: f32[3x16x8] = noise(-1, 1)\n"
+    "const %v: f32[8x16] = noise(-1, 1)\n"
+    "%e = Einsum(%x, %w) {equation=\"btd,edh->ebth\"}\n"
+    "%s = Einsum(%e, %e) {equation=\"ebth,fbsh->tsef\"}\n"
+    "%r = ReduceMax(%s, _) {keepdims=0}\n"
+    "%a = Einsum(%e, %v) {equation=\"ebth,hd->btd\"}\n"
+    "%y = Add(%a, %r)\n"
+    "output %y\n";
+
 TensorMap OpenInputs(const Model& model, int64_t most, std::mt19937_64& random) {
   const ir::Value& input = model.graph().value(model.graph().inputs[0]);
   Shape shape = *input.shape;
@@ -171,7 +183,8 @@ TEST_P(NearStagesTest, AreNotPlanned) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, NearStagesTest,
-                         testing::Combine(testing::Values(kPictureNet, kTextNet, kTypeNet),
+                         testing::Combine(testing::Values(kPictureNet, kTextNet, kTypeNet,
+                                                          kSpeltNet),
                                           testing::Values(1, 2)));
 
 constexpr char kConvolvedTwice[] =
@@ -186,6 +199,16 @@ std::vector<std::string> KernelsOf(const Session& session) {
   for (const exec::StepProfile& step : session.profile())
     if (step.op.starts_with("Conv") && step.op != "Convert") kernels.push_back(step.kernel);
   return kernels;
+}
+
+/// What the scalar reference would compute is planned as passes leave it.
+TEST(NearStagesTest, HaveNoReferenceThatPassesSpare) {
+  const auto session = Session::Create(LoadNet(kSpeltNet), {.threads = 1}).value();
+  for (int64_t rows : {20, 21, 40}) {
+    RunAt(*session, {{"x", ir::NoiseTensor(DType::kF32, Shape{1, rows, 16}, 1, {-1, 1}).value()}});
+    for (const exec::StepProfile& step : session->profile())
+      EXPECT_NE(step.kernel, "cpu.reference");
+  }
 }
 
 /// A kernel that refuses few tiles is replaced alone: its neighbours stay, nothing is planned.
