@@ -23,11 +23,18 @@ struct TensorWindow {
 std::vector<TensorWindow> ChooseWindows(
     const Plan& plan, std::span<std::shared_ptr<kernels::PreparedKernel>* const> kernels);
 
-/// PlanMemory with windows in the place of the tensors that they are, and tensors of `bytes`.
+/// What memory is laid out for.
+struct MemoryNeeds {
+  std::span<const std::vector<kernels::Alias>> aliases;  // by step
+  std::span<const int64_t> workspaces;                   // bytes, by step
+  std::span<const TensorWindow> windows;
+  std::span<const int64_t> bytes;  // by tensor
+};
+class MemoryOutline;
+/// PlanMemory with windows in the place of the tensors that they are, and tensors of other bytes.
+/// `outline`: gets that of the plan; null: nobody wants it.
 MemoryPlan PlanMemory(const Plan& plan, std::span<const DeviceKind> devices,
-                      std::span<const std::vector<kernels::Alias>> aliases,
-                      std::span<const int64_t> workspace_bytes,
-                      std::span<const TensorWindow> windows, std::span<const int64_t> bytes);
+                      const MemoryNeeds& needs, MemoryOutline* outline = nullptr);
 
 /// Bytes of each tensor of `plan` in its state.
 std::vector<int64_t> TensorBytes(const Plan& plan);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <numeric>
 
+#include "exec/memory_outline.h"
 #include "exec/sharing.h"
 #include "tensor/tensor.h"
 
@@ -257,7 +258,7 @@ void PlaceFew(std::span<const Interval> intervals, std::span<const size_t> order
   for (size_t i : order) {
     const Interval& interval = intervals[i];
     if (interval.bytes == 0) continue;
-    const int64_t size = AlignUp(interval.bytes + BlockGap());
+    const int64_t size = BlockBytes(interval.bytes);
     const int first = std::max(interval.first, 0), last = std::max(interval.last, interval.first);
     int64_t at = 0;
     for (const Placed& other : placed) {
@@ -274,6 +275,8 @@ void PlaceFew(std::span<const Interval> intervals, std::span<const size_t> order
 
 }  // namespace
 
+int64_t BlockBytes(int64_t bytes) { return AlignUp(bytes + BlockGap()); }
+
 ArenaPlan PlanArena(std::span<const Interval> intervals) {
   std::vector<size_t> order(intervals.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -288,13 +291,13 @@ ArenaPlan PlanArena(std::span<const Interval> intervals) {
   Timeline placed(intervals);
   for (size_t i : order) {
     if (intervals[i].bytes == 0) continue;
-    const int64_t size = AlignUp(intervals[i].bytes + BlockGap());
+    const int64_t size = BlockBytes(intervals[i].bytes);
     int64_t at = 0;
     std::vector<size_t> beside = placed.Beside(i);
     std::ranges::sort(beside, {}, [&](size_t other) { return plan.offsets[other]; });
     for (size_t other : beside) {
       if (at + size <= plan.offsets[other]) break;
-      at = std::max(at, plan.offsets[other] + AlignUp(intervals[other].bytes + BlockGap()));
+      at = std::max(at, plan.offsets[other] + BlockBytes(intervals[other].bytes));
     }
     plan.offsets[i] = at;
     plan.bytes = std::max(plan.bytes, at + size);
@@ -306,18 +309,17 @@ ArenaPlan PlanArena(std::span<const Interval> intervals) {
 MemoryPlan PlanMemory(const Plan& plan, std::span<const DeviceKind> devices,
                       std::span<const std::vector<kernels::Alias>> aliases,
                       std::span<const int64_t> workspace_bytes) {
-  return PlanMemory(plan, devices, aliases, workspace_bytes, {}, TensorBytes(plan));
+  return PlanMemory(plan, devices, {aliases, workspace_bytes, {}, TensorBytes(plan)});
 }
 
 MemoryPlan PlanMemory(const Plan& plan, std::span<const DeviceKind> devices,
-                      std::span<const std::vector<kernels::Alias>> aliases,
-                      std::span<const int64_t> workspace_bytes,
-                      std::span<const TensorWindow> windows, std::span<const int64_t> bytes) {
-  const Sharing sharing(plan, aliases, windows, bytes);
+                      const MemoryNeeds& needs, MemoryOutline* outline) {
+  const Sharing sharing(plan, needs.aliases, needs.windows, needs.bytes);
   std::vector<int> copied_outputs;
-  const Binding binding = Bind(plan, sharing, bytes, copied_outputs);
-  MemoryPlan memory = Placer(plan, sharing, binding).Run(devices, workspace_bytes);
+  const Binding binding = Bind(plan, sharing, needs.bytes, copied_outputs);
+  MemoryPlan memory = Placer(plan, sharing, binding).Run(devices, needs.workspaces);
   memory.copied_outputs = std::move(copied_outputs);
+  if (outline != nullptr) outline->Keep(plan, sharing, needs, memory);
   return memory;
 }
 

@@ -28,6 +28,9 @@ struct ArenaPlan {
 /// marked.
 inline int64_t BlockGap() { return static_cast<int64_t>(kTensorSlack) + marks::RedZone(); }
 
+/// What a block of so many bytes takes of an arena.
+int64_t BlockBytes(int64_t bytes);
+
 /// Places intervals so that those alive together never overlap, each followed by BlockGap().
 /// Largest first into the lowest gap that fits ("greedy by size", Pisarchyk and Lee,
 /// arXiv:2001.03288).

@@ -194,7 +194,7 @@ Result<std::unique_ptr<Program>> NearPrograms::Build(const NearGraph& near,
     if (statuses[i].ok()) statuses[i] = PackStep(i, near, packed, program->steps_[i]);
   });
   for (const Status& status : statuses) RETURN_IF_ERROR(status);
-  std::vector<TensorWindow> windows = program->PlanSteps(devices);
+  std::vector<TensorWindow> windows = program->PlanSteps(devices, &outline_);
   RETURN_IF_ERROR(program->CheckMemory(packed, memory, Program::Requests(steps_.size())));
   Describe(near, std::move(windows), *program);
   program->build_times_ = {.kernels_ns = NowNs() - begin};

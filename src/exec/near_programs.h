@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "exec/memory_outline.h"
 #include "exec/program.h"
 #include "kernels/near_match.h"
 #include "kernels/takes_extents.h"
@@ -148,6 +149,7 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
   std::vector<ir::ValueId> tensors_;        // of the graphs, by tensor of the plan
   std::vector<Step> steps_;
   int threads_ = 1;
+  MemoryOutline outline_;  // of the last program whose memory was planned
   // Of the graph that is built for:
   bool has_other_ones_ = false;  // than were planned for
   int doublings_ = 0;            // of what is computed

@@ -7,6 +7,7 @@
 #include "base/memory_budget.h"
 #include "base/subnormals.h"
 #include "exec/choose_windows.h"
+#include "exec/memory_outline.h"
 #include "kernels/packed_images.h"
 #include "ops/macs.h"
 #include "ops/op.h"
@@ -96,7 +97,7 @@ Status Program::PackAll(const DeviceSet& devices, PackedStore& packed,
   return OkStatus();
 }
 
-std::vector<TensorWindow> Program::PlanSteps(const DeviceSet& devices) {
+std::vector<TensorWindow> Program::PlanSteps(const DeviceSet& devices, MemoryOutline* outline) {
   // What is shared neither joins nor writes windows.
   std::shared_ptr<kernels::PreparedKernel> none;
   std::vector<std::shared_ptr<kernels::PreparedKernel>*> made;
@@ -118,9 +119,11 @@ std::vector<TensorWindow> Program::PlanSteps(const DeviceSet& devices) {
       step.nothing_to_do = true;
     }
   }
+  const MemoryNeeds needs{aliases, workspaces, windows, bytes_};
+  if (outline != nullptr && outline->LayOut(*plan_, needs, memory_)) return windows;
   std::vector<DeviceKind> kinds;
   for (const Device* device : devices.all()) kinds.push_back(device->kind());
-  memory_ = PlanMemory(*plan_, kinds, aliases, workspaces, windows, bytes_);
+  memory_ = PlanMemory(*plan_, kinds, needs, outline);
   return windows;
 }
 

@@ -126,8 +126,9 @@ class Program {
                  const Requests& requests, std::vector<StepProfile>& profiles);
   /// Those that make or join `windows`, and those that might.
   void MarkOwn(std::span<const TensorWindow> windows);
-  /// What the steps need of memory, and which of them write windows.
-  std::vector<TensorWindow> PlanSteps(const DeviceSet& devices);
+  /// What the steps need of memory, and which of them write windows. `outline`: that of a program
+  /// of the same plan, or empty, which gets this one's where it does not fit; or null.
+  std::vector<TensorWindow> PlanSteps(const DeviceSet& devices, MemoryOutline* outline = nullptr);
   /// What lies already where a join would copy it to is neither read nor written by the join.
   static void LeaveOutWindows(const Plan& plan, std::span<const TensorWindow> windows,
                               std::span<const int64_t> bytes, std::vector<StepProfile>& profiles);

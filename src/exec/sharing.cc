@@ -11,24 +11,32 @@ Sharing::Sharing(const Plan& plan, std::span<const std::vector<kernels::Alias>> 
       offset_(plan.tensors.size()),
       life_(plan.tensors.size()) {
   std::iota(root_.begin(), root_.end(), 0);
-  for (const TensorWindow& window : windows) Attach(window.tensor, window.of, window.byte_offset);
+  for (size_t i = 0; i < windows.size(); ++i) {
+    const TensorWindow& window = windows[i];
+    Attach({window.tensor, window.of, static_cast<int>(i)}, window.byte_offset);
+  }
   MergeViews(aliases);
+  first_roots_ = root_;
   MeasureLives(bytes);
   MergeInPlace(aliases);
 }
 
-void Sharing::Attach(int tensor, int parent, int64_t byte_offset) {
-  root_[tensor] = root(parent);
-  offset_[tensor] = offset(parent) + byte_offset;
+void Sharing::Attach(const Attachment& attachment, int64_t byte_offset) {
+  root_[attachment.tensor] = root(attachment.parent);
+  offset_[attachment.tensor] = offset(attachment.parent) + byte_offset;
+  attachments_.push_back(attachment);
 }
 
 void Sharing::MergeViews(std::span<const std::vector<kernels::Alias>> aliases) {
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
     const PlannedStep& step = plan_.steps[i];
     for (int input : step.inputs) MergeSameBytes(input);
-    for (const kernels::Alias& alias : aliases[i]) {
+    for (size_t k = 0; k < aliases[i].size(); ++k) {
+      const kernels::Alias& alias = aliases[i][k];
       if (!alias.is_view) continue;
-      Attach(step.outputs[alias.output], step.inputs[alias.input], alias.byte_offset);
+      Attach({step.outputs[alias.output], step.inputs[alias.input], -1, static_cast<int>(i),
+              static_cast<int>(k)},
+             alias.byte_offset);
     }
   }
   for (int output : plan_.outputs) {
@@ -38,7 +46,7 @@ void Sharing::MergeViews(std::span<const std::vector<kernels::Alias>> aliases) {
 
 void Sharing::MergeSameBytes(int tensor) {
   const int other = plan_.tensors[tensor].same_bytes_as;
-  if (other >= 0) Attach(tensor, other, 0);
+  if (other >= 0) Attach({tensor, other}, 0);
 }
 
 void Sharing::MeasureLives(std::span<const int64_t> bytes) {
@@ -68,7 +76,9 @@ void Sharing::MergeInPlace(std::span<const std::vector<kernels::Alias>> aliases)
       if (alias.is_view) continue;
       const int input = root(step.inputs[alias.input]);
       const int output = step.outputs[alias.output];
-      if (CanReuse(static_cast<int>(i), step, alias, input, output)) Reuse(input, output);
+      if (!CanReuse(static_cast<int>(i), step, alias, input, output)) continue;
+      reuses_.push_back({step.inputs[alias.input], input, output});
+      TakeOver(input, output);
     }
   }
 }
@@ -90,7 +100,7 @@ bool Sharing::CanReuse(int step_index, const PlannedStep& step, const kernels::A
   return from.last == step_index && readers == 1 && life(output).bytes <= from.bytes;
 }
 
-void Sharing::Reuse(int input, int output) {
+void Sharing::TakeOver(int input, int output) {
   life_[input].last = std::max(life(input).last, life(output).last);
   for (size_t t = 0; t < root_.size(); ++t) {
     if (root_[t] == output) root_[t] = input;
