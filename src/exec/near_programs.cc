@@ -17,7 +17,7 @@ NearPrograms::NearPrograms(std::shared_ptr<const Program> like,
     : like_(std::move(like)), extents_(graph.extents), threads_(threads) {
   size_t begin = 0;
   for (const ir::Value& value : graph.graph->values()) {
-    const int rank = value.shape ? value.shape->rank() : 0;
+    const int rank = value.shape && !value.is_constant() ? value.shape->rank() : 0;
     places_.push_back({begin, rank});
     begin += static_cast<size_t>(rank);
   }

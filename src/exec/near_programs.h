@@ -13,7 +13,7 @@
 
 namespace fettle::exec {
 
-/// Those of all values of a graph, one after the other.
+/// Those of all values of a graph but constants, one after the other.
 using Extents = std::vector<int64_t>;
 
 /// A graph of the structure that was planned, at other extents.
@@ -21,7 +21,8 @@ struct NearGraph {
   const ir::Graph* graph = nullptr;
   std::shared_ptr<const Extents> extents;
   /// By value: a constant that may hold other elements than the one that was planned with.
-  std::vector<bool> other_constant;
+  std::vector<char> other_constant;
+  bool has_other_constants = false;  // any of them
   double larger = 1;  // how many times as many elements it computes as the planned one
 };
 

@@ -97,7 +97,7 @@ Status NearPrograms::CheckSameBytes(const NearGraph& near) const {
 }
 
 bool NearPrograms::HasOtherConstant(size_t i, const NearGraph& near) const {
-  return std::ranges::any_of(steps_[i].constants, [&](ir::ValueId id) {
+  return near.has_other_constants && std::ranges::any_of(steps_[i].constants, [&](ir::ValueId id) {
     return near.other_constant[steps_[i].values[id]];
   });
 }

@@ -27,7 +27,9 @@ RepeatedSweep::RepeatedSweep(const ir::Graph& graph)
       folded_(graph.nodes().size()),
       follows_(graph.values().size()),
       changed_(graph.values().size()),
-      rules_(graph.nodes().size()) {}
+      rules_(graph.nodes().size()) {
+  FindFed();
+}
 
 Status RepeatedSweep::Run(const std::vector<std::pair<DType, Shape>>& inputs) {
   // After a failure nobody knows what the graph holds.
@@ -43,15 +45,19 @@ Status RepeatedSweep::Run(const std::vector<std::pair<DType, Shape>>& inputs) {
     value.shape = inputs[i].second;
     changed_[graph_.inputs[i]] = true;
   }
-  for (ir::NodeId id : graph_.nodes().ids()) RETURN_IF_ERROR(Visit(id));
-  if (!has_run_) FindLive();
+  if (has_run_) {
+    for (ir::NodeId id : fed_) RETURN_IF_ERROR(Visit(id));
+  } else {
+    for (ir::NodeId id : graph_.nodes().ids()) RETURN_IF_ERROR(Visit(id));
+    FindLive();
+  }
   has_run_ = is_good_ = true;
   return OkStatus();
 }
 
 Status RepeatedSweep::Visit(ir::NodeId id) {
   const ir::Node& node = graph_.node(id);
-  if (node.op->Has(ir::Trait::kControl)) return Unsupported("control flow");
+  if (!has_run_ && node.op->Has(ir::Trait::kControl)) return Unsupported("control flow");
   if (!visits_all_ && All(node.inputs, [&](ir::ValueId value) { return !changed_[value]; }))
     return OkStatus();
   if (has_run_ && folded_[id]) return FoldAgain(id);
@@ -105,7 +111,7 @@ Result<bool> RepeatedSweep::Fold(ir::NodeId id) {
   const ir::Node& node = graph_.node(id);
   const auto follow = [&] {
     for (ir::ValueId value : node.outputs)
-      if (value != ir::kAbsent) follows_[value] = true;
+      if (value != ir::kAbsent && !std::exchange(follows_[value], true)) following_.push_back(value);
     return true;
   };
   if (FoldShape(graph_, node)) return follow();
@@ -151,6 +157,21 @@ void RepeatedSweep::FindLive() {
       if (value != ir::kAbsent) needed[value] = true;
   }
   std::ranges::reverse(live_);
+}
+
+void RepeatedSweep::FindFed() {
+  std::vector<char> is_fed(graph_.values().size());
+  for (ir::ValueId id : graph_.inputs) is_fed[id] = true;
+  for (ir::NodeId id : graph_.nodes().ids()) {
+    const ir::Node& node = graph_.node(id);
+    if (std::ranges::none_of(node.inputs, [&](ir::ValueId value) {
+          return value != ir::kAbsent && is_fed[value];
+        }))
+      continue;
+    fed_.push_back(id);
+    for (ir::ValueId value : node.outputs)
+      if (value != ir::kAbsent) is_fed[value] = true;
+  }
 }
 
 Result<ir::Graph> RepeatedSweep::Live() const {

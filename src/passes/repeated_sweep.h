@@ -30,8 +30,8 @@ class RepeatedSweep {
   const ir::Graph& graph() const { return graph_; }
   /// The nodes that are left: not folded, and needed for the outputs.
   const std::vector<ir::NodeId>& live() const { return live_; }
-  /// By value: whether it is a constant that follows from extents.
-  const std::vector<bool>& follows() const { return follows_; }
+  /// The constants that follow from extents.
+  const std::vector<ir::ValueId>& following() const { return following_; }
   /// graph() without what is not live; ids change, the order of nodes does not.
   Result<ir::Graph> Live() const;
 
@@ -45,13 +45,16 @@ class RepeatedSweep {
   /// By the node's rule; false: it is to be inferred.
   bool TakeExtents(ir::NodeId id);
   void FindLive();
+  void FindFed();
 
   ir::Graph graph_;
   bool has_run_ = false;
   bool is_good_ = false;     // the last run succeeded
   bool visits_all_ = false;  // else nodes of which an input has changed since the last run
-  std::vector<bool> folded_, follows_, changed_;  // by node, by value, by value
+  std::vector<char> folded_, follows_, changed_;  // by node, by value, by value: whether it does
+  std::vector<ir::ValueId> following_;
   std::vector<ir::NodeId> live_;
+  std::vector<ir::NodeId> fed_;  // those that inputs of the graph lead to: no others change
   struct Rule {
     bool was_sought = false;
     std::unique_ptr<ops::ExtentRule> rule;  // null: there is none

@@ -38,15 +38,6 @@ std::vector<ir::ValueId> ValuesOf(const ir::Graph& graph, const ir::Graph& other
   return values;
 }
 
-/// Of all that is computed.
-double ElementsOf(const ir::Graph& graph) {
-  double elements = 0;
-  for (const ir::Value& value : graph.values())
-    if (value.shape && !value.is_constant())
-      elements += static_cast<double>(value.shape->elements());
-  return elements;
-}
-
 /// How far extents of one graph are from each other: the largest ratio (1: they are equal); 0 where
 /// one is not near the other.
 double DistanceOf(const exec::Extents& a, const exec::Extents& b) {
@@ -87,8 +78,7 @@ std::unique_ptr<Stage> NearStages::Find(std::span<const Tensor> inputs, Context&
     if (examples_.empty()) sweep_.reset();
     return nullptr;
   }
-  extents_ = Extents();
-  elements_ = ElementsOf(sweep_->graph());
+  ReadExtents();
   spelt_ = {};
   const auto near = NearExamples(context.limits);
   for (size_t i = 0; i < std::min(near.size(), kMostTried); ++i) {
@@ -129,24 +119,32 @@ Status NearStages::Sweep(std::span<const Tensor> inputs) {
   return sweep_->Run(TypesOf(inputs));
 }
 
-std::shared_ptr<const exec::Extents> NearStages::Extents() const {
+void NearStages::ReadExtents() {
   exec::Extents extents;
   extents.reserve(extents_ == nullptr ? 0 : extents_->size());
+  elements_ = 0;
   for (const ir::Value& value : sweep_->graph().values()) {
-    if (!value.shape) continue;
-    for (const int64_t extent : value.shape->dims()) extents.push_back(extent);
+    if (!value.shape || value.is_constant()) continue;
+    int64_t elements = 1;
+    for (const int64_t extent : value.shape->dims()) {
+      extents.push_back(extent);
+      elements *= extent;
+    }
+    elements_ += static_cast<double>(elements);
   }
-  return std::make_shared<const exec::Extents>(std::move(extents));
+  extents_ = std::make_shared<const exec::Extents>(std::move(extents));
 }
 
 exec::NearGraph NearStages::NearTo(const Example& example) const {
   const ir::Graph& graph = sweep_->graph();
-  exec::NearGraph near{&graph, extents_, std::vector<bool>(graph.values().size()),
+  exec::NearGraph near{&graph, extents_, std::vector<char>(graph.values().size()), false,
                        elements_ / std::max(example.elements, 1.0)};
-  for (ir::ValueId id : graph.values().ids())
-    near.other_constant[id] =
-        sweep_->follows()[id] &&
+  for (ir::ValueId id : sweep_->following()) {
+    const bool is_other =
         !passes::SameConstant(*example.constants[id], *graph.value(id).constant);
+    near.other_constant[id] = is_other;
+    near.has_other_constants |= is_other;
+  }
   return near;
 }
 
@@ -176,13 +174,15 @@ Result<exec::NearGraph> NearStages::SpeltNearTo(const Example& example,
   if (!AreSpeltAlike(*example.spelt, *spelt->graph))
     return Unsupported("passes that see extents make another graph");
   exec::NearGraph near{spelt->graph.get(), spelt->extents,
-                       std::vector<bool>(spelt->graph->values().size()),
+                       std::vector<char>(spelt->graph->values().size()), false,
                        elements_ / std::max(example.elements, 1.0)};
   for (ir::ValueId id : spelt->graph->values().ids()) {
     const ir::Value& value = spelt->graph->value(id);
-    near.other_constant[id] =
+    const bool is_other =
         value.is_constant() &&
         !passes::SameConstant(*example.spelt->value(id).constant, *value.constant);
+    near.other_constant[id] = is_other;
+    near.has_other_constants |= is_other;
   }
   return near;
 }

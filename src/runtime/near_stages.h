@@ -72,7 +72,8 @@ class NearStages {
   /// `live`: the nodes of `graph` that `made` computes.
   Status KeepExample(const Stage& made, const ir::Graph& graph, std::span<const ir::NodeId> live,
                      const planner::Limits& limits);
-  std::shared_ptr<const exec::Extents> Extents() const;
+  /// Sets extents_ and elements_ from what was swept.
+  void ReadExtents();
   exec::NearGraph NearTo(const Example& example) const;
 
   std::shared_ptr<const ir::Graph> graph_;

@@ -92,7 +92,7 @@ bool NeedsPasses(const exec::Plan& plan, const ir::Graph& best) {
 exec::Extents ExtentsOf(const ir::Graph& graph) {
   exec::Extents extents;
   for (const ir::Value& value : graph.values()) {
-    if (value.shape)
+    if (value.shape && !value.is_constant())
       extents.insert(extents.end(), value.shape->dims().begin(), value.shape->dims().end());
   }
   return extents;

@@ -13,7 +13,7 @@ bool IsNearlyAsGood(const ir::Graph& live, const ir::Graph& best);
 /// after passes, has fewer.
 bool NeedsPasses(const exec::Plan& plan, const ir::Graph& best);
 
-/// Those of all values, in order.
+/// Those of all values but constants, in order.
 exec::Extents ExtentsOf(const ir::Graph& graph);
 
 /// Whether two graphs of concrete shapes are the same but for extents and constants.

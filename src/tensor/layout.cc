@@ -75,6 +75,7 @@ PhysicalDims ToPhysical(const Shape& shape, const Layout& layout) {
 }
 
 int64_t PhysicalElements(const Shape& shape, const Layout& layout) {
+  if (layout.IsDense() && layout.blocks.empty()) return shape.elements();
   if (layout.IsDense()) {
     int64_t elements = 1;
     for (int axis = 0; axis < shape.rank(); ++axis) {

@@ -24,8 +24,7 @@ std::optional<int64_t> Shape::CheckedElements() const {
     if (dim == 0) {
       empty = true;
     } else {
-      if (dim > kMaxElements / count) return std::nullopt;
-      count *= dim;
+      if (__builtin_mul_overflow(count, dim, &count) || count > kMaxElements) return std::nullopt;
     }
   }
   return empty ? 0 : count;
