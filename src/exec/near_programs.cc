@@ -21,8 +21,11 @@ NearPrograms::NearPrograms(std::shared_ptr<const Program> like,
     places_.push_back({begin, rank});
     begin += static_cast<size_t>(rank);
   }
-  for (const PlannedTensor& tensor : like_->plan().tensors)
-    tensors_.push_back(values[tensor.value]);
+  const std::vector<PlannedTensor>& tensors = like_->plan().tensors;
+  for (size_t t = 0; t < tensors.size(); ++t) {
+    tensors_.push_back(values[tensors[t].value]);
+    if (tensors[t].same_bytes_as >= 0) same_bytes_.push_back(t);
+  }
   for (size_t i = 0; i < like_->plan().steps.size(); ++i) {
     steps_.push_back(StepOf(i, values));
     steps_.back().may_share = MayShare(like_->steps_[i]);
@@ -103,6 +106,8 @@ Status NearPrograms::MakeStep(size_t i, const NearGraph& near, const Device& cpu
     return near.graph->value(tensors_[tensor]).shape->elements() == 0;
   });
   const bool is_shared = !is_empty && steps_[i].may_share && IsSame(i, near);
+  const bool is_there = is_shared && step.is_shared && step.kernel == like.kernel;
+  if (is_there) return OkStatus();
   if (!step.may_move || is_empty || is_shared) step = {};
   step.nothing_to_do = is_empty;
   step.is_own = step.writes_window = false;
@@ -195,7 +200,7 @@ Result<std::unique_ptr<Program>> NearPrograms::Build(const NearGraph& near,
   });
   for (const Status& status : statuses) RETURN_IF_ERROR(status);
   std::vector<TensorWindow> windows = program->PlanSteps(devices, &outline_);
-  RETURN_IF_ERROR(program->CheckMemory(packed, memory, Program::Requests(steps_.size())));
+  RETURN_IF_ERROR(program->CheckMemory(packed, memory, {}));
   Describe(near, std::move(windows), *program);
   program->build_times_ = {.kernels_ns = NowNs() - begin};
   return program;

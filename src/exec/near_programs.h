@@ -148,6 +148,7 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
   std::shared_ptr<const Extents> extents_;  // that it was planned for
   std::vector<Place> places_;               // by value of the graphs
   std::vector<ir::ValueId> tensors_;        // of the graphs, by tensor of the plan
+  std::vector<size_t> same_bytes_;          // the tensors that are another's
   std::vector<Step> steps_;
   int threads_ = 1;
   MemoryOutline outline_;  // of the last program whose memory was planned

@@ -87,8 +87,7 @@ bool NearPrograms::HasOtherOnes(size_t i, const NearGraph& near) const {
 
 Status NearPrograms::CheckSameBytes(const NearGraph& near) const {
   const std::vector<PlannedTensor>& tensors = like_->plan().tensors;
-  for (size_t t = 0; t < tensors.size(); ++t) {
-    if (tensors[t].same_bytes_as < 0) continue;
+  for (const size_t t : same_bytes_) {
     const Layout& other = tensors[tensors[t].same_bytes_as].state.layout;
     if (!SameOffsets(*near.graph->value(tensors_[t]).shape, tensors[t].state.layout, other))
       return Unsupported("a tensor of other layouts");

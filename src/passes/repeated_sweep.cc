@@ -16,6 +16,16 @@ bool All(const Ids& ids, const Is& is) {
   return std::ranges::all_of(ids, [&](ir::ValueId id) { return id == ir::kAbsent || is(id); });
 }
 
+/// Shape::CheckedElements has a value; quicker to know.
+bool HasFewElements(const Shape& shape) {
+  double elements = 1;
+  for (const int64_t extent : shape) {
+    if (extent <= 0) return shape.CheckedElements().has_value();
+    elements *= static_cast<double>(extent);
+  }
+  return elements <= static_cast<double>(kMaxElements);
+}
+
 Status AnotherGraph(const ir::Node& node) {
   return Unsupported("{}: other nodes are left at these extents", ir::Describe(node));
 }
@@ -77,7 +87,7 @@ bool RepeatedSweep::TakeExtents(ir::NodeId id) {
   inputs_.clear();
   for (ir::ValueId value : node.inputs)
     inputs_.push_back(value == ir::kAbsent ? nullptr : &*graph_.value(value).shape);
-  if (!rule.rule->At(inputs_, output_) || !output_.CheckedElements()) return false;
+  if (!rule.rule->At(inputs_, output_) || !HasFewElements(output_)) return false;
   Shape& shape = *graph_.value(node.outputs[0]).shape;
   if (shape == output_) return true;
   std::swap(shape, output_);

@@ -52,6 +52,12 @@ class CpuKernel : public PreparedKernel {
   CpuKernel() = default;
   explicit CpuKernel(int lanes) : lanes_(lanes) {}
 
+  /// Lets go of all scratch, for that of other extents.
+  void ForgetScratch(int lanes) {
+    lanes_ = lanes;
+    zero_bytes_ = shared_bytes_ = lane_bytes_ = 0;
+  }
+
   /// PreparedKernel::Launch.
   virtual Status Run(const CpuLaunch& args) const = 0;
 

@@ -7,19 +7,22 @@ Result<RowExtents> SplitRows(const Shape& shape, const Layout& layout,
   if (!layout.IsDense()) return Unsupported("pitched layouts");
   RowExtents extents;
   bool in_row = false, behind_row = false;
-  const PhysicalDims dims = ToPhysical(shape, layout);
-  for (size_t i = 0; i < dims.extent.size(); ++i) {
-    const int axis = dims.axis[i];
-    if (dims.extent[i] == 1) continue;
+  const int rank = shape.rank(), dims = rank + static_cast<int>(layout.blocks.size());
+  for (int i = 0; i < dims; ++i) {
+    const int axis = i < rank ? layout.AxisAt(i, rank) : layout.blocks[i - rank].axis;
+    const int64_t block = layout.BlockOf(axis);
+    const int64_t extent =
+        i < rank ? (shape[axis] + block - 1) / block : layout.blocks[i - rank].size;
+    if (extent == 1) continue;
     if (mask[axis]) {
       if (behind_row) return Unsupported("the reduced axes are not neighbours in memory");
       if (shape[axis] % layout.BlockOf(axis) != 0)
         return Unsupported("pad lanes among the elements of a row");
       in_row = true;
-      extents.row *= dims.extent[i];
+      extents.row *= extent;
     } else {
       behind_row = in_row;
-      (in_row ? extents.inner : extents.outer) *= dims.extent[i];
+      (in_row ? extents.inner : extents.outer) *= extent;
     }
   }
   return extents;

@@ -11,13 +11,13 @@ namespace fettle::kernels {
 struct ConvAt {
   ConvGeometry g;
   ConvPixels pixels;
-  Epilogue epilogue;
 };
 
 /// Of node 0 of `group`, whose weights are constant and which differs in extents of images alone
 /// from the convolution that was read as `read`, between `pixels` (or a window of the output) and
-/// with `epilogue`. Nothing where more than arithmetic is needed.
+/// with `epilogue`, which becomes that of these extents. Nothing where more than arithmetic is
+/// needed.
 std::optional<ConvAt> AtExtents(const ConvGeometry& read, const ConvPixels& pixels,
-                                Epilogue epilogue, const ir::Graph& group);
+                                Epilogue& epilogue, const ir::Graph& group);
 
 }  // namespace fettle::kernels

@@ -103,21 +103,10 @@ class ConvGemm final : public CpuKernel, public WritesWindow, public MovesToExte
         g_(conv.g),
         out_(pixels.out),
         taps_(PlanTaps(conv.g, pixels.in)),
-        even_(conv.g.IsPointwise() && pixels.in.is_channels_last()),
         kernels_(&GetMicroKernels()),
-        epilogue_(std::move(epilogue)),
-        blocking_(blocking) {
+        epilogue_(std::move(epilogue)) {
     weights_ = ShapeOf(g_, pixels.in, !operands_.computed && epilogue_.addend() < 0);
-    // Tasks write whole blocks of channels, and rows of one plane.
-    run_ = g_.pixels();
-    far_rows_ = run_ * (g_.ic + g_.oc) * int64_t{4} / lanes() > cpu.l2_bytes;
-    if (!out_.is_channels_last()) {
-      panels_together_ = std::max<int64_t>(out_.block / kernels_->nr, 1);
-      blocking_.panels = RoundUp(blocking_.panels, panels_together_);
-      run_ = out_.pixels;
-    }
-    pointers_ = PerLane<const float*>(blocking_.rows * taps_.taps);
-    copies_ = PerLane<float>(TapCopyElements(g_, taps_, blocking_.rows));
+    SetSizes(blocking, cpu);
     if (!operands_.computed) return;
     computed_ = PerRun<float>(PanelElements() + BiasElements());
     w_input_ = IndexOf(problem.group->inputs, operands_.w);
@@ -153,6 +142,23 @@ class ConvGemm final : public CpuKernel, public WritesWindow, public MovesToExte
   }
 
  private:
+  /// What follows from the geometry, where pixels lie, and the blocking.
+  void SetSizes(const Blocking& blocking, const CpuInfo& cpu) {
+    blocking_ = blocking;
+    even_ = g_.IsPointwise() && taps_.in.is_channels_last();
+    // Tasks write whole blocks of channels, and rows of one plane.
+    run_ = g_.pixels();
+    far_rows_ = run_ * (g_.ic + g_.oc) * int64_t{4} / lanes() > cpu.l2_bytes;
+    if (!out_.is_channels_last()) {
+      panels_together_ = std::max<int64_t>(out_.block / kernels_->nr, 1);
+      blocking_.panels = RoundUp(blocking_.panels, panels_together_);
+      run_ = out_.pixels;
+    }
+    zeros_ = Zeroed<float>(taps_.depth);
+    pointers_ = PerLane<const float*>(blocking_.rows * taps_.taps);
+    copies_ = PerLane<float>(TapCopyElements(g_, taps_, blocking_.rows));
+  }
+
   PackRequest PackConstants() const {
     std::string recipe = fmt::format("conv.g{}.nr{}", g_.groups, kernels_->nr);
     if (weights_.joined > 1) recipe += fmt::format(".j{}", weights_.joined);
@@ -252,13 +258,13 @@ class ConvGemm final : public CpuKernel, public WritesWindow, public MovesToExte
   int64_t run_ = 0;              // pixels that follow each other in the output
   int64_t panels_together_ = 1;  // a block of the output's channels
   TapPlan taps_;
-  bool even_;      // rows of the product lie evenly in the input
-  bool far_rows_;  // when they are read, the second-level cache has lost them
+  bool even_ = false;      // rows of the product lie evenly in the input
+  bool far_rows_ = false;  // when they are read, the second-level cache has lost them
   WeightShape weights_;
   const MicroKernels* kernels_;
   Epilogue epilogue_;
   Blocking blocking_;
-  RunScratch<float> zeros_ = Zeroed<float>(taps_.depth), computed_;
+  RunScratch<float> zeros_, computed_;
   LaneScratch<const float*> pointers_;
   LaneScratch<float> copies_;
 };
@@ -272,17 +278,20 @@ struct Sizes {
   Blocking usual;
 };
 
-Sizes ReadSizes(const ConvGeometry& g, const PixelLayout& in, int threads, const CpuDevice& cpu) {
+Sizes ReadSizes(const ConvGeometry& g, const TapPlan& taps, const WeightShape& weights, int threads,
+                const CpuDevice& cpu) {
   const MicroKernels& kernels = GetMicroKernels();
   Sizes sizes;
-  sizes.max_tiles =
-      std::clamp<int64_t>(kMaxPointers / PlanTaps(g, in).taps / kernels.mr, 1, kMaxTiles);
-  const WeightShape weights = ShapeOf(g, in, true);
+  sizes.max_tiles = std::clamp<int64_t>(kMaxPointers / taps.taps / kernels.mr, 1, kMaxTiles);
   sizes.all_panels = weights.groups * weights.panels(kernels.nr);
   sizes.usual =
       ChooseBlocking(cpu.info(), kernels.mr, kernels.nr, g.pixels(), sizes.all_panels * kernels.nr,
                      weights.ic * g.taps(), threads, sizes.max_tiles * kernels.mr);
   return sizes;
+}
+
+Sizes ReadSizes(const ConvGeometry& g, const PixelLayout& in, int threads, const CpuDevice& cpu) {
+  return ReadSizes(g, PlanTaps(g, in), ShapeOf(g, in, true), threads, cpu);
 }
 
 ParamSpace Space(const Problem& problem, const Conv& conv, const Device& device) {
@@ -313,10 +322,17 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Co
 
 bool ConvGemm::MoveTo(const Problem& problem, const Device& device) {
   if (operands_.computed) return false;
-  auto at = AtExtents(read_, {taps_.in, out_}, std::move(epilogue_), *problem.group);
+  const auto at = AtExtents(read_, {taps_.in, out_}, epilogue_, *problem.group);
   if (!at) return false;
-  *this = MakeKernel(problem, {operands_, at->g, AsLines(at->g)}, at->pixels,
-                     std::move(at->epilogue), {}, device);
+  const auto& cpu = static_cast<const CpuDevice&>(device);
+  read_ = at->g;
+  g_ = AsLines(read_);
+  taps_ = PlanTaps(g_, at->pixels.in);
+  out_ = at->pixels.out;
+  ForgetScratch(problem.threads);
+  const WeightShape joined =
+      weights_.joined > 1 || g_.groups == 1 ? weights_ : ShapeOf(g_, taps_.in, true);
+  SetSizes(ReadSizes(g_, taps_, joined, problem.threads, cpu).usual, cpu.info());
   return true;
 }
 

@@ -130,10 +130,11 @@ TapPlan PlanTaps(const ConvGeometry& g, const PixelLayout& in, int64_t element_b
   }
   plan.taps = in.blocks() * g.kernel[0] * g.kernel[1];
   plan.depth = in.channels == 0 ? 0 : g.kernel[2] * in.block;
-  for (int64_t ow = 0; ow < g.out[2]; ++ow) {
-    const int64_t iw = ow * g.stride[2] - g.pad[2];
-    if (iw < 0 || iw + g.kernel[2] > g.in[2]) ++plan.copies_per_row;
-  }
+  // All but those from the first that does not begin before the input to the last that ends in it.
+  const int64_t begin = std::max<int64_t>((g.pad[2] + g.stride[2] - 1) / g.stride[2], 0);
+  const int64_t room = g.in[2] + g.pad[2] - g.kernel[2];
+  const int64_t end = room < 0 ? 0 : std::min(room / g.stride[2] + 1, g.out[2]);
+  plan.copies_per_row = g.out[2] - std::max<int64_t>(end - begin, 0);
   return plan;
 }
 

@@ -112,11 +112,12 @@ class StripConv final : public CpuKernel, public TakesExtents {
   }
 
   std::unique_ptr<PreparedKernel> At(const Problem& problem, const Device& device) const override {
-    auto at = AtExtents(conv_.g, {out_, out_}, epilogue_, *problem.group);
+    Epilogue epilogue = epilogue_;
+    auto at = AtExtents(conv_.g, {out_, out_}, epilogue, *problem.group);
     if (!at) return nullptr;
     const StripProblem conv{conv_.operands, at->g, conv_.form};
     const RowBlock rows = ChooseRows(device, conv, problem.threads);
-    return std::make_unique<StripConv>(problem, conv, std::move(at->epilogue), rows);
+    return std::make_unique<StripConv>(problem, conv, std::move(epilogue), rows);
   }
 
   Status Run(const CpuLaunch& args) const override {

@@ -73,6 +73,7 @@ class Depthwise final : public CpuKernel, public MovesToExtents<Depthwise> {
         input_(IndexOf(problem.group->inputs, operands.x)),
         runner_(runner),
         epilogue_(std::move(epilogue)) {
+    SetScratch();
     if (!operands_.computed) return;
     computed_ = PerRun<float>((runner_.geometry().taps() + 1) * runner_.padded_channels());
     w_input_ = IndexOf(problem.group->inputs, operands_.w);
@@ -88,12 +89,13 @@ class Depthwise final : public CpuKernel, public MovesToExtents<Depthwise> {
 
   bool MoveTo(const Problem& problem, const Device&) override {
     if (operands_.computed) return false;
-    std::optional<ConvAt> at = AtExtents(runner_.geometry(), {runner_.in(), runner_.out()},
-                                         std::move(epilogue_), *problem.group);
+    const std::optional<ConvAt> at = AtExtents(
+        runner_.geometry(), {runner_.in(), runner_.out()}, epilogue_, *problem.group);
     if (!at) return false;
     const DepthwiseProblem p{at->g, at->pixels};
-    const DepthwiseRunner runner(p, ReadDepthwiseBlocking({}, p, problem.threads));
-    *this = Depthwise(problem, operands_, runner, std::move(at->epilogue));
+    runner_ = DepthwiseRunner(p, ReadDepthwiseBlocking({}, p, problem.threads));
+    ForgetScratch(problem.threads);
+    SetScratch();
     return true;
   }
 
@@ -116,6 +118,11 @@ class Depthwise final : public CpuKernel, public MovesToExtents<Depthwise> {
   }
 
  private:
+  void SetScratch() {
+    zeros_ = Zeroed<std::byte>(runner_.padded_channels() * 4);
+    scratch_ = PerLane<std::byte>(runner_.lane_bytes());
+  }
+
   PackRequest PackConstants() const {
     const ConvGeometry& g = runner_.geometry();
     return RequestWeights(operands_, "depthwise.f32", (g.taps() + 1) * runner_.padded_channels(),
@@ -162,9 +169,9 @@ class Depthwise final : public CpuKernel, public MovesToExtents<Depthwise> {
   int b_input_ = -1;
   DepthwiseRunner runner_;
   Epilogue epilogue_;
-  RunScratch<std::byte> zeros_ = Zeroed<std::byte>(runner_.padded_channels() * 4);
+  RunScratch<std::byte> zeros_;
   RunScratch<float> computed_;  // weights
-  LaneScratch<std::byte> scratch_ = PerLane<std::byte>(runner_.lane_bytes());
+  LaneScratch<std::byte> scratch_;
 };
 
 ParamSpace Space(const Problem& problem, const Conv& conv, const Device&) {

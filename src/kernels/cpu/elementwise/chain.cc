@@ -28,20 +28,7 @@ class Chain final : public CpuKernel, public MovesToExtents<Chain> {
   /// `pads`: of each output.
   Chain(Program program, std::vector<Alias> aliases, std::vector<PadLanes> pads)
       : program_(std::move(program)), aliases_(std::move(aliases)), pads_(std::move(pads)) {
-    const int64_t elements = program_.rows() * program_.cols();
-    if (elements == 0) return;
-    const int64_t per_task =
-        std::max<int64_t>(kBytesPerTask / std::max<int64_t>(program_.bytes_per_element(), 1), 1024);
-    const int64_t pieces = std::max<int64_t>((elements + per_task - 1) / per_task, 1);
-    // Whole rows where there are enough of them, parts of rows otherwise; in multiples of a cache
-    // line.
-    col_pieces_ = program_.rows() >= pieces ? 1 : (pieces + program_.rows() - 1) / program_.rows();
-    const int64_t line = 16;
-    cols_per_task_ = (program_.cols() + col_pieces_ - 1) / col_pieces_;
-    cols_per_task_ = std::max((cols_per_task_ + line - 1) / line * line, line);
-    col_pieces_ = (program_.cols() + cols_per_task_ - 1) / cols_per_task_;
-    rows_per_task_ =
-        std::max<int64_t>(1, col_pieces_ > 1 ? 1 : (program_.rows() + pieces - 1) / pieces);
+    CutTasks();
   }
 
   std::vector<PackRequest> packs() const override { return program_.packs(); }
@@ -51,7 +38,7 @@ class Chain final : public CpuKernel, public MovesToExtents<Chain> {
     if (!std::ranges::all_of(pads_, &PadLanes::empty) || HasPads(problem) ||
         !program_.TakeExtents(problem))
       return false;
-    *this = Chain(std::move(program_), std::move(aliases_), std::move(pads_));
+    CutTasks();
     return true;
   }
 
@@ -74,6 +61,23 @@ class Chain final : public CpuKernel, public MovesToExtents<Chain> {
   }
 
  private:
+  void CutTasks() {
+    const int64_t elements = program_.rows() * program_.cols();
+    if (elements == 0) return;
+    const int64_t per_task =
+        std::max<int64_t>(kBytesPerTask / std::max<int64_t>(program_.bytes_per_element(), 1), 1024);
+    const int64_t pieces = std::max<int64_t>((elements + per_task - 1) / per_task, 1);
+    // Whole rows where there are enough of them, parts of rows otherwise; in multiples of a cache
+    // line.
+    col_pieces_ = program_.rows() >= pieces ? 1 : (pieces + program_.rows() - 1) / program_.rows();
+    const int64_t line = 16;
+    cols_per_task_ = (program_.cols() + col_pieces_ - 1) / col_pieces_;
+    cols_per_task_ = std::max((cols_per_task_ + line - 1) / line * line, line);
+    col_pieces_ = (program_.cols() + cols_per_task_ - 1) / cols_per_task_;
+    rows_per_task_ =
+        std::max<int64_t>(1, col_pieces_ > 1 ? 1 : (program_.rows() + pieces - 1) / pieces);
+  }
+
   Program program_;
   std::vector<Alias> aliases_;
   std::vector<PadLanes> pads_;

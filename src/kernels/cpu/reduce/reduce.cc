@@ -59,28 +59,16 @@ class Reduce final : public CpuKernel, public MovesToExtents<Reduce> {
       : op_(&row),
         affine_(affine),
         mask_(std::move(mask)),
-        extents_(extents),
         pads_(std::move(pads)) {
-    // Each element on its own: in vectors of them.
-    if (extents.row == 1) extents_ = {1, 1, extents.outer * extents.inner};
-    // Long rows with few results are cut in parts, always the same ones.
-    const int64_t results = extents_.outer * extents_.inner;
-    const int64_t tasks =
-        extents_.outer * ((extents_.inner + kColumnsPerTask - 1) / kColumnsPerTask);
-    if (results > 0 && tasks < 8 && extents.elements() > 2 * kElementsPerTask) {
-      parts_ = std::min<int64_t>(extents.elements() / kElementsPerTask, 64);
-      parts_ = std::max<int64_t>(1, std::min(parts_, extents.row / 16));
-    }
-    row_part_ = (extents.row + parts_ - 1) / parts_;
-    if (parts_ > 1) folds_ = PerRun<float>(parts_ * results);
-    if (affine_.to.is_integer()) folded_ = PerRun<float>(results);
+    SetExtents(extents);
   }
 
   bool MoveTo(const Problem& problem, const Device&) override {
     const Shape& x = problem.shape(affine_.input);
     const Result<RowExtents> extents = SplitRows(x, problem.states.inputs[0].layout, mask_);
     if (!pads_.empty() || HasPads(problem) || x.elements() == 0 || !extents.ok()) return false;
-    *this = Reduce(*op_, affine_, std::move(mask_), *extents, std::move(pads_));
+    ForgetScratch(lanes());
+    SetExtents(*extents);
     return true;
   }
 
@@ -101,6 +89,24 @@ class Reduce final : public CpuKernel, public MovesToExtents<Reduce> {
   }
 
  private:
+  void SetExtents(const RowExtents& extents) {
+    extents_ = extents;
+    // Each element on its own: in vectors of them.
+    if (extents.row == 1) extents_ = {1, 1, extents.outer * extents.inner};
+    // Long rows with few results are cut in parts, always the same ones.
+    const int64_t results = extents_.outer * extents_.inner;
+    const int64_t tasks =
+        extents_.outer * ((extents_.inner + kColumnsPerTask - 1) / kColumnsPerTask);
+    parts_ = 1;
+    if (results > 0 && tasks < 8 && extents.elements() > 2 * kElementsPerTask) {
+      parts_ = std::min<int64_t>(extents.elements() / kElementsPerTask, 64);
+      parts_ = std::max<int64_t>(1, std::min(parts_, extents.row / 16));
+    }
+    row_part_ = (extents.row + parts_ - 1) / parts_;
+    if (parts_ > 1) folds_ = PerRun<float>(parts_ * results);
+    if (affine_.to.is_integer()) folded_ = PerRun<float>(results);
+  }
+
   /// Folds each part of the rows: parts[p][o][i].
   void FoldAll(CpuStream& stream, const std::byte* x, float* parts) const {
     const int64_t columns = (extents_.inner + kColumnsPerTask - 1) / kColumnsPerTask;
