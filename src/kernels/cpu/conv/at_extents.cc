@@ -6,7 +6,7 @@
 namespace fettle::kernels {
 
 std::optional<ConvAt> AtExtents(const ConvGeometry& read, const ConvPixels& pixels,
-                                Epilogue& epilogue, const ir::Graph& group) {
+                                const ir::Graph& group) {
   const ir::Node& node = group.nodes()[0];
   const Shape& x = *group.value(node.input(0)).shape;
   const Shape& y = *group.value(node.output(0)).shape;
@@ -22,8 +22,16 @@ std::optional<ConvAt> AtExtents(const ConvGeometry& read, const ConvPixels& pixe
   PixelLayout out = pixels.out;  // whose pixels lie further apart where it is a window
   if (out.is_channels_last()) out.channels = out.block = g.oc;
   out = out.WithPixels(g.image_pixels());
-  if (!epilogue.TakeRows(g.batch * out.blocks() * out.pixels, out.block)) return std::nullopt;
   return ConvAt{g, {pixels.in.WithPixels(g.in[0] * g.in[1] * g.in[2]), out}};
+}
+
+std::optional<ConvAt> AtExtents(const ConvGeometry& read, const ConvPixels& pixels,
+                                Epilogue& epilogue, const ir::Graph& group) {
+  std::optional<ConvAt> at = AtExtents(read, pixels, group);
+  if (!at) return at;
+  const PixelLayout& out = at->pixels.out;
+  if (!epilogue.TakeRows(at->g.batch * out.blocks() * out.pixels, out.block)) at.reset();
+  return at;
 }
 
 }  // namespace fettle::kernels

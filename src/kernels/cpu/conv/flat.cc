@@ -12,6 +12,7 @@
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/family.h"
 #include "kernels/fields.h"
+#include "kernels/takes_extents.h"
 
 namespace fettle::kernels {
 namespace {
@@ -46,7 +47,9 @@ ParamSpace Space(const Problem& problem, const FlatProblem& flat, const Device&)
       kFields.Tunables({ValuesAround(usual.rows, flat.conv.g.out[1])}), kFields.Write(usual), {}};
 }
 
-class ConvFlat final : public CpuKernel {
+int Taste(const FlatProblem& flat, const Device& device);
+
+class ConvFlat final : public CpuKernel, public MovesToExtents<ConvFlat> {
  public:
   ConvFlat(const Problem& problem, const FlatProblem& flat, const ConvPixels& pixels,
            Epilogue epilogue, int64_t rows)
@@ -55,23 +58,18 @@ class ConvFlat final : public CpuKernel {
         input_(IndexOf(problem.group->inputs, flat.conv.operands.x)),
         out_(pixels.out),
         epilogue_(std::move(epilogue)),
-        blocks_(flat.conv.outputs()),
-        rows_(rows) {
-    for (const FlatProblem::Tap& tap : flat.taps) {
-      const int64_t slice = flat.reads_planes ? 0 : tap.slice * flat.slice_rows(rows) * flat.pitch;
-      offsets_.push_back(slice + tap.row * flat.pitch + tap.column);
-    }
-    const ConvGeometry& g = flat.conv.g;
-    parts_ = CeilDiv(g.out[1], rows);
-    const int64_t macs = rows * flat.pitch * flat.conv.macs() * flat.conv.outputs();
-    const int64_t wanted = std::max<int64_t>(kPlaneTaskMacs / std::max<int64_t>(macs, 1), 1);
-    const int64_t all = g.batch * g.groups * parts_ * g.out[0];
-    const int64_t share = problem.threads == 1 ? all : CeilDiv(all, 4 * int64_t{problem.threads});
-    // Planes one behind the other share what they meet.
-    planes_ = std::clamp<int64_t>(share, 1, g.out[0]);
-    groups_ = planes_ < g.out[0]
-                  ? 1
-                  : std::clamp<int64_t>(std::min(share / planes_, wanted), 1, g.groups);
+        blocks_(flat.conv.outputs()) {
+    SetSizes(rows, problem.threads);
+  }
+
+  bool MoveTo(const Problem& problem, const Device& device) override {
+    const int taste = Taste(flat_, device);
+    if (!flat_.MoveTo(*problem.group, out_) || Taste(flat_, device) != taste ||
+        !epilogue_.TakeElements(out_.image * flat_.conv.g.batch))
+      return false;
+    ForgetScratch(problem.threads);
+    SetSizes(UsualRows(flat_, problem.threads).rows, problem.threads);
+    return true;
   }
 
   std::vector<PackRequest> packs() const override {
@@ -113,6 +111,32 @@ class ConvFlat final : public CpuKernel {
     PlaneLine* lines;
     int64_t group = 0, plane = 0;
   };
+
+  /// What follows from the problem, where `rows` rows of a plane are computed at once.
+  void SetSizes(int64_t rows, int threads) {
+    const FlatProblem& flat = flat_;
+    rows_ = rows;
+    offsets_.clear();
+    for (const FlatProblem::Tap& tap : flat.taps) {
+      const int64_t slice = flat.reads_planes ? 0 : tap.slice * flat.slice_rows(rows) * flat.pitch;
+      offsets_.push_back(slice + tap.row * flat.pitch + tap.column);
+    }
+    const ConvGeometry& g = flat.conv.g;
+    parts_ = CeilDiv(g.out[1], rows);
+    const int64_t macs = rows * flat.pitch * flat.conv.macs() * flat.conv.outputs();
+    const int64_t wanted = std::max<int64_t>(kPlaneTaskMacs / std::max<int64_t>(macs, 1), 1);
+    const int64_t all = g.batch * g.groups * parts_ * g.out[0];
+    const int64_t share = threads == 1 ? all : CeilDiv(all, 4 * int64_t{threads});
+    // Planes one behind the other share what they meet.
+    planes_ = std::clamp<int64_t>(share, 1, g.out[0]);
+    groups_ = planes_ < g.out[0]
+                  ? 1
+                  : std::clamp<int64_t>(std::min(share / planes_, wanted), 1, g.groups);
+    copies_ = PerLane<float>(flat.copied_floats(rows));
+    held_ = PerLane<int64_t>(flat.window());
+    sums_ = PerLane<float>(drops_columns() ? blocks_.each * sums_floats() + kernels_.lanes : 0);
+    lines_ = PerLane<PlaneLine>(flat.conv.inputs() * g.kernel[0]);
+  }
 
   int64_t window_floats() const { return flat_.conv.inputs() * flat_.plane_floats(rows_); }
   /// Elements from output to output of the sums.
@@ -231,13 +255,11 @@ class ConvFlat final : public CpuKernel {
   const PlaneKernels& kernels_ = GetPlaneKernels();
   Epilogue epilogue_;
   PlaneBlocks blocks_;
-  int64_t rows_, parts_ = 1, planes_ = 1, groups_ = 1;  // of a task; parts of a plane
+  int64_t rows_ = 1, parts_ = 1, planes_ = 1, groups_ = 1;  // of a task; parts of a plane
   std::vector<int64_t> offsets_;                        // of each tap of a plane
-  LaneScratch<float> copies_ = PerLane<float>(flat_.copied_floats(rows_));
-  LaneScratch<int64_t> held_ = PerLane<int64_t>(flat_.window());
-  LaneScratch<float> sums_ =
-      PerLane<float>(drops_columns() ? blocks_.each * sums_floats() + kernels_.lanes : 0);
-  LaneScratch<PlaneLine> lines_ = PerLane<PlaneLine>(flat_.conv.inputs() * flat_.conv.g.kernel[0]);
+  LaneScratch<float> copies_, sums_;
+  LaneScratch<int64_t> held_;
+  LaneScratch<PlaneLine> lines_;
 };
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const FlatProblem& flat,
@@ -289,8 +311,12 @@ int Taste(const FlatProblem& flat, const Device&) {
   return kept > 1.15 * filled && !SuitsWinograd(conv) ? kBesideBest : 6;
 }
 
-constexpr Family<FlatProblem> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Taste};
+constexpr Family<FlatProblem> kFamily{.read = Read,
+                                      .states = States,
+                                      .prepare = Prepare,
+                                      .params = Space,
+                                      .taste = Taste,
+                                      .takes_near_extents = true};
 
 }  // namespace
 

@@ -67,17 +67,28 @@ double FlatProblem::kept() const {
          static_cast<double>(pitch * blocks.stored());
 }
 
+void FlatProblem::SetPitch() {
+  const ConvGeometry& g = conv.g;
+  const int64_t last_row = g.out[1] - 1 + (g.kernel[1] - 1) * g.dilation[1] - g.pad[1];
+  reads_planes = conv.reads_lines() && g.stride[1] == 1 && g.pad[1] <= 0 && last_row < g.in[1];
+  pitch = reads_planes ? g.in[2] : g.out[2] + (conv.high - conv.low) / conv.step();
+}
+
+bool FlatProblem::fits() const { return copied_floats(1) <= kMostFloats; }
+
+bool FlatProblem::MoveTo(const ir::Graph& group, PixelLayout& out) {
+  if (!conv.MoveTo(group, out) || conv.g.out[1] == 1) return false;
+  SetPitch();
+  return fits();
+}
+
 Result<FlatProblem> ReadFlatPlanes(const ir::Graph& group) {
   FlatProblem flat;
   ASSIGN_OR_RETURN(flat.conv, ReadPlanes(group, /*transposed=*/false));
-  const PlaneProblem& conv = flat.conv;
-  const ConvGeometry& g = conv.g;
-  if (g.out[1] == 1) return Unsupported("planes of one row");
-  const int64_t last_row = g.out[1] - 1 + (g.kernel[1] - 1) * g.dilation[1] - g.pad[1];
-  flat.reads_planes = conv.reads_lines() && g.stride[1] == 1 && g.pad[1] <= 0 && last_row < g.in[1];
+  if (flat.conv.g.out[1] == 1) return Unsupported("planes of one row");
   FindTaps(flat);
-  flat.pitch = flat.reads_planes ? g.in[2] : g.out[2] + (conv.high - conv.low) / conv.step();
-  if (flat.copied_floats(1) > kMostFloats)
+  flat.SetPitch();
+  if (!flat.fits())
     return Unsupported("copied planes of {} floats", flat.copied_floats(1));
   return flat;
 }

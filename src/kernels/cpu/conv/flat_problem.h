@@ -37,6 +37,13 @@ struct FlatProblem {
   int64_t copied_floats(int64_t rows) const;
   /// Output rows of a plane that are computed at once, so that what they meet stays near.
   int64_t usual_rows() const;
+  /// Makes it the same at the extents of `group`; says whether it could. `out`: the pixels of its
+  /// output.
+  bool MoveTo(const ir::Graph& group, PixelLayout& out);
+  /// Sets what follows from the extents of conv.
+  void SetPitch();
+  /// Whether copied planes are small enough.
+  bool fits() const;
   /// The share of the computed sums that is kept.
   double kept() const;
 };

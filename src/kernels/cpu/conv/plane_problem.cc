@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/conv/at_extents.h"
 #include "kernels/cpu/conv/operands.h"
 #include "tensor/read_floats.h"
 
@@ -143,6 +144,15 @@ int64_t PlaneProblem::part_floats() const {
   return CeilDiv(last + high - low + 1, step()) | 1;
 }
 
+bool PlaneProblem::MoveTo(const ir::Graph& group, PixelLayout& out) {
+  const std::optional<ConvAt> at = AtExtents(read, {out, out}, group);
+  if (transposed || !at || at->g.image_pixels() == 0) return false;
+  read = g = at->g;
+  out = at->pixels.out;
+  if (g.IsPointwise()) g.in = g.out = {1, 1, g.image_pixels()};
+  return reads_lines() || ring_floats() <= kMostRingFloats;
+}
+
 Result<PlaneProblem> ReadPlanes(const ir::Graph& group, bool transposed) {
   ASSIGN_OR_RETURN(const ConvOperands operands,
                    ReadConvOperands(group, transposed ? "ConvTranspose" : "Conv"));
@@ -153,7 +163,7 @@ Result<PlaneProblem> ReadPlanes(const ir::Graph& group, bool transposed) {
   if (g.image_pixels() == 0 || g.in[0] * g.in[1] * g.in[2] == 0)
     return Unsupported("nothing to compute");
   if (transposed && g.stride[2] > kMostPhases) return Unsupported("a stride over {}", kMostPhases);
-  PlaneProblem conv{.operands = operands, .g = g, .transposed = transposed};
+  PlaneProblem conv{.operands = operands, .read = g, .g = g, .transposed = transposed};
   if (!transposed && g.IsPointwise()) conv.g.in = conv.g.out = {1, 1, g.image_pixels()};
   FindPhases(conv);
   if (!conv.reads_lines() && conv.ring_floats() > kMostRingFloats)

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/cpu/conv/pixels.h"
 #include "kernels/cpu/conv/plane_sums.h"
 #include "kernels/kernel.h"
 #include "kernels/match/conv.h"
@@ -33,7 +34,7 @@ inline constexpr int64_t kPlaneTaskMacs = 100'000;
 
 struct PlaneProblem {
   ConvOperands operands;
-  ConvGeometry g;  // a 1x1 convolution of whole planes is one of a line
+  ConvGeometry read, g;  // in g a 1x1 convolution of whole planes is one of a line
   bool transposed = false;
   std::vector<PlanePhase> phases;  // those of a transposed convolution, or one
   int64_t low = 0, high = 0;       // the least and the greatest offset of all
@@ -65,6 +66,9 @@ struct PlaneProblem {
   /// Of a copied line every step-th element that columns() meet. Odd, so that lines do not lie
   /// whole pages apart.
   int64_t part_floats() const;
+  /// Makes it the same at the extents of `group`, an ordinary convolution; says whether it could.
+  /// `out`: the pixels of its output.
+  bool MoveTo(const ir::Graph& group, PixelLayout& out);
   int64_t ring_floats() const { return inputs() * g.kernel[0] * window() * step() * part_floats(); }
 };
 

@@ -16,6 +16,7 @@
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/family.h"
 #include "kernels/fields.h"
+#include "kernels/takes_extents.h"
 
 namespace fettle::kernels {
 namespace {
@@ -57,7 +58,9 @@ ParamSpace Space(const Problem& problem, const PlaneProblem& conv, const Device&
   return {kFields.Tunables({ValuesAround(usual.rows, AllRows(conv))}), kFields.Write(usual), {}};
 }
 
-class ConvPlanes final : public CpuKernel {
+int Taste(const PlaneProblem& conv, const Device& device);
+
+class ConvPlanes final : public CpuKernel, public MovesToExtents<ConvPlanes> {
  public:
   ConvPlanes(const Problem& problem, const PlaneProblem& conv, const ConvPixels& pixels,
              Epilogue epilogue, int64_t rows)
@@ -66,28 +69,24 @@ class ConvPlanes final : public CpuKernel {
         input_(IndexOf(problem.group->inputs, conv.operands.x)),
         out_(pixels.out),
         epilogue_(std::move(epilogue)),
-        blocks_(conv.outputs()),
-        columns_(conv.columns()),
-        rows_(rows),
-        copies_(!conv.reads_lines()),
-        part_floats_(conv.part_floats()) {
-    for (const PlanePhase& phase : conv.phases) {
-      std::vector<int64_t>& offsets = offsets_.emplace_back(phase.offsets);
-      if (!copies_) continue;
-      for (int64_t& offset : offsets) {
-        const int64_t at = offset - conv.low;
-        offset = at % conv.step() * part_floats_ + at / conv.step();
-      }
-    }
-    if (copies_) ring_ = PerLane<float>(conv.ring_floats());
-    if (copies_) held_ = PerLane<int64_t>(held());
-    if (conv.num_phases() > 1) phase_rows_ = PerLane<float>(phase_floats());
+        blocks_(conv.outputs()) {
+    SetSizes(rows);
   }
 
   std::vector<PackRequest> packs() const override {
     std::vector<PackRequest> all{RequestPlanes(conv_)};
     epilogue_.AppendPacks(all);
     return all;
+  }
+
+  bool MoveTo(const Problem& problem, const Device& device) override {
+    const int taste = Taste(conv_, device);
+    if (!conv_.MoveTo(*problem.group, out_) || Taste(conv_, device) != taste ||
+        !epilogue_.TakeElements(out_.image * conv_.g.batch))
+      return false;
+    ForgetScratch(problem.threads);
+    SetSizes(UsualRows(conv_, problem.threads).rows);
+    return true;
   }
 
   Status Run(const CpuLaunch& args) const override {
@@ -121,6 +120,27 @@ class ConvPlanes final : public CpuKernel {
     float* phase_rows;  // [phase][output][column]
     PlaneLine* lines;
   };
+
+  /// What follows from the problem, where tasks have so many rows.
+  void SetSizes(int64_t rows) {
+    columns_ = conv_.columns();
+    rows_ = rows;
+    copies_ = !conv_.reads_lines();
+    part_floats_ = conv_.part_floats();
+    offsets_.resize(conv_.phases.size());
+    for (size_t i = 0; i < offsets_.size(); ++i) {
+      offsets_[i] = conv_.phases[i].offsets;
+      if (!copies_) continue;
+      for (int64_t& offset : offsets_[i]) {
+        const int64_t at = offset - conv_.low;
+        offset = at % conv_.step() * part_floats_ + at / conv_.step();
+      }
+    }
+    lines_ = PerLane<PlaneLine>(conv_.inputs() * conv_.kernel_rows());
+    if (copies_) ring_ = PerLane<float>(conv_.ring_floats());
+    if (copies_) held_ = PerLane<int64_t>(held());
+    if (conv_.num_phases() > 1) phase_rows_ = PerLane<float>(phase_floats());
+  }
 
   int64_t phase_floats() const {
     return blocks_.each * conv_.num_phases() * CeilDiv(columns_, conv_.num_phases());
@@ -238,13 +258,13 @@ class ConvPlanes final : public CpuKernel {
   const PlaneKernels& kernels_ = GetPlaneKernels();
   Epilogue epilogue_;
   PlaneBlocks blocks_;
-  int64_t columns_, rows_;  // of a task
-  bool copies_;
-  int64_t part_floats_;
+  int64_t columns_ = 0, rows_ = 0;  // of a task
+  bool copies_ = false;
+  int64_t part_floats_ = 0;
   std::vector<std::vector<int64_t>> offsets_;  // of each phase
   LaneScratch<float> ring_, phase_rows_;
   LaneScratch<int64_t> held_;
-  LaneScratch<PlaneLine> lines_ = PerLane<PlaneLine>(conv_.inputs() * conv_.kernel_rows());
+  LaneScratch<PlaneLine> lines_;
 };
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const PlaneProblem& conv,
@@ -281,7 +301,8 @@ constexpr Family<PlaneProblem> kFamily{.read = Read<kTransposed>,
                                        .states = States,
                                        .prepare = Prepare,
                                        .params = Space,
-                                       .taste = Taste};
+                                       .taste = Taste,
+                                       .takes_near_extents = true};
 
 }  // namespace
 

@@ -153,6 +153,16 @@ bool Program::WalksRows(int64_t rows, int64_t cols) const {
          });
 }
 
+bool Program::SetElements(int64_t elements) {
+  const auto walks = [](const Operand& operand) {
+    if (operand.strides.empty() || operand.strides[0] == 0) return true;
+    return operand.strides[0] == 1 && operand.pack < 0;
+  };
+  if (dims_.size() != 1 || elements == 0 || !std::ranges::all_of(operands_, walks)) return false;
+  dims_[0] = cols_ = elements;
+  return true;
+}
+
 void Program::SetRows(int64_t rows) {
   if (dims_.size() == 2) dims_[0] = rows;
   rows_ = rows;

@@ -35,6 +35,9 @@ class Epilogue {
   /// output has so many rows; says whether it could.
   bool TakeRows(int64_t rows, int64_t cols);
 
+  /// The same of an output of so many elements that are computed one after the other.
+  bool TakeElements(int64_t elements) { return !program_ || program_->SetElements(elements); }
+
   const Clamp& clamp() const { return clamp_; }
   /// The group's input that is to be added, in the output's state and shape; or -1.
   int addend() const { return addend_; }

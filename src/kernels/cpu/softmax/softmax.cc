@@ -13,6 +13,7 @@
 #include "kernels/cpu/softmax/rows.h"
 #include "kernels/family.h"
 #include "kernels/match/extents.h"
+#include "kernels/takes_extents.h"
 #include "ops/op.h"
 #include "ops/softmax/op.h"
 
@@ -28,10 +29,19 @@ constexpr int64_t kFewColumns = 16, kMostTurned = 64;
 /// Bytes of what is turned at once: they stay in the first-level cache.
 constexpr int64_t kTurnedBytes = 16 << 10;
 
-class Softmax final : public CpuKernel {
+class Softmax final : public CpuKernel, public MovesToExtents<Softmax> {
  public:
-  Softmax(const RowExtents& extents, SoftmaxForm form, PadLanes pads)
-      : extents_(extents), form_(form), pads_(std::move(pads)) {}
+  /// `mask`: of the axes that the softmax is over.
+  Softmax(const RowExtents& extents, SoftmaxForm form, ops::AxisMask mask, PadLanes pads)
+      : extents_(extents), form_(form), mask_(std::move(mask)), pads_(std::move(pads)) {}
+
+  bool MoveTo(const Problem& problem, const Device&) override {
+    const Shape& x = problem.shape(problem.group->inputs[0]);
+    const Result<RowExtents> extents = SplitRows(x, problem.states.inputs[0].layout, mask_);
+    if (!pads_.empty() || HasPads(problem) || !extents.ok()) return false;
+    extents_ = *extents;
+    return true;
+  }
 
   std::vector<Alias> aliases() const override { return {{.output = 0, .input = 0}}; }
 
@@ -113,6 +123,7 @@ class Softmax final : public CpuKernel {
 
   RowExtents extents_;
   SoftmaxForm form_;
+  ops::AxisMask mask_;
   PadLanes pads_;
 };
 
@@ -158,7 +169,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fa
   const Layout& layout = problem.states.inputs[0].layout;
   ASSIGN_OR_RETURN(const RowExtents extents, facts.In(layout));
   return std::unique_ptr<PreparedKernel>(
-      new Softmax(extents, facts.form, PadLanes(facts.x, layout, 4)));
+      new Softmax(extents, facts.form, facts.mask, PadLanes(facts.x, layout, 4)));
 }
 
 constexpr Family<Facts> kFamily{.read = Read,
