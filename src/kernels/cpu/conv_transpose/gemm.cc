@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/conv/at_extents.h"
 #include "kernels/cpu/conv/operands.h"
 #include "kernels/cpu/conv_transpose/phases.h"
 #include "kernels/cpu/cpu_kernel.h"
@@ -11,6 +12,7 @@
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/family.h"
+#include "kernels/takes_extents.h"
 
 namespace fettle::kernels {
 namespace {
@@ -38,7 +40,7 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Conv&,
   return std::vector<StateAssignment>{std::move(states)};
 }
 
-class ConvTransposeGemm final : public CpuKernel {
+class ConvTransposeGemm final : public CpuKernel, public TakesExtents {
  public:
   ConvTransposeGemm(const Problem& problem, const ConvOperands& operands,
                     const ConvGeometry& geometry, Epilogue epilogue, const CpuInfo& cpu)
@@ -75,6 +77,15 @@ class ConvTransposeGemm final : public CpuKernel {
         RequestPanels(operands_, std::move(recipe), weights_, kernels_.nr)};
     epilogue_.AppendPacks(all);
     return all;
+  }
+
+  std::unique_ptr<PreparedKernel> At(const Problem& problem, const Device& device) const override {
+    Epilogue epilogue = epilogue_;
+    const PixelLayout out = ChannelsLastPixels(g_.oc, g_.image_pixels());
+    const auto at = AtExtents(g_, {out, out}, epilogue, *problem.group);
+    if (!at) return nullptr;
+    return std::make_unique<ConvTransposeGemm>(problem, operands_, at->g, std::move(epilogue),
+                                               static_cast<const CpuDevice&>(device).info());
   }
 
   Status Run(const CpuLaunch& args) const override {
@@ -280,8 +291,11 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Co
                             static_cast<const CpuDevice&>(device).info()));
 }
 
-constexpr Family<Conv> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
+constexpr Family<Conv> kFamily{.read = Read,
+                               .states = States,
+                               .prepare = Prepare,
+                               .taste = Always<10>,
+                               .takes_near_extents = true};
 
 }  // namespace
 

@@ -14,6 +14,7 @@
 #include "kernels/cpu/simd/storage.h"
 #include "kernels/family.h"
 #include "kernels/match/resize_taps.h"
+#include "kernels/takes_extents.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {
@@ -29,6 +30,9 @@ struct Facts {
   Shape x, y;
   std::vector<ops::AxisTaps> taps;
   AffineGroup affine;
+  /// By axis: how often each element follows itself, whatever the extents; empty where that is not
+  /// all there is.
+  std::vector<int64_t> repeats;
 };
 
 /// [outer, height, width, inner] to [outer, height', width', inner]; the height is all axes from
@@ -39,7 +43,10 @@ struct ResizePlan {
   AffineGroup affine;                          // without its node, which may go before the kernel
   PadLanes pads;                               // of the output
   DType from = DType::kF32, to = DType::kF32;  // what the operands are stored as
+  std::vector<int64_t> repeats;                // Facts::repeats
 };
+
+Result<ResizePlan> PlanIn(const Facts& facts, const Problem& problem);
 
 /// Every output is one input element: nothing is blended.
 bool Picks(const ops::AxisTaps& taps) {
@@ -59,8 +66,22 @@ Axis Kept(int64_t extent) {
   return axis;
 }
 
+/// An axis that is resized by repeating each element.
+ops::AxisTaps Repeated(int64_t extent, int64_t times) {
+  ops::AxisTaps taps;
+  taps.index.resize(extent * times);
+  taps.weight.assign(extent * times, 1);
+  for (int64_t i = 0; i < extent * times; ++i) taps.index[i] = i / times;
+  return taps;
+}
+
 /// Two neighbours in memory as one axis: a tap of it is one of each.
 Axis Joined(const Axis& slow, const Axis& fast) {
+  const auto is_one = [](const Axis& axis) {
+    return axis.in == 1 && axis.out == 1 && Picks(axis.taps);
+  };
+  if (is_one(slow)) return fast;
+  if (is_one(fast)) return slow;
   Axis both{slow.in * fast.in, slow.out * fast.out, {.taps = slow.taps.taps * fast.taps.taps}};
   for (int64_t i = 0; i < both.out; ++i) {
     const int64_t s = i / fast.out * slow.taps.taps, f = i % fast.out * fast.taps.taps;
@@ -73,7 +94,7 @@ Axis Joined(const Axis& slow, const Axis& fast) {
   return both;
 }
 
-class Resize final : public CpuKernel {
+class Resize final : public CpuKernel, public MovesToExtents<Resize> {
  public:
   Resize(ResizePlan plan, int lanes)
       : CpuKernel(lanes),
@@ -90,6 +111,21 @@ class Resize final : public CpuKernel {
     picks_floats_ = picks_rows_ && plan_.to == DType::kF32 && Picks(plan_.width.taps) &&
                     table_.expanded && (table_.base.empty() || table_.base[0] < 0);
     doubles_ = (picks_halves_ || (picks_rows_ && plan_.to == DType::kF32)) && IsDoubled();
+  }
+
+  bool MoveTo(const Problem& problem, const Device&) override {
+    Facts facts{.affine = plan_.affine, .repeats = std::move(plan_.repeats)};
+    facts.x = problem.shape(facts.affine.input);
+    facts.y = problem.shape(problem.group->outputs[0]);
+    if (std::ssize(facts.repeats) != facts.x.rank() || facts.y.elements() == 0) return false;
+    for (int axis = 0; axis < facts.x.rank(); ++axis) {
+      if (facts.y[axis] != facts.x[axis] * facts.repeats[axis]) return false;
+      facts.taps.push_back(Repeated(facts.x[axis], facts.repeats[axis]));
+    }
+    Result<ResizePlan> plan = PlanIn(facts, problem);
+    if (!plan.ok()) return false;
+    *this = Resize(std::move(*plan), problem.threads);
+    return true;
   }
 
   Status Run(const CpuLaunch& args) const override {
@@ -219,11 +255,34 @@ class Resize final : public CpuKernel {
       PerLane<float>(InRow() * (IsHalf(plan_.from) ? 2 : 1) + OutRow() + kReadBehind);
 };
 
+/// Facts::repeats of a Resize by scales, which are whole numbers.
+std::vector<int64_t> RepeatsOf(const ir::Graph& group, const ir::Node& node, const Facts& facts) {
+  constexpr int64_t kFew = 3;  // of so many elements one is not at a border
+  const std::string mode = node.attributes.Text("coordinate_transformation_mode", "half_pixel");
+  const auto scales = node.input(2) == ir::kAbsent ? nullptr : group.value(node.input(2)).constant;
+  if (mode == "align_corners" || mode == "tf_crop_and_resize" || node.attributes.Has("axes") ||
+      scales == nullptr || scales->elements() != facts.x.rank())
+    return {};
+  std::vector<int64_t> repeats;
+  for (int axis = 0; axis < facts.x.rank(); ++axis) {
+    const int64_t times = facts.y[axis] / facts.x[axis];
+    const ops::AxisTaps& taps = facts.taps[axis];
+    if (facts.y[axis] != times * facts.x[axis] || !Picks(taps) || times == 0 ||
+        (times > 1 && facts.x[axis] < kFew) ||
+        scales->GetDouble(axis) != static_cast<double>(times) ||
+        taps.index != Repeated(facts.x[axis], times).index)
+      return {};
+    repeats.push_back(times);
+  }
+  return repeats;
+}
+
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const AffineGroup affine,
                    ReadAffineGroup(group, [](const ir::Node&) { return true; }));
   ASSIGN_OR_RETURN(ResizeTaps resize, ReadResizeTaps(group, *affine.node));
   Facts facts{*group.value(affine.input).shape, resize.output, std::move(resize.taps), affine};
+  facts.repeats = RepeatsOf(group, *affine.node, facts);
   facts.affine.node = nullptr;
   return facts;
 }
@@ -293,11 +352,17 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
   return states;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
-                                                const Params&, const Device&) {
+Result<ResizePlan> PlanIn(const Facts& facts, const Problem& problem) {
   ASSIGN_OR_RETURN(ResizePlan plan, MakePlan(facts, problem.states.inputs[0].layout));
   plan.from = problem.states.inputs[0].storage;
   plan.to = problem.states.outputs[0].storage;
+  plan.repeats = facts.repeats;
+  return plan;
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
+                                                const Params&, const Device&) {
+  ASSIGN_OR_RETURN(ResizePlan plan, PlanIn(facts, problem));
   return std::unique_ptr<PreparedKernel>(new Resize(std::move(plan), problem.threads));
 }
 
