@@ -71,7 +71,8 @@ ops::AxisTaps Repeated(int64_t extent, int64_t times) {
   ops::AxisTaps taps;
   taps.index.resize(extent * times);
   taps.weight.assign(extent * times, 1);
-  for (int64_t i = 0; i < extent * times; ++i) taps.index[i] = i / times;
+  taps.outside.assign(extent * times, false);
+  for (int64_t i = 0; i < extent; ++i) std::fill_n(taps.index.begin() + i * times, times, i);
   return taps;
 }
 
