@@ -65,7 +65,7 @@ class ConvFlat final : public CpuKernel, public MovesToExtents<ConvFlat> {
   bool MoveTo(const Problem& problem, const Device& device) override {
     const int taste = Taste(flat_, device);
     if (!flat_.MoveTo(*problem.group, out_) || Taste(flat_, device) != taste ||
-        !epilogue_.TakeElements(out_.image * flat_.conv.g.batch))
+        !epilogue_.TakeElements(problem.shape(problem.group->outputs[0])))
       return false;
     ForgetScratch(problem.threads);
     SetSizes(UsualRows(flat_, problem.threads).rows, problem.threads);

@@ -82,7 +82,7 @@ class ConvPlanes final : public CpuKernel, public MovesToExtents<ConvPlanes> {
   bool MoveTo(const Problem& problem, const Device& device) override {
     const int taste = Taste(conv_, device);
     if (!conv_.MoveTo(*problem.group, out_) || Taste(conv_, device) != taste ||
-        !epilogue_.TakeElements(out_.image * conv_.g.batch))
+        !epilogue_.TakeElements(problem.shape(problem.group->outputs[0])))
       return false;
     ForgetScratch(problem.threads);
     SetSizes(UsualRows(conv_, problem.threads).rows);

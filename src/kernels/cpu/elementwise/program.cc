@@ -153,13 +153,24 @@ bool Program::WalksRows(int64_t rows, int64_t cols) const {
          });
 }
 
-bool Program::SetElements(int64_t elements) {
-  const auto walks = [](const Operand& operand) {
-    if (operand.strides.empty() || operand.strides[0] == 0) return true;
-    return operand.strides[0] == 1 && operand.pack < 0;
+bool Program::TakeElements(int64_t rows, int64_t cols) {
+  const bool is_line = dims_.size() == 1;
+  const auto walks = [&](const Operand& operand) {
+    if (operand.strides.empty()) return true;
+    const int64_t row = is_line ? 0 : operand.strides[0], col = operand.strides.back();
+    const bool is_number = row == 0 && col == 0;
+    return is_number || (col == 1 && row == (is_line ? 0 : cols_) && operand.pack < 0);
   };
-  if (dims_.size() != 1 || elements == 0 || !std::ranges::all_of(operands_, walks)) return false;
-  dims_[0] = cols_ = elements;
+  if (dims_.size() > 2 || rows * cols == 0 || !std::ranges::all_of(operands_, walks)) return false;
+  if (is_line) {
+    dims_[0] = cols_ = rows * cols;
+    return true;
+  }
+  for (Operand& operand : operands_)
+    if (!operand.strides.empty() && operand.strides[1] == 1) operand.strides[0] = cols;
+  dims_ = {rows, cols};
+  rows_ = rows;
+  cols_ = cols;
   return true;
 }
 

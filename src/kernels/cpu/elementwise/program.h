@@ -82,9 +82,9 @@ class Program {
   /// one but for SetRows: each operand steps along rows as far as it always does.
   bool WalksRows(int64_t rows, int64_t cols) const;
   void SetRows(int64_t rows);
-  /// Makes it that of an output of so many elements, where each operand is a number or lies as the
+  /// Makes it that of an output of so many rows, where each operand is a number or lies as the
   /// output does; says whether it could.
-  bool SetElements(int64_t elements);
+  bool TakeElements(int64_t rows, int64_t cols);
 
   /// Makes it the program of `problem`, whose group differs in extents above 1 alone, where each
   /// operand walks rows and columns as whole ones; says whether it could.

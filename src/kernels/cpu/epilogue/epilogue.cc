@@ -110,6 +110,12 @@ bool Epilogue::TakeRows(int64_t rows, int64_t cols) {
   return true;
 }
 
+bool Epilogue::TakeElements(const Shape& output) {
+  if (!program_) return true;
+  const int64_t cols = output.rank() == 0 ? 1 : output[output.rank() - 1];
+  return cols > 0 && program_->TakeElements(output.elements() / cols, cols);
+}
+
 void Epilogue::AppendPacks(std::vector<PackRequest>& packs) const {
   if (!program_) return;
   packs.insert(packs.end(), program_->packs().begin(), program_->packs().end());

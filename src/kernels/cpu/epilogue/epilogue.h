@@ -35,8 +35,8 @@ class Epilogue {
   /// output has so many rows; says whether it could.
   bool TakeRows(int64_t rows, int64_t cols);
 
-  /// The same of an output of so many elements that are computed one after the other.
-  bool TakeElements(int64_t elements) { return !program_ || program_->SetElements(elements); }
+  /// The same of a row-major output, whose elements are computed in any order.
+  bool TakeElements(const Shape& output);
 
   const Clamp& clamp() const { return clamp_; }
   /// The group's input that is to be added, in the output's state and shape; or -1.
