@@ -7,13 +7,14 @@
 #include "kernels/wanted_states.h"
 #include "kernels/work.h"
 #include "kernels/worth_waking.h"
-#include "ops/macs.h"
 
 namespace fettle::exec {
 namespace {
 
 /// Multiply-adds of a step that are worth asking who computes them best.
-constexpr int64_t kManyMacs = 1000000;
+constexpr double kManyMacs = 1e6;
+/// Those of a shape that hide what one step's asking takes.
+constexpr double kMacsOfAsking = 2e7;
 
 /// What `kernel` makes of the group of `problem` in its states, of which `setting` gets the index.
 Result<std::shared_ptr<const kernels::Match>> MatchAs(const kernels::KernelDesc& kernel,
@@ -99,31 +100,51 @@ bool NearPrograms::TakeOther(size_t i, const kernels::Match* planned, const Devi
   return true;
 }
 
-bool NearPrograms::TakeBetter(size_t i, const Device& cpu, Program::Step& step) {
+void NearPrograms::SetThreads(size_t i, double larger) {
   Step& known = steps_[i];
-  if (std::ssize(known.larger) < doublings_) known.larger.resize(doublings_);
-  Larger& larger = known.larger[doublings_ - 1];
-  if (!std::exchange(larger.was_asked, true)) larger.other = AskAgain(i, cpu);
+  if (threads_ <= known.problem.threads) return;
+  kernels::Work work = like_->steps_[i].profile->work;
+  work.operations *= larger;
+  work.bytes *= larger;
+  const int threads = kernels::ThreadsWorthWaking(work, threads_);
+  if (threads <= known.problem.threads) return;
+  known.problem.threads = known.setting.threads = threads;
+  known.from = nullptr;
+  known.may_have_from = std::exchange(known.takes, nullptr) != nullptr || known.may_have_from;
+}
+
+void NearPrograms::ChooseAsking(double larger) {
+  if (doublings_ == 0) return;
+  double macs = 0;
+  std::vector<Larger*> asking;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    Step& known = steps_[i];
+    if (like_->plan().steps[i].kernel == nullptr) continue;
+    const double of_step = larger * static_cast<double>(like_->steps_[i].profile->macs);
+    macs += of_step;
+    if (std::ssize(known.larger) < doublings_) known.larger.resize(doublings_);
+    Larger& asked = known.larger[doublings_ - 1];
+    if (asked.is_settled) continue;
+    SetThreads(i, larger);
+    asked.is_settled = known.is_beside() || of_step < kManyMacs;
+    if (!asked.is_settled) asking.push_back(&asked);
+  }
+  const auto most = static_cast<size_t>(std::max(1.0, macs / kMacsOfAsking));
+  for (size_t i = 0; i < std::min(most, asking.size()); ++i)
+    asking[i]->asks = asking[i]->is_settled = true;
+}
+
+bool NearPrograms::TakeBetter(size_t i, const Device& cpu, Program::Step& step) {
+  Larger& larger = steps_[i].larger[doublings_ - 1];
+  if (std::exchange(larger.asks, false)) larger.other = AskAgain(i, cpu);
   return larger.other != nullptr && TakeKernelOf(i, *larger.other, -1, cpu, step);
 }
 
-const kernels::KernelDesc* NearPrograms::AskAgain(size_t i, const Device& cpu) {
-  Step& known = steps_[i];
-  const kernels::KernelDesc& planned = *like_->plan().steps[i].kernel;
-  const int64_t macs = ops::MacsOf(*known.problem.group);
-  if (threads_ <= known.problem.threads && macs < kManyMacs) return nullptr;
-  kernels::Setting setting = known.setting;
+const kernels::KernelDesc* NearPrograms::AskAgain(size_t i, const Device& cpu) const {
+  kernels::Setting setting = steps_[i].setting;
   const auto match = MatchAgain(i, /*is_other=*/false, cpu, setting);
   if (!match.ok()) return nullptr;
-  const int threads = kernels::ThreadsWorthWaking(
-      kernels::WorkOf(planned, known.problem, match->get(), setting), threads_);
-  if (threads > known.problem.threads) {
-    known.problem.threads = known.setting.threads = threads;
-    known.from = nullptr;
-    known.may_have_from = std::exchange(known.takes, nullptr) != nullptr || known.may_have_from;
-  }
-  if (known.is_beside() || macs < kManyMacs) return nullptr;
-  return BestOther(i, RankOf(**match), cpu, OperatorOf(planned.name));
+  return BestOther(i, RankOf(**match), cpu, OperatorOf(like_->plan().steps[i].kernel->name));
 }
 
 void NearPrograms::TakeFrom(size_t i, const std::shared_ptr<kernels::PreparedKernel>& kernel) {

@@ -179,6 +179,7 @@ Result<std::unique_ptr<Program>> NearPrograms::Build(const NearGraph& near,
   RETURN_IF_ERROR(CheckSameBytes(near));
   has_other_ones_ = HasOtherOnes(near);
   doublings_ = std::max(0, static_cast<int>(std::log2(near.larger)));
+  ChooseAsking(near.larger);
   std::unique_ptr<Program> program(new Program());
   program->plan_ = like_->plan_;
   program->maker_ = this;

@@ -57,7 +57,8 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
   };
   /// What is known of a step where that many times as much is computed.
   struct Larger {
-    bool was_asked = false;
+    bool is_settled = false;  // or was asked
+    bool asks = false;        // now
     const kernels::KernelDesc* other = nullptr;  // that is better; null: none is
   };
   /// What is the same at all extents, and the last group.
@@ -126,11 +127,15 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
   /// Prepares the best kernel beside the planned one, whose match is `planned` (null: it refuses);
   /// says whether there is a better one.
   bool TakeOther(size_t i, const kernels::Match* planned, const Device& cpu, Program::Step& step);
-  /// The same where much more is computed than was planned for. Kernels of the same operator are
-  /// asked once for each doubling.
+  /// Where `larger` times as much is computed as was planned for, gives steps the threads that they
+  /// are worth, and chooses which of them ask for a better kernel: each once for each doubling, few
+  /// at a time.
+  void ChooseAsking(double larger);
+  void SetThreads(size_t i, double larger);
+  /// TakeOther for the kernel that was better where as many doublings were asked for.
   bool TakeBetter(size_t i, const Device& cpu, Program::Step& step);
-  /// A better kernel of step `i`, or null; the step gets more threads where these are worth it.
-  const kernels::KernelDesc* AskAgain(size_t i, const Device& cpu);
+  /// A better kernel of the operator of step `i`, or null.
+  const kernels::KernelDesc* AskAgain(size_t i, const Device& cpu) const;
   /// Has others be made of `kernel`, which is for as many threads as step `i` has now.
   void TakeFrom(size_t i, const std::shared_ptr<kernels::PreparedKernel>& kernel);
 
