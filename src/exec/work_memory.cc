@@ -22,10 +22,10 @@ Status WorkMemory::Reserve(const MemoryPlan& plan, const DeviceSet& devices) {
   return OkStatus();
 }
 
-/// Shapes that grow step by step, as caches do, would each take fresh pages: what grows by little
-/// has room for more, where the limit of memory leaves as much again.
+/// Shapes that grow would each take fresh pages: what grows once has room for more, where the limit
+/// of memory leaves as much again. Room that nobody writes takes addresses, not memory.
 Status WorkMemory::Grow(int64_t bytes) {
-  const int64_t with_room = capacity_ + capacity_ / 8;
+  const int64_t with_room = capacity_ == 0 ? 0 : std::max(2 * capacity_, bytes + bytes / 2);
   arena_.reset();
   arena_bytes_ = capacity_ = 0;
   const MemoryBudget& budget = *MemoryBudget::Current();

@@ -25,13 +25,13 @@ class WorkMemoryTest : public testing::Test {
   WorkMemory memory_;
 };
 
-TEST_F(WorkMemoryTest, HasRoomForShapesThatGrowByLittle) {
+TEST_F(WorkMemoryTest, HasRoomForShapesThatGrow) {
   Reserve(80000);
   const std::byte* const arena = Reserve(80100);
   EXPECT_EQ(Reserve(80200), arena);
-  EXPECT_EQ(Reserve(89999), arena);
-  EXPECT_EQ(memory_.arena_bytes(), 89999);
-  EXPECT_EQ(memory_.held_bytes(), 90000);
+  EXPECT_EQ(Reserve(159999), arena);
+  EXPECT_EQ(memory_.arena_bytes(), 159999);
+  EXPECT_EQ(memory_.held_bytes(), 160000);
 }
 
 TEST_F(WorkMemoryTest, HasWhatItsFirstPlanNeeds) {

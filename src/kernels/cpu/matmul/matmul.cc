@@ -144,13 +144,15 @@ class MatMul final : public CpuKernel, public MovesToExtents<MatMul> {
     const State &in = problem.states.inputs[a_], &with = problem.states.inputs[b_];
     const Shape& b = problem.shape(p_.b);
     if (lists != a_matrices_ || lists != p_.b_matrices || with.external || b.rank() < 2 ||
-        a.rank() < 2 || !in.layout.IsRowMajor() || !with.layout.IsRowMajor())
+        a.rank() < 2 || !in.layout.IsRowMajor())
       return false;
+    const bool is_turned = p_.trans_b && with.layout.IsRowMajor();
+    const int64_t depth = b[b.rank() - (is_turned ? 1 : 2)];
     p_.k = a[a.rank() - 1];
     p_.m = lists == 1 ? a.elements() / p_.k : a[a.rank() - 2];
-    p_.n = b[b.rank() - (p_.trans_b ? 2 : 1)];
+    p_.n = b[b.rank() - (is_turned ? 2 : 1)];
     const int64_t matrices = a.elements() / (p_.m * p_.k);
-    if (b.elements() != matrices * p_.k * p_.n ||
+    if (depth != p_.k || b.elements() != matrices * p_.k * p_.n ||
         problem.shape(problem.group->outputs[0]).elements() != matrices * p_.m * p_.n)
       return false;
     p_.b_matrices = matrices;

@@ -47,6 +47,7 @@ class MoveKernel final : public CpuKernel, public JoinsWindows, public TakesExte
   const JoinsWindows* joins() const override { return this; }
 
   std::unique_ptr<PreparedKernel> At(const Problem& problem, const Device&) const override {
+    if (IsWholeView(problem)) return std::make_unique<MoveKernel>(*this);
     if (HasBlocks(problem.states)) return nullptr;
     const MoveContext context(*problem.group, problem.states);
     Result<std::vector<Piece>> moves = PlanMoves(context);
@@ -58,6 +59,7 @@ class MoveKernel final : public CpuKernel, public JoinsWindows, public TakesExte
   }
 
   bool takes_constants() const override { return true; }
+  bool MoveTo(const Problem& problem, const Device&) override { return IsWholeView(problem); }
 
   std::vector<PackRequest> packs() const override {
     std::vector<PackRequest> requests;
@@ -96,6 +98,15 @@ class MoveKernel final : public CpuKernel, public JoinsWindows, public TakesExte
   }
 
  private:
+  /// Whether the output is all of an input, row-major, in other extents: whatever they are.
+  bool IsWholeView(const Problem& problem) const {
+    return views_.size() == 1 && problem.states.outputs.size() == 1 && windows_.empty() &&
+           constants_.empty() && views_[0].byte_offset == 0 &&
+           problem.group->nodes()[0].op->Has(ir::Trait::kKeepsBytes) &&
+           problem.states.outputs[0].layout == Layout() &&
+           problem.states.inputs[views_[0].input].layout == Layout();
+  }
+
   int AddConstant(const MoveOperand& source) {
     for (size_t i = 0; i < constants_.size(); ++i) {
       if (constants_[i].id == source.id) return static_cast<int>(i);
