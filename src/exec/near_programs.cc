@@ -5,12 +5,20 @@
 
 #include "base/clock.h"
 #include "base/memory_budget.h"
+#include "base/subnormals.h"
 #include "exec/near_numbers.h"
 #include "kernels/backend.h"
 #include "kernels/launch_tunables.h"
 #include "kernels/wanted_states.h"
 
 namespace fettle::exec {
+namespace {
+
+/// How much larger than a quarter of it room may be for little.
+constexpr int64_t kLittleRoom = 4096;
+
+}  // namespace
+
 NearPrograms::NearPrograms(std::shared_ptr<const Program> like,
                            const std::vector<ir::ValueId>& values, const NearGraph& graph,
                            int threads)
@@ -46,17 +54,16 @@ bool NearPrograms::TakeKernel(size_t i, bool has_others, const Device& cpu,
                               Program::Step& step) const {
   const Step& known = steps_[i];
   if (known.takes == nullptr) return false;
-  if (has_others && (!known.takes->takes_constants() || !known.recipes.empty())) return false;
-  const bool has_spare = std::exchange(step.may_move, false) && !has_others &&
-                         step.kernel.use_count() == 1 && step.threads == known.problem.threads;
-  if (has_spare) {
-    step.may_move = step.takes->MoveTo(known.problem, cpu);
-  }
+  const bool takes_others = known.takes->takes_constants() && known.recipes.empty();
+  if (has_others && !takes_others) return false;
+  const bool has_spare = std::exchange(step.may_move, false) && step.kernel.use_count() == 1 &&
+                         step.threads == known.problem.threads;
+  if (has_spare) step.may_move = step.takes->MoveTo(known.problem, cpu);
   if (step.may_move) return true;
   step.kernel = known.takes->At(known.problem, cpu);
   if (step.kernel == nullptr || (has_others && !step.kernel->packs().empty())) return false;
   TakeWhatIsShared(i, step);
-  step.may_move = !has_others;
+  step.may_move = true;
   step.takes = dynamic_cast<kernels::TakesExtents*>(step.kernel.get());
   return true;
 }
@@ -125,6 +132,27 @@ Status NearPrograms::MakeStep(size_t i, const NearGraph& near, const Device& cpu
   return OkStatus();
 }
 
+Result<std::shared_ptr<const PackedBlob>> NearPrograms::PackFollowing(
+    size_t i, const kernels::PackRequest& request) {
+  std::vector<Room>& rooms = steps_[i].rooms;
+  const auto is_free = [](const Room& room) { return room.data.use_count() == 1; };
+  auto room = std::ranges::find_if(rooms, [&](const Room& each) {
+    return is_free(each) && each.bytes >= request.bytes && each.bytes / 4 <= request.bytes + kLittleRoom;
+  });
+  if (room == rooms.end()) {
+    std::erase_if(rooms, is_free);
+    const int64_t bytes = request.bytes + request.bytes / 4;
+    ASSIGN_OR_RETURN(std::shared_ptr<std::byte> data, AllocateHost(bytes));
+    room = rooms.insert(rooms.end(), {std::move(data), bytes});
+  }
+  std::vector<const Constant*> constants;
+  for (ir::ValueId id : request.constants)
+    constants.push_back(steps_[i].group->value(id).constant.get());
+  const SubnormalScope scope(Subnormals::kKeep);
+  RETURN_IF_ERROR(request.pack(constants, room->data.get()));
+  return std::make_shared<const PackedBlob>(PackedBlob{room->data, request.bytes});
+}
+
 Status NearPrograms::PackStep(size_t i, const NearGraph& near, PackedStore& packed,
                               Program::Step& step) {
   if (step.kernel == nullptr || step.profile != nullptr || like_->plan().steps[i].kernel == nullptr)
@@ -135,13 +163,15 @@ Status NearPrograms::PackStep(size_t i, const NearGraph& near, PackedStore& pack
     TakeWhatIsShared(i, step);
     return OkStatus();
   }
+  const bool has_others = HasOtherConstant(i, near);
   for (const kernels::PackRequest& request : requests) {
     ASSIGN_OR_RETURN(std::shared_ptr<const PackedBlob> blob,
-                     packed.Get(request, *steps_[i].problem.group));
+                     has_others ? PackFollowing(i, request)
+                                : packed.Get(request, *steps_[i].problem.group));
     step.packed.push_back({blob->data.get(), 0});
     step.blobs.push_back(std::move(blob));
   }
-  if (step.other != nullptr && !HasOtherConstant(i, near)) steps_[i].other_blobs = step.blobs;
+  if (step.other != nullptr && !has_others) steps_[i].other_blobs = step.blobs;
   return OkStatus();
 }
 

@@ -61,6 +61,11 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
     bool asks = false;        // now
     const kernels::KernelDesc* other = nullptr;  // that is better; null: none is
   };
+  /// Memory for what is packed of constants that follow from extents, while nobody else has it.
+  struct Room {
+    std::shared_ptr<std::byte> data;
+    int64_t bytes = 0;
+  };
   /// What is the same at all extents, and the last group.
   struct Step {
     std::vector<ir::ValueId> values;  // of the graphs, by value of the group
@@ -76,6 +81,7 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
     std::vector<std::string> recipes;
     bool may_have_from = false;                           // for as many threads as now
     std::shared_ptr<const kernels::PreparedKernel> from;  // what `takes` is, where not the plan's
+    std::vector<Room> rooms;
     std::vector<int> best_of_tastes;  // that the kernel had where no other was better
     std::vector<Larger> larger;       // by doublings of what is computed, from the first
     /// It was chosen for its layout, which plans weigh for all steps together.
@@ -141,6 +147,9 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
 
   Status MakeConversion(const PlannedStep& planned, const NearGraph& near, const Device& cpu,
                         Program::Step& step) const;
+  /// Constants of a shape's own are packed for it alone.
+  Result<std::shared_ptr<const PackedBlob>> PackFollowing(size_t i,
+                                                          const kernels::PackRequest& request);
   Status PackStep(size_t i, const NearGraph& near, PackedStore& packed, Program::Step& step);
   void TakeWhatIsShared(size_t i, Program::Step& step) const;
   /// Makes the kernel of step `i` by arithmetic, of `step` where it is another program's; says

@@ -93,7 +93,9 @@ class MatMul final : public CpuKernel, public MovesToExtents<MatMul> {
     if (p_.trans_a || transposed_c_ || (p_.addend != ir::kAbsent && !p_.constant_row) ||
         a.elements() == 0 || !(p_.constant_b ? TakeRows(a) : TakeMatrices(problem, a)))
       return false;
-    if (!epilogue_.TakeRows(std::ssize(p_.batches) * p_.m, p_.n)) return false;
+    if (!epilogue_.TakeRows(std::ssize(p_.batches) * p_.m, p_.n) &&
+        !epilogue_.TakeElements(problem.shape(problem.group->outputs[0])))
+      return false;
     const Blocking usual = UsualBlocking(p_, problem.threads, device);
     *this = MatMul(problem, {std::move(p_), false}, std::move(epilogue_),
                    ReadBlocking({}, usual, kernels_->mr, kMaxFarTiles),
