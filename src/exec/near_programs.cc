@@ -75,7 +75,8 @@ Status NearPrograms::MakeGroup(size_t i, const NearGraph& near, const Device& cp
   const bool has_others = HasOtherConstant(i, near), has_other_ones = HasOtherOnes(i, near);
   const bool is_other = has_others || has_other_ones;
   if (doublings_ > 0 && !is_other && TakeBetter(i, cpu, step)) return OkStatus();
-  if (!has_other_ones && TakeKernel(i, has_others, cpu, step)) return OkStatus();
+  const bool takes_ones = known.takes != nullptr && known.takes->takes_ones();
+  if ((!has_other_ones || takes_ones) && TakeKernel(i, has_others, cpu, step)) return OkStatus();
   step = {};
   kernels::Setting setting = known.setting;
   Result<std::shared_ptr<const kernels::Match>> match = MatchAgain(i, is_other, cpu, setting);

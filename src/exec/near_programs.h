@@ -72,7 +72,7 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
     std::vector<ir::ValueId> sized;   // of the group: those that may have other extents
     std::vector<ir::ValueId> constants;
     kernels::Problem problem;
-    ir::Graph* group = nullptr;                  // that of the problem; null: none yet
+    ir::Graph* group = nullptr;                  // that of the problem
     const kernels::MatchesNear* near = nullptr;  // null: matched anew
     const kernels::TakesExtents* takes = nullptr;
     kernels::Setting setting;

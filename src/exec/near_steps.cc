@@ -24,7 +24,9 @@ NearPrograms::Step NearPrograms::StepOf(size_t i, const std::vector<ir::ValueId>
     const bool is_constant = planned.problem.group->value(id).is_constant();
     (is_constant ? step.constants : step.sized).push_back(id);
   }
-  step.problem = {nullptr, planned.problem.states, planned.problem.threads};
+  auto group = std::make_shared<ir::Graph>(*planned.problem.group);
+  step.group = group.get();
+  step.problem = {std::move(group), planned.problem.states, planned.problem.threads};
   step.near = dynamic_cast<const kernels::MatchesNear*>(planned.match.get());
   step.taste = planned.match->taste();
   step.setting = {planned.states_index, planned.problem.threads, {}, false};
@@ -105,7 +107,7 @@ bool NearPrograms::HasOtherConstant(size_t i, const NearGraph& near) const {
 /// same elements stay those that it was planned with.
 void NearPrograms::SetGroup(size_t i, const NearGraph& near) {
   Step& step = steps_[i];
-  if (step.group == nullptr || step.problem.group.use_count() > 1) {
+  if (step.problem.group.use_count() > 1) {
     auto group = std::make_shared<ir::Graph>(*like_->plan().steps[i].problem.group);
     step.group = group.get();
     step.problem.group = std::move(group);

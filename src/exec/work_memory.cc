@@ -22,15 +22,16 @@ Status WorkMemory::Reserve(const MemoryPlan& plan, const DeviceSet& devices) {
   return OkStatus();
 }
 
-/// Shapes that grow would each take fresh pages: what grows once has room for more, where the limit
-/// of memory leaves as much again. Room that nobody writes takes addresses, not memory.
+/// Shapes that grow would each take fresh pages: there is room for more, where the limit of memory
+/// leaves as much again. Room that nobody writes takes addresses, not memory.
 Status WorkMemory::Grow(int64_t bytes) {
-  const int64_t with_room = capacity_ == 0 ? 0 : std::max(2 * capacity_, bytes + bytes / 2);
+  constexpr int64_t kMostRoom = int64_t{64} << 20;
+  const int64_t with_room = bytes + std::min(bytes, kMostRoom);
   arena_.reset();
   arena_bytes_ = capacity_ = 0;
   const MemoryBudget& budget = *MemoryBudget::Current();
   const bool has_room = budget.limit() / 2 - budget.used() > with_room;
-  const int64_t taken = has_room ? std::max(bytes, with_room) : bytes;
+  const int64_t taken = has_room ? with_room : bytes;
   ASSIGN_OR_RETURN(arena_, AllocateHost(taken));
   capacity_ = taken;
   return OkStatus();

@@ -18,6 +18,8 @@ class TakesExtents {
                                              const Device& device) const = 0;
   /// Whether At takes other constants too, as it reads those of the group: where nothing is packed.
   virtual bool takes_constants() const { return false; }
+  /// Whether At takes extents of 1 too where this kernel's are none, and the other way round.
+  virtual bool takes_ones() const { return false; }
   /// Makes this kernel what At makes. False: it is good for nothing any more.
   virtual bool MoveTo(const Problem& /*problem*/, const Device& /*device*/) { return false; }
 };

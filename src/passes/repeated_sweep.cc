@@ -149,7 +149,6 @@ Status RepeatedSweep::InferNode(ir::NodeId id) {
     value.shape = std::move(output.shape);
     changed_[node.outputs[i]] = true;
   }
-  if (!has_run_) return OkStatus();
   if (!std::exchange(rules_[id].was_sought, true))
     rules_[id].rule = ops::ExtentRuleOf(graph_, node);
   return OkStatus();

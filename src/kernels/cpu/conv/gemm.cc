@@ -120,6 +120,7 @@ class ConvGemm final : public CpuKernel, public WritesWindow, public MovesToExte
     return all;
   }
 
+  bool takes_ones() const override { return epilogue_.has_numbers_alone(); }
   bool MoveTo(const Problem& problem, const Device& device) override;
 
   Status WriteApart(const WindowRows& rows) override {

@@ -87,6 +87,7 @@ class Depthwise final : public CpuKernel, public MovesToExtents<Depthwise> {
     return all;
   }
 
+  bool takes_ones() const override { return epilogue_.has_numbers_alone(); }
   bool MoveTo(const Problem& problem, const Device&) override {
     if (operands_.computed) return false;
     const std::optional<ConvAt> at = AtExtents(

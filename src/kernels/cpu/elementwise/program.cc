@@ -153,6 +153,12 @@ bool Program::WalksRows(int64_t rows, int64_t cols) const {
          });
 }
 
+bool Program::has_numbers_alone() const {
+  return std::ranges::all_of(operands_, [](const Operand& operand) {
+    return std::ranges::all_of(operand.strides, [](int64_t stride) { return stride == 0; });
+  });
+}
+
 bool Program::TakeElements(int64_t rows, int64_t cols) {
   const bool is_line = dims_.size() == 1;
   const auto walks = [&](const Operand& operand) {

@@ -35,6 +35,10 @@ class Epilogue {
   /// output has so many rows; says whether it could.
   bool TakeRows(int64_t rows, int64_t cols);
 
+  /// Whether it has no tensors as operands.
+  bool has_numbers_alone() const {
+    return addend_ < 0 && (!program_ || program_->has_numbers_alone());
+  }
   /// The same of a row-major output, whose elements are computed in any order.
   bool TakeElements(const Shape& output);
 

@@ -63,6 +63,7 @@ class Reduce final : public CpuKernel, public MovesToExtents<Reduce> {
     SetExtents(extents);
   }
 
+  bool takes_ones() const override { return true; }
   bool MoveTo(const Problem& problem, const Device&) override {
     const Shape& x = problem.shape(affine_.input);
     const Result<RowExtents> extents = SplitRows(x, problem.states.inputs[0].layout, mask_);

@@ -114,6 +114,7 @@ class Resize final : public CpuKernel, public MovesToExtents<Resize> {
     doubles_ = (picks_halves_ || (picks_rows_ && plan_.to == DType::kF32)) && IsDoubled();
   }
 
+  bool takes_ones() const override { return true; }
   bool MoveTo(const Problem& problem, const Device&) override {
     Facts facts{.affine = plan_.affine, .repeats = std::move(plan_.repeats)};
     facts.x = problem.shape(facts.affine.input);
