@@ -96,8 +96,26 @@ TEST(SpellTyped, AxesThatLieApartAreReducedOneByOne) {
   EXPECT_EQ(Spelled(fmt::format(kForm, "f32", 3, "0 2 5", "ReduceMax", 1)),
             "ReduceMax ReduceMax ReduceMax Reshape");
   EXPECT_EQ(Spelled(fmt::format(kForm, "f32", 2, "2 3", "ReduceSum", 0)), "ReduceSum");
-  EXPECT_EQ(Spelled(fmt::format(kForm, "f64", 2, "2 5", "ReduceSum", 0)), "ReduceSum");
-  EXPECT_EQ(Spelled(fmt::format(kForm, "f32", 2, "2 5", "ReduceProd", 0)), "ReduceProd");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "f32", 3, "0 2 5", "ReduceSumSquare", 0)),
+            "ReduceSumSquare ReduceSum ReduceSum Reshape");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "f64", 2, "2 5", "ReduceL2", 0)),
+            "ReduceSumSquare ReduceSum Sqrt Reshape");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "f32", 2, "2 5", "ReduceLogSum", 0)),
+            "ReduceSum ReduceLogSum Reshape");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "i64", 2, "2 5", "ReduceProd", 0)),
+            "ReduceProd ReduceProd Reshape");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "i8", 2, "2 5", "ReduceMin", 0)),
+            "ReduceMin ReduceMin Reshape");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "i64", 2, "2 5", "ReduceMean", 0)), "ReduceMean");
+}
+
+TEST(SpellTyped, WideRunsAreReducedAtOnce) {
+  constexpr std::string_view kForm =
+      "input %x: {}[7x4x{}]\nconst %a: i64[2] = 0 2\n%y = ReduceSum(%x, %a)\noutput %y\n";
+  EXPECT_EQ(Spelled(fmt::format(kForm, "f32", "9x8")), "ReduceSum");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "f32", "7x8")), "ReduceSum ReduceSum Reshape");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "f32", "9x20")), "ReduceSum ReduceSum Reshape");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "i64", "9x20")), "ReduceSum");
 }
 
 TEST(SpellTyped, LogSumExpIsSpelled) {

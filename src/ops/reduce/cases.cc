@@ -104,6 +104,26 @@ std::span<const Case> ReduceCases() {
        "const %a: i64[2] = 1 3\n"
        "%y = ReduceSum(%x, %a)\n"
        "output %y\n"},
+      {"reduce.apart_squares",
+       "input %x: f32[9x5x3x7]\n"
+       "const %a: i64[2] = 1 3\n"
+       "%y = ReduceSumSquare(%x, %a) {keepdims=0}\n"
+       "output %y\n"},
+      {"reduce.apart_logarithms",
+       "input %x: f32[9x5x3x7] = noise(0.1, 2)\n"
+       "const %a: i64[2] = 0 3\n"
+       "%y = ReduceLogSum(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.apart_roots_f64",
+       "input %x: f64[9x5x3x2]\n"
+       "const %a: i64[3] = 0 2 -1\n"
+       "%y = ReduceL2(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.apart_extremes_i8",
+       "input %x: i8[9x5x3x2] = noise(-90, 90)\n"
+       "const %a: i64[2] = 0 2\n"
+       "%y = ReduceMin(%x, %a) {keepdims=0}\n"
+       "output %y\n"},
       {"reduce.typed_max_f64",
        "input %x: f64[7x19]\n"
        "const %a: i64[1] = -1\n"

@@ -102,31 +102,59 @@ std::vector<ops::AxisMask> RunsOf(const Reduction& read) {
   return runs;
 }
 
+/// Whether a reduction may be one of reductions: of floats, of extremes, and of what wraps.
+bool IsSplit(ir::OpRef op, DType dtype) {
+  if (op == "ReduceMax"_op || op == "ReduceMin"_op) return true;
+  const bool is_sum = op == "ReduceSum"_op, is_mean = op == "ReduceMean"_op;
+  if (dtype == DType::kF16) return is_sum || is_mean;
+  if (dtype == DType::kI32 || dtype == DType::kI64) return is_sum || op == "ReduceProd"_op;
+  return (dtype == DType::kF32 || dtype == DType::kF64) &&
+         (is_sum || is_mean || op == "ReduceProd"_op || op == "ReduceL1"_op ||
+          op == "ReduceL2"_op || op == "ReduceSumSquare"_op || op == "ReduceLogSum"_op);
+}
+
+/// Whether the last run and the columns behind it are enough for kernels of any axes, which fold
+/// all runs at once.
+bool IsWide(const Reduction& read, const ops::AxisMask& last, DType dtype) {
+  constexpr int64_t kFew = 16, kMany = 64;
+  int64_t columns = 1, row = 1;
+  for (size_t i = last.size(); i-- > 0;) {
+    if (last[i]) row *= read.x[i];
+    if (!read.mask[i] && row == 1) columns *= read.x[i];
+  }
+  return columns > 1 && row * columns >= kMany && (dtype != DType::kF32 || columns < kFew);
+}
+
+/// What one run of several is reduced by: squares are taken once, and
+/// logarithms and roots of all alone.
+ir::OpRef PartOf(ir::OpRef op, bool is_first, bool is_last) {
+  const bool squares = op == "ReduceSumSquare"_op || op == "ReduceL2"_op;
+  if (squares && is_first) return "ReduceSumSquare"_op;
+  return squares || (op == "ReduceLogSum"_op && !is_last) ? "ReduceSum"_op : op;
+}
+
 /// Rows are reduced that lie together: with other axes between them, one run after the other, the
 /// last one first.
 Status SpellApart(Editor& editor, ir::NodeId id) {
   const ir::Node node = editor.node(id);
-  if (editor.value(node.inputs[0]).dtype != DType::kF32) return OkStatus();
+  const DType dtype = editor.value(node.inputs[0]).dtype;
+  if (!IsSplit(node.op, dtype)) return OkStatus();
   Reduction read;
   ASSIGN_OR_RETURN(const bool known, ReadReduction(editor, node, read));
   const std::vector<ops::AxisMask> runs = known ? RunsOf(read) : std::vector<ops::AxisMask>();
-  if (runs.size() < 2) return OkStatus();
-  TypedNodes nodes(editor, node, DType::kF32);
+  if (runs.size() < 2 || IsWide(read, runs.back(), dtype)) return OkStatus();
+  TypedNodes nodes(editor, node, dtype);
   const Shape result = *editor.value(node.outputs[0]).shape;
   ir::ValueId x = node.inputs[0];
   for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
     read.mask = *run;
     read.kept = ops::ReducedShape(Shape(read.x), read.mask, true).dims();
-    x = Reduce(nodes, node.op, x, read);
+    x = Reduce(nodes, PartOf(node.op, run == runs.rbegin(), run + 1 == runs.rend()), x, read);
     read.x = read.kept;
   }
+  if (node.op == "ReduceL2"_op) x = nodes.Add("Sqrt"_op, {x}, read.kept);
   editor.Replace(id, "Reshape"_op, {x, nodes.Ints(result.dims())});
   return OkStatus();
-}
-
-bool IsSplit(ir::OpRef op) {
-  return op == "ReduceMean"_op || op == "ReduceSum"_op || op == "ReduceMax"_op ||
-         op == "ReduceMin"_op;
 }
 
 Status SpellLogSumExp(Editor& editor, ir::NodeId id) {
@@ -156,8 +184,9 @@ Status SpellLogSumExp(Editor& editor, ir::NodeId id) {
 }  // namespace
 
 Result<bool> SpellTyped(ir::Graph& graph) {
-  if (!HasOp(graph, {"Cast"_op, "Clip"_op, "Pow"_op, "ReduceLogSumExp"_op, "ReduceMax"_op,
-                     "ReduceMean"_op, "ReduceMin"_op, "ReduceSum"_op}))
+  if (!HasOp(graph, {"Cast"_op, "Clip"_op, "Pow"_op, "ReduceL1"_op, "ReduceL2"_op,
+                     "ReduceLogSum"_op, "ReduceLogSumExp"_op, "ReduceMax"_op, "ReduceMean"_op,
+                     "ReduceMin"_op, "ReduceProd"_op, "ReduceSum"_op, "ReduceSumSquare"_op}))
     return false;
   Editor editor(graph);
   const ir::NodeId end = editor.end();
@@ -167,8 +196,8 @@ Result<bool> SpellTyped(ir::Graph& graph) {
     if (op == "Cast"_op) SpellCast(editor, id);
     if (op == "Clip"_op) SpellClip(editor, id);
     if (op == "Pow"_op) SpellPow(editor, id);
-    if (IsSplit(op)) RETURN_IF_ERROR(SpellApart(editor, id));
     if (op == "ReduceLogSumExp"_op) RETURN_IF_ERROR(SpellLogSumExp(editor, id));
+    RETURN_IF_ERROR(SpellApart(editor, id));
   }
   return editor.Finish();
 }
