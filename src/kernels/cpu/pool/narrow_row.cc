@@ -12,6 +12,7 @@
 // Highway needs this order.
 #include <hwy/highway.h>
 
+#include "kernels/cpu/pool/join_rows-inl.h"
 #include "kernels/cpu/simd/load-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -19,112 +20,66 @@ namespace fettle::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 
-template <bool max, class V>
-HWY_INLINE V Join(V a, V b) {
-  if constexpr (max) return hn::Max(a, b);
-  return hn::Add(a, b);
-}
-
 template <bool max>
 HWY_INLINE float JoinOne(float a, float b) {
   if constexpr (max) return a > b ? a : b;
   return a + b;
 }
 
-/// to = kRows rows joined, and to as well unless `first`, for `n` neighbours; what follows in `to`,
-/// up to a vector, is overwritten.
-template <bool max, int kRows, typename T>
-void JoinSome(const T* const* rows, int64_t n, bool first, float* to) {
+/// Rows of joined elements whose windows become rows of outputs: means are those times the scale
+/// of a row, and that of the column where columns differ.
+struct JoinedRows {
+  const float* from;
+  int64_t pitch;  // elements from one to the next
+  const float *scales, *column_scales;
+  int64_t count;
+  float* to;
+  int64_t to_pitch;
+};
+
+/// Writes `n` outputs of each row: vectors of what `joined(row + step * i)` gives, of which the
+/// last overlaps the one before.
+template <bool max, class Joined>
+HWY_INLINE void StoreWindows(const JoinedRows& rows, int64_t n, int64_t step,
+                             const Joined& joined) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const T *a = rows[0], *b = rows[kRows > 1 ? 1 : 0], *c = rows[kRows > 2 ? 2 : 0];
-  const auto join = [&](int64_t i, auto load) HWY_ATTR {
-    auto joined = load(a + i);
-    if constexpr (kRows > 1) joined = Join<max>(joined, load(b + i));
-    if constexpr (kRows > 2) joined = Join<max>(joined, load(c + i));
-    hn::StoreU(first ? joined : Join<max>(hn::LoadU(d, to + i), joined), d, to + i);
-  };
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) join(i, [&](const T* x) HWY_ATTR { return LoadFloats(d, x); });
-  if (i < n) join(i, [&](const T* x) HWY_ATTR { return LoadSomeFloats(d, x, n - i); });
-}
-
-template <bool max, typename T>
-void JoinAll(const T* const* rows, int64_t count, int64_t n, bool first, float* to) {
-  for (int64_t r = 0; r < count; first = false) {
-    const int64_t left = count - r;
-    // One row at a time of integers, whose code is long and whose conversions take most.
-    if (left == 1 || !std::is_same_v<T, float>) {
-      JoinSome<max, 1>(rows + r++, n, first, to);
+  for (int64_t k = 0; k < rows.count; ++k) {
+    const float* from = rows.from + k * rows.pitch;
+    float* to = rows.to + k * rows.to_pitch;
+    const auto factor = hn::Set(d, rows.scales[k]);
+    const auto at = [&](int64_t i) HWY_ATTR {
+      if constexpr (max) return joined(from + step * i);
+      const auto sums = joined(from + step * i);
+      if (rows.column_scales == nullptr) return hn::Mul(sums, factor);
+      const float* scales = rows.column_scales + i;
+      const auto scale = n < lanes ? LoadSomeFloats(d, scales, n) : hn::LoadU(d, scales);
+      return hn::Mul(sums, hn::Mul(scale, factor));
+    };
+    if (n < lanes) {
+      StoreSomeFloats(d, at(0), to, n);
       continue;
     }
-    if constexpr (std::is_same_v<T, float>) {
-      // Four are two and two.
-      const bool three = left != 2 && left != 4;
-      three ? JoinSome<max, 3>(rows + r, n, first, to) : JoinSome<max, 2>(rows + r, n, first, to);
-      r += three ? 3 : 2;
+    for (int64_t i = 0; i < n; i += lanes) {
+      i = std::min(i, n - lanes);
+      hn::StoreU(at(i), d, to + i);
     }
-  }
-}
-
-/// The rows of the window as one: what the width is joined over.
-template <bool max, typename T>
-HWY_NOINLINE void JoinRows(const PoolPlan& plan, const T* image, const PoolTaps& d,
-                           const PoolTaps& h, float* to) {
-  constexpr int64_t kMost = 32;
-  const T* rows[kMost];
-  const int64_t width = plan.in[2] * plan.channels;
-  int64_t count = 0;
-  bool first = true;
-  const auto join = [&]() HWY_ATTR {
-    if (count == 0) return;
-    JoinAll<max>(rows, count, width, first, to);
-    first = false;
-    count = 0;
-  };
-  const int64_t step = plan.dilation[1] * width;
-  for (int64_t kd = d.begin; kd < d.end; ++kd) {
-    const int64_t depth = d.first + kd * plan.dilation[0];
-    const T* row = image + (depth * plan.in[1] + h.first) * width + h.begin * step;
-    for (int64_t kh = h.begin; kh < h.end; ++kh) {
-      rows[count++] = row;
-      row += step;
-      if (count == kMost) join();
-    }
-  }
-  join();
-  if (first) std::fill_n(to, width, max ? std::numeric_limits<float>::lowest() : 0.0f);
-}
-
-/// Writes to[0, n): vectors of what `joined(i)` gives, of which the last overlaps the one before.
-template <class Joined>
-HWY_INLINE void StoreWindows(int64_t n, float scale, float* to, const Joined& joined) {
-  const hn::ScalableTag<float> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto factor = hn::Set(d, scale);
-  if (n < lanes) return StoreSomeFloats(d, hn::Mul(joined(int64_t{0}), factor), to, n);
-  for (int64_t i = 0; i < n; i += lanes) {
-    i = std::min(i, n - lanes);
-    hn::StoreU(hn::Mul(joined(i), factor), d, to + i);
   }
 }
 
 /// Taps of neighbouring windows, `step` elements apart: those of neighbours are neighbours. Reads
 /// up to a vector behind the last tap.
 template <bool max>
-void JoinNeighbours(const float* from, int64_t n, int64_t taps, int64_t step, float scale,
-                    float* to) {
+void JoinNeighbours(const JoinedRows& rows, int64_t n, int64_t taps, int64_t step) {
   const hn::ScalableTag<float> d;
   if (taps == 3)
-    return StoreWindows(n, scale, to, [&](int64_t i) HWY_ATTR {
-      const float* x = from + i;
+    return StoreWindows<max>(rows, n, 1, [&](const float* x) HWY_ATTR {
       const auto two = Join<max>(hn::LoadU(d, x), hn::LoadU(d, x + step));
       return Join<max>(two, hn::LoadU(d, x + 2 * step));
     });
-  StoreWindows(n, scale, to, [&](int64_t i) HWY_ATTR {
-    auto joined = hn::LoadU(d, from + i);
-    for (int64_t k = 1; k < taps; ++k)
-      joined = Join<max>(joined, hn::LoadU(d, from + i + k * step));
+  StoreWindows<max>(rows, n, 1, [&](const float* x) HWY_ATTR {
+    auto joined = hn::LoadU(d, x);
+    for (int64_t k = 1; k < taps; ++k) joined = Join<max>(joined, hn::LoadU(d, x + k * step));
     return joined;
   });
 }
@@ -132,11 +87,10 @@ void JoinNeighbours(const float* from, int64_t n, int64_t taps, int64_t step, fl
 /// The same of windows that lie kStride elements apart, two or three, of taps side by side. Reads
 /// up to as many vectors behind the last tap.
 template <bool max, int kStride>
-void JoinStrided(const float* from, int64_t n, int64_t taps, float scale, float* to) {
+void JoinStrided(const JoinedRows& rows, int64_t n, int64_t taps) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
-  StoreWindows(n, scale, to, [&](int64_t i) HWY_ATTR {
-    const float* x = from + kStride * i;
+  StoreWindows<max>(rows, n, kStride, [&](const float* x) HWY_ATTR {
     V joined, first, second, third;
     const auto load = [&](int64_t k, V& to) HWY_ATTR {
       if constexpr (kStride == 2) hn::LoadInterleaved2(d, x + k, to, second);
@@ -159,14 +113,20 @@ void JoinStrided(const float* from, int64_t n, int64_t taps, float scale, float*
 
 /// The same of windows any number of elements apart: `n` pixels of `channels` elements.
 template <bool max>
-void JoinApart(const PoolPlan& plan, const float* from, int64_t n, float scale, float* to) {
+void JoinApart(const PoolPlan& plan, const JoinedRows& rows, int64_t n) {
   const int64_t channels = plan.channels, step = plan.dilation[2] * channels;
-  for (int64_t i = 0; i < n; ++i, from += plan.stride[2] * channels, to += channels) {
-    for (int64_t c = 0; c < channels; ++c) {
-      float joined = from[c];
-      for (int64_t k = 1; k < plan.kernel[2]; ++k)
-        joined = JoinOne<max>(joined, from[k * step + c]);
-      to[c] = joined * scale;
+  for (int64_t row = 0; row < rows.count; ++row) {
+    const float* from = rows.from + row * rows.pitch;
+    float* to = rows.to + row * rows.to_pitch;
+    for (int64_t i = 0; i < n; ++i, from += plan.stride[2] * channels, to += channels) {
+      const float* columns = rows.column_scales;
+      const float scale = rows.scales[row] * (columns == nullptr ? 1.0f : columns[i * channels]);
+      for (int64_t c = 0; c < channels; ++c) {
+        float joined = from[c];
+        for (int64_t k = 1; k < plan.kernel[2]; ++k)
+          joined = JoinOne<max>(joined, from[k * step + c]);
+        to[c] = max ? joined : joined * scale;
+      }
     }
   }
 }
@@ -186,21 +146,6 @@ void JoinPixel(const PoolPlan& plan, const PoolTaps& w, const float* from, float
   }
 }
 
-/// Averages of WidthPads' windows at the border of `count` rows: they counted the padding.
-inline void ScaleBorders(const PoolPlan& plan, const InsideWidth& inside, int64_t count,
-                         float* to) {
-  for (int64_t ow = 0; ow < plan.out[2]; ++ow) {
-    if (ow == inside.begin) ow = inside.end;
-    if (ow == plan.out[2]) break;
-    const PoolTaps taps(plan, 2, ow);
-    const float scale = static_cast<float>(plan.kernel[2]) / static_cast<float>(taps.counted);
-    for (int64_t k = 0; k < count; ++k) {
-      float* pixel = to + (k * plan.out[2] + ow) * plan.channels;
-      for (int64_t c = 0; c < plan.channels; ++c) pixel[c] *= scale;
-    }
-  }
-}
-
 /// The other pixels of `count` rows, each of `width` joined elements with its own number of rows.
 template <bool max>
 void JoinBorders(const PoolPlan& plan, const InsideWidth& inside, const float* from, int64_t width,
@@ -216,20 +161,18 @@ void JoinBorders(const PoolPlan& plan, const InsideWidth& inside, const float* f
   }
 }
 
-/// The pixels inside, tap by tap.
+/// The pixels inside of `rows`, from their first elements to the first outputs, tap by tap.
 template <bool max>
-void JoinInside(const PoolPlan& plan, const InsideWidth& at, const float* from, float rows,
-                float* to) {
+void JoinInside(const PoolPlan& plan, const InsideWidth& at, JoinedRows rows) {
   if (at.begin == at.end) return;
   const int64_t inner = plan.channels, stride = plan.stride[2];
-  float* inside = to + at.begin * inner;
-  const float* first = from + (at.begin * stride - plan.pad_begin[2]) * inner;
-  const float scale = max ? 1.0f : 1.0f / (rows * static_cast<float>(plan.kernel[2]));
+  rows.to += at.begin * inner;
+  rows.from += (at.begin * stride - plan.pad_begin[2]) * inner;
   const int64_t taps = plan.kernel[2], step = plan.dilation[2] * inner, n = at.end - at.begin;
-  if (stride == 1) return JoinNeighbours<max>(first, n * inner, taps, step, scale, inside);
-  if (stride == 2 && step == 1) return JoinStrided<max, 2>(first, n, taps, scale, inside);
-  if (stride == 3 && step == 1) return JoinStrided<max, 3>(first, n, taps, scale, inside);
-  JoinApart<max>(plan, first, n, scale, inside);
+  if (stride == 1) return JoinNeighbours<max>(rows, n * inner, taps, step);
+  if (stride == 2 && step == 1) return JoinStrided<max, 2>(rows, n, taps);
+  if (stride == 3 && step == 1) return JoinStrided<max, 3>(rows, n, taps);
+  JoinApart<max>(plan, rows, n);
 }
 
 /// Rounded integers.
@@ -250,19 +193,42 @@ HWY_NOINLINE void StoreRow(const PoolPlan& plan, const float* from, int64_t n, T
   }
 }
 
-/// The width's windows of `count` rows that JoinRows joined.
+/// What a task holds: padded rows, and for averages what the elements of a row are multiplied by.
 template <bool max>
-HWY_NOINLINE void JoinWidth(const PoolPlan& plan, const WidthPads& pads, const float* from,
-                            int64_t pitch, const float* counted, int64_t count, float* to) {
-  const InsideWidth inside(plan), all(0, plan.out[2]);
-  const bool padded = pads.any();
-  if (!padded) JoinBorders<max>(plan, inside, from, pitch, counted, count, to);
-  for (int64_t k = 0; k < count; ++k) {
-    JoinInside<max>(plan, padded ? all : inside, from + k * pitch, counted[k],
-                    to + k * plan.out[2] * plan.channels);
+struct NarrowScratch {
+  const PoolPlan& plan;
+  WidthPads pads;
+  int64_t width, out_width, pitch;
+  float *rows, *column_scales, *joined;
+
+  NarrowScratch(const PoolPlan& plan, int64_t count, float* scratch)
+      : plan(plan),
+        pads(plan),
+        width(plan.in[2] * plan.channels),
+        out_width(plan.out[2] * plan.channels),
+        pitch(pads.before + width + pads.behind),
+        rows(scratch),
+        column_scales(rows + count * pitch + kJoinedSlack),
+        joined(column_scales + out_width) {
+    for (int64_t k = 0; k < count; ++k) pads.Fill(rows + k * pitch, width, max);
+    for (int64_t ow = 0; !max && pads.any() && ow < plan.out[2]; ++ow)
+      std::fill_n(column_scales + ow * plan.channels, plan.channels,
+                  1.0f / static_cast<float>(PoolTaps(plan, 2, ow).counted));
   }
-  if (padded && !max) ScaleBorders(plan, inside, count, to);
-}
+
+  /// The width's windows of `count` rows from `first` on, which JoinRows joined.
+  HWY_NOINLINE void JoinWidth(int64_t first, const float* counted, int64_t count, float* to) const {
+    const InsideWidth inside(plan), all(0, plan.out[2]);
+    const float* from = rows + first * pitch + pads.before;
+    if (!pads.any()) JoinBorders<max>(plan, inside, from, pitch, counted, count, to);
+    float scales[kNarrowRows];
+    const float taps = pads.any() ? 1.0f : static_cast<float>(plan.kernel[2]);
+    for (int64_t k = 0; k < count; ++k) scales[k] = 1.0f / (counted[k] * taps);
+    JoinInside<max>(
+        plan, pads.any() ? all : inside,
+        {from, pitch, scales, pads.any() ? column_scales : nullptr, count, to, out_width});
+  }
+};
 
 /// The rows of one window: of floats, or of bytes that become floats.
 template <bool max>
@@ -281,28 +247,28 @@ void JoinRowsOf(const PoolPlan& plan, const std::byte* x, const PoolRowAt& at, c
 template <bool max>
 void NarrowRows(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t first, int64_t rows,
                 float* scratch) {
-  const int64_t width = plan.in[2] * plan.channels, out_width = plan.out[2] * plan.channels;
-  const WidthPads pads(plan);
-  const int64_t pitch = pads.before + width + pads.behind;
-  float counted[kNarrowRows];
+  const NarrowScratch<max> held(plan, std::min(rows, kNarrowRows), scratch);
   PoolRowAt at(plan, first);
-  for (int64_t k = 0; k < rows; ++k, at.Next(plan)) {
-    const PoolTaps d(plan, 0, at.depth), h(plan, 1, at.height);
-    JoinRowsOf<max>(plan, x, at, d, h, scratch + k * pitch + pads.before);
-    pads.Fill(scratch + k * pitch, width, max);  // what JoinRows overwrote, too
-    counted[k] = static_cast<float>(d.counted * h.counted);
-  }
-  const float* from = scratch + pads.before;
-  if (plan.storage == DType::kF32) {
-    float* to = reinterpret_cast<float*>(y) + first * out_width;
-    return JoinWidth<max>(plan, pads, from, pitch, counted, rows, to);
-  }
-  std::byte* to = y + first * out_width;
-  float* joined = scratch + rows * pitch + kJoinedSlack;
-  for (int64_t k = 0; k < rows; ++k, to += out_width) {
-    JoinWidth<max>(plan, pads, from + k * pitch, pitch, counted + k, 1, joined);
-    plan.storage == DType::kU8 ? StoreRow(plan, joined, out_width, reinterpret_cast<uint8_t*>(to))
-                               : StoreRow(plan, joined, out_width, reinterpret_cast<int8_t*>(to));
+  y += first * held.out_width * ByteSize(plan.storage);
+  for (int64_t done = 0; done < rows; done += kNarrowRows) {
+    const int64_t count = std::min(kNarrowRows, rows - done);
+    float counted[kNarrowRows];
+    for (int64_t k = 0; k < count; ++k, at.Next(plan)) {
+      const PoolTaps d(plan, 0, at.depth), h(plan, 1, at.height);
+      JoinRowsOf<max>(plan, x, at, d, h, held.rows + k * held.pitch + held.pads.before);
+      counted[k] = static_cast<float>(d.counted * h.counted);
+    }
+    if (plan.storage == DType::kF32) {
+      held.JoinWidth(0, counted, count, reinterpret_cast<float*>(y));
+      y += count * held.out_width * 4;
+      continue;
+    }
+    for (int64_t k = 0; k < count; ++k, y += held.out_width) {
+      held.JoinWidth(k, counted + k, 1, held.joined);
+      plan.storage == DType::kU8
+          ? StoreRow(plan, held.joined, held.out_width, reinterpret_cast<uint8_t*>(y))
+          : StoreRow(plan, held.joined, held.out_width, reinterpret_cast<int8_t*>(y));
+    }
   }
 }
 
@@ -329,10 +295,11 @@ void PoolNarrowRows(const PoolPlan& plan, const std::byte* x, std::byte* y, int6
 }
 
 int64_t PoolScratch(const PoolPlan& plan, int64_t rows) {
-  const int64_t joined = plan.storage == DType::kF32 ? 0 : plan.out[2] * plan.channels;
+  // Scales of a row, and of integers a row before it is rounded.
+  const int64_t held = plan.out[2] * plan.channels * (plan.storage == DType::kF32 ? 1 : 2);
   // Twice a window around each row, for WidthPads.
   const int64_t width = (plan.in[2] + 2 * plan.kernel[2]) * plan.channels;
-  return (rows * width + kJoinedSlack + joined + 15) / 16 * 16;
+  return (std::min(rows, kNarrowRows) * width + kJoinedSlack + held + 15) / 16 * 16;
 }
 
 }  // namespace fettle::kernels

@@ -37,7 +37,7 @@ class Pool final : public CpuKernel, public WritesWindow, public TakesExtents {
     const int64_t taps = plan.kernel[0] * plan.kernel[1] * plan.kernel[2];
     const int64_t work = std::max<int64_t>(plan.out[2] * plan.channels * taps, 1);
     rows_per_task_ = std::max<int64_t>(1, 16384 / work);
-    if (narrow_) scratch_ = PerLane<std::byte>(PoolScratch(plan_, RowsAtOnce()) * 4);
+    if (narrow_) scratch_ = PerLane<std::byte>(PoolScratch(plan_, rows_per_task_) * 4);
     if (selects_bytes_) scratch_ = PerLane<std::byte>(MaxBytesScratch(plan_));
   }
 
@@ -73,26 +73,24 @@ class Pool final : public CpuKernel, public WritesWindow, public TakesExtents {
     const int64_t tasks = (rows + rows_per_task_ - 1) / rows_per_task_;
     args.stream.ParallelFor(tasks, [&](int64_t task, int lane) {
       std::byte* scratch = args.At(scratch_, lane);
-      const int64_t end = std::min(rows, (task + 1) * rows_per_task_);
-      const int64_t step = RowsAtOnce();
-      for (int64_t row = task * rows_per_task_; row < end; row += step)
-        RunRows(x, y, row, std::min(step, end - row), scratch);
+      const int64_t first = task * rows_per_task_, end = std::min(rows, first + rows_per_task_);
+      if (narrow_) {
+        auto* floats = reinterpret_cast<float*>(scratch);
+        return PoolNarrowRows(plan_, x, y, first, end - first, floats);
+      }
+      for (int64_t row = first; row < end; ++row) {
+        if (selects_bytes_) {
+          MaxBytesRow(plan_, x, y, row, scratch);
+        } else {
+          PoolRow(plan_, x, y, row);
+        }
+      }
     });
     pads_.Zero(args.stream, y);
     return OkStatus();
   }
 
  private:
-  int64_t RowsAtOnce() const { return narrow_ ? std::min(kNarrowRows, rows_per_task_) : 1; }
-
-  /// One row, but of narrow pixels.
-  void RunRows(const std::byte* x, std::byte* y, int64_t row, int64_t rows,
-               std::byte* scratch) const {
-    if (narrow_) return PoolNarrowRows(plan_, x, y, row, rows, reinterpret_cast<float*>(scratch));
-    if (selects_bytes_) return MaxBytesRow(plan_, x, y, row, scratch);
-    PoolRow(plan_, x, y, row);
-  }
-
   PoolPlan plan_;
   bool pads_follow_;  // from the extents of the input
   PadLanes pads_;

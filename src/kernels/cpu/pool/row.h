@@ -83,10 +83,10 @@ struct PoolTaps {
 void PoolRow(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row);
 
 /// The same for narrow pixels: the input rows of the window are joined into one, then neighbours of
-/// that one, so that vectors run along the width. Up to kNarrowRows rows at a time: what was just
-/// stored is read again in other vectors, which waits for the stores. `scratch` holds
+/// that one, so that vectors run along the width. kNarrowRows rows at a time: what was just stored
+/// is read again in other vectors, which waits for the stores. `scratch` holds
 /// PoolScratch(plan, rows) elements.
-constexpr int64_t kNarrowRows = 8;
+constexpr int64_t kNarrowRows = 16;
 void PoolNarrowRows(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,
                     int64_t rows, float* scratch);
 int64_t PoolScratch(const PoolPlan& plan, int64_t rows);
