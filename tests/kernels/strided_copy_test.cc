@@ -8,6 +8,8 @@
 #include <numeric>
 #include <random>
 
+#include "kernels/cpu/move/wide_tiles.h"
+#include "kernels/cpu/simd/targets.h"
 #include "tests/slowed.h"
 
 namespace fettle::kernels {
@@ -107,6 +109,40 @@ TEST(StridedCopy, SplitsLargeCopies) {
     EXPECT_GT(StridedCopy(4, axes, 0, 0).tasks(), 4) << window.ToString();
     CheckWindow<uint32_t>(window);
   }
+}
+
+/// Rows that TransposeWide did of a matrix at the end of its memory; all others are as they were.
+template <typename T>
+int64_t WideRows(int64_t rows, int64_t columns, int64_t gap, bool far) {
+  const int64_t src_stride = columns + gap, dst_stride = rows + 1;
+  std::vector<T> src(static_cast<size_t>((rows - 1) * src_stride + columns));
+  for (size_t i = 0; i < src.size(); ++i) src[i] = static_cast<T>(i * 2654435761u >> 3);
+  std::vector<T> want(static_cast<size_t>(columns * dst_stride), T{77}), got = want;
+  const int64_t done =
+      TransposeWide(src.data(), src_stride, got.data(), dst_stride, rows, columns, sizeof(T), far);
+  for (int64_t r = 0; r < done; ++r) {
+    for (int64_t c = 0; c < columns; ++c) want[c * dst_stride + r] = src[r * src_stride + c];
+  }
+  EXPECT_EQ(want, got) << sizeof(T) << " bytes, " << rows << " by " << columns << ", gap " << gap;
+  return done;
+}
+
+TEST(StridedCopy, TransposesByWideVectors) {
+  for (std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    int64_t done = 0;
+    for (int64_t rows : {15, 16, 33, 64, 65, 131}) {
+      for (int64_t columns : {5, 8, 16, 17, 40, 64}) {
+        for (int64_t gap : {0, 3}) {
+          done += WideRows<uint8_t>(rows, columns, gap, false);
+          done += WideRows<uint16_t>(rows, columns, gap, false);
+          done += WideRows<uint32_t>(rows, columns, gap, true);
+        }
+      }
+    }
+    if (target.starts_with("AVX")) EXPECT_GT(done, 1000) << target;
+  }
+  ForceSimdTarget("");
 }
 
 TEST(StridedCopy, HasNoTasksForNothing) {

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/cpu/move/wide_tiles.h"
+
 namespace fettle::kernels {
 
 template <typename T>
@@ -192,12 +194,16 @@ template <typename T>
 void TransposeMatrix(const T* src, int64_t src_stride, T* dst, int64_t dst_stride, int64_t rows,
                      int64_t columns) {
   if (TransposeNarrow(src, src_stride, dst, dst_stride, rows, columns)) return;
-  if (dst_stride == rows && TransposeFewRows(src, src_stride, dst, rows, columns)) return;
   constexpr int64_t kTile = 16 / sizeof(T);
   constexpr int64_t kBlock = 64 / sizeof(T);
   constexpr int64_t kBytes = sizeof(T);
   const bool near =
       rows * src_stride * kBytes <= kNearMatrix && columns * dst_stride * kBytes <= kNearMatrix;
+  const int64_t wide =
+      TransposeWide(src, src_stride, dst, dst_stride, rows, columns, kBytes, !near);
+  if (wide == rows) return;
+  src += wide * src_stride, dst += wide, rows -= wide;
+  if (dst_stride == rows && TransposeFewRows(src, src_stride, dst, rows, columns)) return;
   // Else tiles of a row of blocks are written where they belong. Those of bytes are slower.
   const bool blocks =
       !near || kBytes == 1 || FillsSets(src_stride * kBytes) || FillsSets(dst_stride * kBytes);
