@@ -54,6 +54,21 @@ std::span<const Case> ReduceCases() {
        "const %a: i64[] = -2\n"
        "%y = CumSum(%x, %a) {reverse=1}\n"
        "output %y\n"},
+      {"reduce.cumsum_short_rows",
+       "input %x: f32[90x3]\n"
+       "const %a: i64[] = 1\n"
+       "%y = CumSum(%x, %a) {exclusive=1, reverse=1}\n"
+       "output %y\n"},
+      {"reduce.cumsum_few_short_columns",
+       "input %x: f32[90x4x3]\n"
+       "const %a: i64[] = 1\n"
+       "%y = CumSum(%x, %a) {reverse=1}\n"
+       "output %y\n"},
+      {"reduce.cumprod_columns",
+       "input %x: f32[4x3x5]\n"
+       "const %a: i64[] = 1\n"
+       "%y = CumProd(%x, %a) {reverse=1}\n"
+       "output %y\n"},
       {"reduce.cumsum_long_row",
        "input %x: f32[1x5003] = noise(0, 1)\n"
        "const %a: i64[1] = 1\n"

@@ -60,8 +60,7 @@ class Cumulate final : public NodeKernel {
       part.y = reinterpret_cast<std::byte*>(y + at + first);
       CumulateRows(part);
     };
-    const bool is_by_lines = extents.inner == 1 || facts_.product;
-    if (extents.inner > kCumulateColumns && !is_by_lines) {
+    if (extents.inner > kCumulateColumns && !facts_.product) {
       ForColumns(args.stream, extents, kCumulateColumns, [&](int64_t at, int64_t columns) {
         CumulateBlock part = block;
         part.columns = columns;
@@ -72,7 +71,7 @@ class Cumulate final : public NodeKernel {
     const RowTasks tasks = TasksOfRows(extents.outer, block.unit_step);
     args.stream.ParallelFor(tasks.count, [&](int64_t task, int) {
       const int64_t begin = task * tasks.rows, end = std::min(begin + tasks.rows, extents.outer);
-      if (is_by_lines) return Lines<T, W>(begin, end, extents, x, y);
+      if (facts_.product) return Products<T, W>(begin, end, extents, x, y);
       CumulateBlock part = block;
       part.units = end - begin;
       run(part, begin * block.unit_step);
@@ -81,26 +80,25 @@ class Cumulate final : public NodeKernel {
 
   /// The columns of units [begin, end), one after the other.
   template <typename T, typename W>
-  void Lines(int64_t begin, int64_t end, const RowExtents& extents, const T* x, T* y) const {
+  void Products(int64_t begin, int64_t end, const RowExtents& extents, const T* x, T* y) const {
     const int64_t n = extents.row, inner = extents.inner;
     const int64_t step = facts_.reverse ? -inner : inner;
-    for (int64_t line = begin * inner; line < end * inner; ++line) {
-      const int64_t first =
-          (line / inner * n + (facts_.reverse ? n - 1 : 0)) * inner + line % inner;
-      facts_.product ? Line<T, W, true>(x + first, n, step, y + first)
-                     : Line<T, W, false>(x + first, n, step, y + first);
+    const int64_t first = facts_.reverse ? (n - 1) * inner : 0;
+    for (int64_t unit = begin; unit < end; ++unit) {
+      for (int64_t at = unit * n * inner + first, last = at + inner; at < last; ++at)
+        Line<T, W>(x + at, n, step, y + at);
     }
   }
 
-  /// One column: its sum stays in a register.
-  template <typename T, typename W, bool kProduct>
+  /// One column: its product stays in a register.
+  template <typename T, typename W>
   void Line(const T* x, int64_t extent, int64_t step, T* y) const {
     const bool exclusive = facts_.exclusive;
-    W sum{kProduct ? 1 : 0};
+    W product{1};
     for (int64_t at = 0; at != extent * step; at += step) {
-      const W before = sum;
-      sum = kProduct ? sum * static_cast<W>(x[at]) : sum + static_cast<W>(x[at]);
-      y[at] = static_cast<T>(exclusive ? before : sum);
+      const W before = product;
+      product *= static_cast<W>(x[at]);
+      y[at] = static_cast<T>(exclusive ? before : product);
     }
   }
 

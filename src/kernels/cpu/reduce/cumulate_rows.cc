@@ -25,6 +25,17 @@ void Continue(const CumulateBlock& block, const T* x, T* y) {
     y[step] = *y + *x;
 }
 
+/// One column of `rows`, whose sum stays in a register.
+template <bool exclusive, typename T, typename W>
+HWY_INLINE void Line(const T* HWY_RESTRICT x, T* HWY_RESTRICT y, int64_t rows, int64_t step) {
+  W sum{0};
+  for (; rows > 0; --rows, x += step, y += step) {
+    const W before = sum;
+    sum += static_cast<W>(*x);
+    *y = static_cast<T>(exclusive ? before : sum);
+  }
+}
+
 /// Four rows at a time: the sums are loaded and stored once for them. Returns the rows done.
 template <typename T, typename W>
 int64_t CumulateFours(const CumulateBlock& block, const T* HWY_RESTRICT x, T* y,
@@ -50,6 +61,13 @@ int64_t CumulateFours(const CumulateBlock& block, const T* HWY_RESTRICT x, T* y,
 template <typename T, typename W>
 void Cumulate(const CumulateBlock& block, const T* x, T* y) {
   const int64_t columns = block.columns, step = block.step;
+  if (columns == 1 || (!std::is_same_v<T, W> && columns < 8 && block.rows < 16)) {
+    for (int64_t i = 0; i < columns; ++i) {
+      block.exclusive ? Line<true, T, W>(x + i, y + i, block.rows, step)
+                      : Line<false, T, W>(x + i, y + i, block.rows, step);
+    }
+    return;
+  }
   if constexpr (std::is_same_v<T, W>) {
     constexpr int64_t kFew = 8;
     if (columns < kFew && (step == columns || step == -columns)) return Continue(block, x, y);
