@@ -106,6 +106,8 @@ TEST(SpellTyped, AxesThatLieApartAreReducedOneByOne) {
             "ReduceProd ReduceProd Reshape");
   EXPECT_EQ(Spelled(fmt::format(kForm, "i8", 2, "2 5", "ReduceMin", 0)),
             "ReduceMin ReduceMin Reshape");
+  EXPECT_EQ(Spelled(fmt::format(kForm, "f16", 2, "2 5", "ReduceMean", 0)),
+            "Cast ReduceMean ReduceMean Cast Reshape");
   EXPECT_EQ(Spelled(fmt::format(kForm, "i64", 2, "2 5", "ReduceMean", 0)), "ReduceMean");
 }
 

@@ -8,8 +8,8 @@
 namespace fettle::passes {
 namespace {
 
-/// Channels come in vectors of this many on most processors, and so do pixels.
-constexpr double kLanes = 8;
+/// Channels come in vectors of this many on most processors, and pixels of a line.
+constexpr double kLanes = 8, kPixels = 16;
 /// In multiply-adds: what the addition of a column's element to its pixel takes, that of a line of
 /// them more, an element of the output, one of the input where its line is copied, and one that is
 /// loaded for some products.
@@ -48,8 +48,11 @@ double DirectCost(const Transposed& of) {
   const double by_channels = outputs * (sums * vectors + channels * kElement);
   const double line = Number(of.conv.output.back()) / Number(of.conv.strides.back());
   if (channels > kLanes || line < kLanes) return by_channels;
-  const double products = Number(of.columns()) * Number(of.inputs());
-  const double by_pixels = products * (1.25 + kLoad / channels) + Number(of.x.elements()) * kCopy;
+  const double lines = outputs / Number(of.conv.output.back());
+  const double padding = std::ceil(line / kPixels) * kPixels / line;
+  const double products = Number(of.columns()) * Number(of.inputs()) * padding;
+  const double by_pixels = products * (1.25 + kLoad / channels) + Number(of.x.elements()) * kCopy +
+                           (outputs * kElement + lines * kLine) * channels;
   return std::min(by_channels, by_pixels);
 }
 

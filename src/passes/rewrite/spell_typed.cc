@@ -102,9 +102,11 @@ std::vector<ops::AxisMask> RunsOf(const Reduction& read) {
   return runs;
 }
 
+bool IsExtreme(ir::OpRef op) { return op == "ReduceMax"_op || op == "ReduceMin"_op; }
+
 /// Whether a reduction may be one of reductions: of floats, of extremes, and of what wraps.
 bool IsSplit(ir::OpRef op, DType dtype) {
-  if (op == "ReduceMax"_op || op == "ReduceMin"_op) return true;
+  if (IsExtreme(op)) return true;
   const bool is_sum = op == "ReduceSum"_op, is_mean = op == "ReduceMean"_op;
   if (dtype == DType::kF16) return is_sum || is_mean;
   if (dtype == DType::kI32 || dtype == DType::kI64) return is_sum || op == "ReduceProd"_op;
@@ -146,12 +148,16 @@ Status SpellApart(Editor& editor, ir::NodeId id) {
   TypedNodes nodes(editor, node, dtype);
   const Shape result = *editor.value(node.outputs[0]).shape;
   ir::ValueId x = node.inputs[0];
+  // Sums of some halves are no halves.
+  const bool widens = dtype == DType::kF16 && !IsExtreme(node.op);
+  if (widens) x = nodes.AddOf(DType::kF32, "Cast"_op, {x}, read.x, {{"to", std::string("f32")}});
   for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
     read.mask = *run;
     read.kept = ops::ReducedShape(Shape(read.x), read.mask, true).dims();
     x = Reduce(nodes, PartOf(node.op, run == runs.rbegin(), run + 1 == runs.rend()), x, read);
     read.x = read.kept;
   }
+  if (widens) x = nodes.Add("Cast"_op, {x}, read.kept, {{"to", std::string("f16")}});
   if (node.op == "ReduceL2"_op) x = nodes.Add("Sqrt"_op, {x}, read.kept);
   editor.Replace(id, "Reshape"_op, {x, nodes.Ints(result.dims())});
   return OkStatus();
