@@ -195,6 +195,10 @@ std::span<const Case> ResizeCases() {
        "const %b: i64[3] = 2 2 2\n"
        "%y = Col2Im(%x, %i, %b)\n"
        "output %y\n"},
+      {"resize.col2im_short_lines",
+       "input %x: f32[2x6x55]\n"
+       "const %i: i64[2] = 15 31\nconst %b: i64[2] = 3 1\n"
+       "%y = Col2Im(%x, %i, %b) {strides=[3, 3]}\noutput %y\n"},
       {"resize.col2im_3d_strided",
        "input %x: f32[2x24x27]\n"
        "const %i: i64[3] = 5 6 7\n"

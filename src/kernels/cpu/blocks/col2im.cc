@@ -13,6 +13,9 @@
 namespace fettle::kernels {
 namespace {
 
+/// Floats of the widest vectors.
+constexpr int64_t kMostLanes = 16;
+
 struct Facts {
   ops::Col2ImAttributes col;
   int64_t planes;
@@ -40,7 +43,8 @@ class Col2Im final : public CpuKernel {
         pitch_(CeilDiv(width_, stride_)),
         lines_(Product(facts.col.positions) / facts.col.positions.back()) {
     if (stride_ == 1) return;
-    const int64_t sums = pixels_ / width_ * stride_ * pitch_;
+    // What vectors read behind the last row lies there, too.
+    const int64_t sums = pixels_ / width_ * stride_ * pitch_ + kMostLanes;
     rows_ = PerLane<double>(facts.storage == DType::kF64 ? sums : CeilDiv(sums, 2));
   }
 
@@ -122,8 +126,13 @@ class Col2Im final : public CpuKernel {
     for (int64_t line = 0; line < pixels_ / width_; ++line, image += width_) {
       const T* row = rows + line * stride_ * pitch_;
       if constexpr (std::is_same_v<T, float>) {
-        kernels_.join_phases(
-            {.rows = row, .pitch = pitch_, .num_rows = stride_, .count = width_, .out = image});
+        // The next line overwrites what is written behind this one.
+        kernels_.join_phases({.rows = row,
+                              .pitch = pitch_,
+                              .num_rows = stride_,
+                              .count = width_,
+                              .out = image,
+                              .room = pixels_ - line * width_});
       } else {
         for (int64_t i = 0; i < width_; ++i) image[i] = row[i % stride_ * pitch_ + i / stride_];
       }

@@ -156,7 +156,8 @@ template <int kRows>
 int64_t JoinRows(const PhaseRows& args) {
   int64_t i = 0;
   const float* in = args.rows;
-  for (; (i + kLanes) * kRows <= args.count; i += kLanes) {
+  const int64_t room = std::max(args.room, args.count);
+  for (; i * kRows < args.count && (i + kLanes) * kRows <= room; i += kLanes) {
     const V a = hn::LoadU(D(), in + i), b = hn::LoadU(D(), in + args.pitch + i);
     float* const out = args.out + i * kRows;
     if constexpr (kRows == 2) hn::StoreInterleaved2(a, b, D(), out);

@@ -47,6 +47,9 @@ struct PhaseRows {
   int64_t pitch = 0, num_rows = 0;
   int64_t count = 0;  // elements of the result
   float* out = nullptr;
+  /// Elements from `out` on that may be written, the results first; a vector may then be read
+  /// behind each row. 0: only the results.
+  int64_t room = 0;
 };
 
 /// Rows of which the first `width` elements of `pitch` are kept: row r begins at out[r * width].
