@@ -4,6 +4,11 @@ namespace fettle::ops {
 
 std::span<const Case> MatMulCases() {
   static constexpr Case kCases[] = {
+      {"matmul.short_sums_of_many_columns",
+       "input %a: f32[2x33x3]\ninput %b: f32[2x3x317]\n%y = MatMul(%a, %b)\noutput %y\n"},
+      {"matmul.short_sums_with_bias",
+       "input %a: f32[71x5]\nconst %b: f32[5x300] = noise(-1, 1)\n"
+       "const %c: f32[300] = noise(-1, 1)\n%g = Gemm(%a, %b, %c)\n%y = Relu(%g)\noutput %y\n"},
       {"matmul.1024_bench",
        "input %a: f32[1024x1024]\nconst %b: f32[1024x1024]\n%y = MatMul(%a, %b)\noutput %y\n",
        true},

@@ -11,6 +11,9 @@ namespace {
 /// second-level caches.
 constexpr int64_t kMostAhead = 256 * 1024 / sizeof(float);
 
+/// Slices of fewer steps are too short to be fetched: processors see them coming by themselves.
+constexpr int64_t kFewSteps = 32;
+
 /// Tiles that share the fetching of one slice. In more of them each would ask for parts of lines.
 constexpr int64_t kFetchers = 4;
 
@@ -23,7 +26,7 @@ class Fetching {
       : next_(next),
         steps_(work.taps * work.depth),
         fetchers_(tiles >= kFetchers ? kFetchers : (tiles >= 2 ? 2 : 1)) {
-    if (next == nullptr || steps_ * step > kMostAhead) return;
+    if (next == nullptr || steps_ < kFewSteps || steps_ * step > kMostAhead) return;
     // Small products would wait for divisions.
     share_ = fetchers_ == 1 ? (step + 1) / 2 : (fetchers_ == 2 ? (step + 3) / 4 : (step + 7) / 8);
   }
@@ -136,6 +139,35 @@ class Slices {
   int64_t step_ = 0, count_ = 0;
 };
 
+/// The whole panels of short sums, for which getting ready takes as long as the sums: those of a
+/// tile by one call, so that rows of C are written from end to end. Returns their columns.
+int64_t RunAcross(const MicroKernels& kernels, const BlockArgs& args, TileArgs work,
+                  int64_t panel_stride) {
+  constexpr int64_t kManyPanels = 8;
+  const int64_t panels = args.columns / kernels.nr;
+  const bool is_plain = args.taps == 1 && args.c_block == INT64_MAX && args.addend == nullptr;
+  if (!is_plain || panels < kManyPanels || args.depth >= kFewSteps) return 0;
+  for (const TileSpan& tile : args.tiles) {
+    if (tile.a_step == 0) return 0;
+  }
+  work.c_half = kernels.nr / 2;
+  work.columns = kernels.nr;
+  const float* const b = work.b;
+  for (const TileSpan& tile : args.tiles) {
+    work.a = tile.a;
+    work.a_step = tile.a_step;
+    work.repeat = tile.rows == kernels.mr ? panels : 1;
+    work.repeat_b = panel_stride;
+    for (int64_t panel = 0; panel < panels; panel += work.repeat) {
+      work.b = b + panel * panel_stride;
+      work.c = tile.c + panel * kernels.nr;
+      work.bias = args.bias == nullptr ? nullptr : args.bias + panel * kernels.nr;
+      kernels.tile[tile.rows](work);
+    }
+  }
+  return panels * kernels.nr;
+}
+
 }  // namespace
 
 void RunBlock(const MicroKernels& kernels, const BlockArgs& args) {
@@ -166,7 +198,9 @@ void RunBlock(const MicroKernels& kernels, const BlockArgs& args) {
       tile.high = args.high;
       tile.addend = args.addend;
     }
-    for (int64_t column = 0; column < args.columns; column += nr, tile.b += panel_stride) {
+    int64_t column = slices.count() == 1 ? RunAcross(kernels, args, tile, panel_stride) : 0;
+    tile.b += column / nr * panel_stride;
+    for (; column < args.columns; column += nr, tile.b += panel_stride) {
       tile.columns = std::min(nr, args.columns - column);
       tile.bias = args.bias == nullptr ? nullptr : args.bias + column;
       // Behind the last slice, and often behind the block, B goes on with the next panel.

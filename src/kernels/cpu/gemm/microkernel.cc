@@ -242,7 +242,10 @@ template <int kVectors>
 void RunTiles(const TileArgs& first) {
   TileArgs args = first;
   const float* a = *args.a + args.a_offset;
-  const int64_t rows_of_a = kMr * args.a_step, rows_of_c = kMr * args.c_stride;
+  constexpr int64_t kColumns = kVectors * static_cast<int64_t>(kLanes);
+  const bool across = args.repeat_b != 0;
+  const int64_t rows_of_a = across ? 0 : kMr * args.a_step;
+  const int64_t rows_of_c = across ? kColumns : kMr * args.c_stride;
   for (int64_t i = 0; i < first.repeat; ++i) {
     Tile<kMr, kVectors, std::make_index_sequence<kMr>> tile;
     tile.Start(args.accumulate ? nullptr : args.bias);
@@ -250,7 +253,9 @@ void RunTiles(const TileArgs& first) {
     (void)tile.RunEvenly(a, args, args.b, ahead);
     tile.Finish(args);
     a += rows_of_a;
+    args.b += args.repeat_b;
     args.c += rows_of_c;
+    if (across && args.bias != nullptr) args.bias += kColumns;
     if (args.addend != nullptr) args.addend += rows_of_c;
     if (args.next_step != 0) args.next_b += rows_of_a;
   }

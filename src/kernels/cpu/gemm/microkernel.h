@@ -33,6 +33,9 @@ struct TileArgs {
   /// once, because getting ready for a tile takes as long as ten steps of its depth. Only with one
   /// tap and a_step not 0.
   int64_t repeat = 1;
+  /// Where not 0, these tiles are of the same rows instead, side by side in C and repeat_b elements
+  /// apart in B; without an addend.
+  int64_t repeat_b = 0;
   float* c = nullptr;
   int64_t c_stride = 0;         // elements between rows
   int64_t c_half = 0;           // from the first nr / 2 columns of a row to the others

@@ -318,7 +318,7 @@ Blocking UsualBlocking(const Product& p, int threads, const Device& device) {
   }
   // Short sums take as long as their results take to be written: rows of those, from end to end.
   if (p.k <= 32 && p.n >= 8 * kernels.nr && p.n * p.k * 4 <= RowShare(cpu))
-    blocking.rows = kernels.mr;
+    blocking.rows = 4 * kernels.mr;
   // Lanes share the columns: each part of B is read by one of them, and once.
   const int64_t row_tasks = CeilDiv(std::max<int64_t>(p.m, 1), blocking.rows);
   const int64_t all_panels = std::max<int64_t>(1, blocking.panels);
