@@ -285,16 +285,34 @@ constexpr int64_t kFewInputs = 4, kManyInputs = 64;
 /// vectors are full; and elements of an input that stay near while it is converted.
 constexpr int64_t kFewTaps = 14, kNearInput = 1 << 20;
 
+/// Whether a depthwise layer of volumes takes fewer cycles than a channels-last one, which loads
+/// wide windows anew for each vector of channels.
+bool SuitsVolume(const FlatProblem& flat, int64_t lanes) {
+  constexpr double kWindowTap = 1.2, kLoadedTap = 6.5, kTap = 1.7;
+  constexpr double kConverted = 1, kCopied = 0.7, kCopiedApart = 2.2;
+  const ConvGeometry& g = flat.conv.g;
+  const auto number = [](int64_t n) { return static_cast<double>(n); };
+  const double taps = number(g.taps() * g.out[0] * g.out[1] * g.out[2]);
+  const double inputs = number(g.ic * g.in[0] * g.in[1] * g.in[2]);
+  const double vectors = number(RoundUp(g.ic, lanes) / lanes);
+  const double by_channels =
+      taps * vectors * (g.kernel[2] > 3 ? kLoadedTap : kWindowTap) + inputs * kConverted;
+  const double copied =
+      flat.reads_planes ? 0 : inputs * (flat.slices.size() > 1 ? kCopiedApart : kCopied);
+  return taps * number(g.ic) / number(lanes) / flat.kept() * kTap + copied < by_channels;
+}
+
 /// As cpu.conv.planes; layers of more multiply-adds, too, where channels-last vectors are emptier.
 int Taste(const FlatProblem& flat, const Device&) {
   const PlaneProblem& conv = flat.conv;
   const ConvGeometry& g = conv.g;
   const int64_t lanes = GetPlaneKernels().lanes, outputs = conv.outputs();
   if (lanes == 1 || !conv.suits_flat() || g.out[1] * flat.pitch < 2 * lanes) return 6;
+  const bool is_depthwise = conv.inputs() == 1 && outputs == 1 && g.groups > 1;
+  if (is_depthwise && !g.IsImage()) return SuitsVolume(flat, lanes) ? kBesideBest : 6;
   // Each slice is copied by itself, short strided lines of it element by element.
   const bool has_many_slices = flat.slices.size() > 4;
   if (has_many_slices && (g.out[2] < lanes || conv.inputs() > kManyInputs)) return 6;
-  const bool is_depthwise = conv.inputs() == 1 && outputs == 1 && g.groups > 1;
   // Near images are converted to channels-last in less time than copied, where channels fill
   // vectors.
   const int64_t vectors = RoundUp(g.ic, lanes);
