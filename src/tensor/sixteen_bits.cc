@@ -1,7 +1,5 @@
 #include "tensor/sixteen_bits.h"
 
-#include <algorithm>
-
 namespace fettle {
 
 std::optional<DType> SixteenBitsOf(const Constant& constant) {
@@ -11,13 +9,12 @@ std::optional<DType> SixteenBitsOf(const Constant& constant) {
   return source->stored_type();
 }
 
-bool CopySixteenBits(const Constant& constant, bool by_columns, std::byte* out) {
+std::span<const std::byte> SixteenBitBytes(const Constant& constant, bool by_columns) {
   const auto* source = dynamic_cast<const SixteenBitSource*>(constant.source());
   if (source == nullptr || source->stored_type() == DType::kUndefined ||
       source->lies_by_columns() != by_columns)
-    return false;
-  std::ranges::copy(constant.raw_bytes(), out);
-  return true;
+    return {};
+  return constant.raw_bytes();
 }
 
 }  // namespace fettle

@@ -1,7 +1,9 @@
 // Constants of f32 whose elements lie somewhere in 16 bits each.
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <span>
 
 #include "tensor/tensor.h"
 
@@ -20,8 +22,8 @@ class SixteenBitSource {
 /// f16 or bf16, where the constant widens it; kF16 also for constants of that type.
 std::optional<DType> SixteenBitsOf(const Constant& constant);
 
-/// Copies the bytes that such a constant widens; false, and nothing written, where it is none, or
-/// they lie by columns (or by rows) and `by_columns` says the other.
-bool CopySixteenBits(const Constant& constant, bool by_columns, std::byte* out);
+/// The bytes that such a constant widens; empty where it is none, or they lie by columns (or by
+/// rows) and `by_columns` says the other.
+std::span<const std::byte> SixteenBitBytes(const Constant& constant, bool by_columns);
 
 }  // namespace fettle

@@ -93,7 +93,8 @@ INSTANTIATE_TEST_SUITE_P(Forms, DecoderTest,
                          testing::Values(SmallDecoder{}, SmallDecoder{.architecture = "qwen2"},
                                          SmallDecoder{.architecture = "qwen3", .type = 2},
                                          SmallDecoder{.architecture = "gemma", .type = 8},
-                                         SmallDecoder{.type = 0}));
+                                         SmallDecoder{.type = 0}, SmallDecoder{.type = 1},
+                                         SmallDecoder{.architecture = "qwen2", .type = 30}));
 
 int64_t BytesInUse() {
 #if defined(__GLIBC__)

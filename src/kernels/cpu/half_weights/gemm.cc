@@ -2,6 +2,7 @@
 // what takes time, half of the bytes are half of it. Slices of a panel become floats in the
 // first-level cache, where the fp32 micro-kernels multiply them; activations and sums are f32.
 //   cpu.f16_weights.gemm    weights that are exact in f16: results are those of f32
+//   cpu.half_weights.bf16   weights that the file has in bf16: the same
 //   cpu.bf16_weights.gemm   any weights, rounded to bf16: for processors without products of bf16
 #include <algorithm>
 
@@ -9,11 +10,13 @@
 #include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
+#include "kernels/cpu/gemm/task_grid.h"
 #include "kernels/cpu/half_weights/panels.h"
 #include "kernels/cpu/half_weights/rows.h"
 #include "kernels/family.h"
 #include "kernels/match/product.h"
 #include "tensor/compact_floats.h"
+#include "tensor/sixteen_bits.h"
 
 namespace fettle::kernels {
 namespace {
@@ -25,20 +28,32 @@ Result<Product> ReadRows(const ir::Graph& group) {
   return p;
 }
 
-/// What their form tells, without reading them.
-bool AreHalves(const Constant& weights) {
-  return weights.dtype() == DType::kF16 || CompactFormOf(weights) == CompactForm::kHalves;
-}
+/// What a product keeps of its weights.
+struct HalfProduct {
+  Product p;
+  DType storage = DType::kBF16;
+  bool stored = false;  // so the file has them
+};
 
-Result<Product> ReadExact(const ir::Graph& group, const Device&) {
+/// What the weights' form tells, without reading them.
+template <DType kStorage>
+Result<HalfProduct> ReadExact(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const Product p, ReadRows(group));
-  if (!AreHalves(*group.value(p.b).constant)) return Unsupported("weights that are not f16");
-  return p;
+  const Constant& weights = *group.value(p.b).constant;
+  const bool stored = !SixteenBitBytes(weights, !p.trans_b).empty();
+  const bool compact = kStorage == DType::kF16 && CompactFormOf(weights) == CompactForm::kHalves;
+  if (SixteenBitsOf(weights) != kStorage && !compact)
+    return Unsupported("weights that are not {}", DTypeName(kStorage));
+  return HalfProduct{p, kStorage, stored};
 }
 
-Result<Product> ReadRounded(const ir::Graph& group, const Device&) { return ReadRows(group); }
+Result<HalfProduct> ReadRounded(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(const Product p, ReadRows(group));
+  return HalfProduct{p};
+}
 
-Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Product&, const Device&) {
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const HalfProduct&,
+                                            const Device&) {
   ASSIGN_OR_RETURN(StateAssignment states, FloatRowMajorStates(group));
   RETURN_IF_ERROR(Epilogue::Compile(group, states).status());
   return std::vector<StateAssignment>{std::move(states)};
@@ -46,29 +61,28 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Produc
 
 /// Row tiles of one task.
 constexpr int64_t kMaxTiles = 16;
-/// Rows of a panel that become floats at a time: they stay in the first-level cache.
-constexpr int64_t kSlice = 256;
-/// Rows up to which A is read where it is.
-constexpr int64_t kFewRows = 8;
+/// Rows of A up to which panels are multiplied as they are read.
+constexpr int64_t kMostDirect = 16;
 
 class HalfWeightsGemm final : public CpuKernel {
  public:
-  HalfWeightsGemm(const Problem& problem, const Product& product, DType storage, Epilogue epilogue)
+  HalfWeightsGemm(const Problem& problem, const HalfProduct& product, Epilogue epilogue)
       : CpuKernel(problem.threads),
-        p_(product),
-        a_(IndexOf(problem.group->inputs, product.a)),
+        p_(product.p),
+        a_(IndexOf(problem.group->inputs, p_.a)),
         kernels_(GetMicroKernels()),
-        half_kernels_(GetHalfKernels(storage)),
-        panels_{storage, kernels_.nr, p_.n, p_.k, p_.trans_b},
+        half_kernels_(GetHalfKernels(product.storage)),
+        panels_{product.storage, kernels_.nr, p_.n, p_.k, p_.trans_b},
         epilogue_(std::move(epilogue)),
         tiles_(kernels_.mr, p_.m),
-        copies_a_(p_.m > kFewRows && ShareCacheSets(p_.k)),
+        copies_a_(p_.m > kMostDirect && ShareCacheSets(p_.k)),
         a_stride_(copies_a_ ? p_.k + kPadding : p_.k) {
     // Four tasks a lane even out what lanes lose.
     const int64_t row_tasks = CeilDiv(tiles_.count(), kMaxTiles);
     task_panels_ = problem.threads == 1
                        ? panels_.count()
                        : CeilDiv(panels_.count() * row_tasks, int64_t{4} * problem.threads);
+    if (p_.m == 1) task_panels_ = RoundUp(task_panels_, 2);  // two are read at once
   }
 
   std::vector<PackRequest> packs() const override {
@@ -101,7 +115,7 @@ class HalfWeightsGemm final : public CpuKernel {
           block.end_tile = std::min(block.first_tile + kMaxTiles, tiles_.count());
           block.first_panel = task % column_tasks * task_panels_;
           block.end_panel = std::min(block.first_panel + task_panels_, panels_.count());
-          if (p_.m <= kMostHalfRows) {
+          if (p_.m <= kMostDirect) {
             RunRows(args, block);
           } else {
             RunTask(args, block, lane);
@@ -151,9 +165,9 @@ class HalfWeightsGemm final : public CpuKernel {
       work.c_stride = p_.n;
       work.columns = std::min<int64_t>(panels_.nr, p_.n - column);
       if (p_.constant_row) work.bias = bias + column;
-      for (int64_t k = 0; k < p_.k; k += kSlice) {
+      for (int64_t k = 0; k < p_.k; k += kHalfSlice) {
         work.a_offset = k;
-        work.depth = std::min(kSlice, p_.k - k);
+        work.depth = std::min(kHalfSlice, p_.k - k);
         work.accumulate = k > 0;
         if (k + work.depth == p_.k) {
           work.low = epilogue_.clamp().low;
@@ -173,21 +187,27 @@ class HalfWeightsGemm final : public CpuKernel {
   /// All rows, which are few, with the block's panels.
   void RunRows(const CpuLaunch& args, const Block& block) const {
     const auto* weights = args.packed[0].host<std::byte>();
+    const EvenParts parts(p_.m, half_kernels_.most_rows);
+    const int64_t step = p_.m == 1 ? 2 : 1;
     HalfRowsArgs work;
-    work.a = args.inputs[a_].host<float>();
     work.a_stride = work.depth = p_.k;
     work.c_stride = p_.n;
     work.low = epilogue_.clamp().low;
     work.high = epilogue_.clamp().high;
-    for (int64_t panel = block.first_panel; panel < block.end_panel; ++panel) {
+    for (int64_t panel = block.first_panel; panel < block.end_panel; panel += step) {
       const int64_t column = panel * panels_.nr;
       work.b = panels_.At(weights, panel, 0);
-      work.c = args.outputs[0].host<float>() + column;
-      work.columns = std::min<int64_t>(panels_.nr, p_.n - column);
+      work.columns = std::min(std::min(panel + step, block.end_panel) * panels_.nr, p_.n) - column;
       if (p_.constant_row)
         work.bias = reinterpret_cast<const float*>(weights + panels_.bytes()) + column;
-      work.addend = AddendOver(args, work.c);
-      half_kernels_.rows[p_.m](work);
+      for (int64_t i = 0; i < parts.count(); ++i) {
+        const int64_t row = parts.Begin(i);
+        work.rows = parts.Begin(i + 1) - row;
+        work.a = args.inputs[a_].host<float>() + row * p_.k;
+        work.c = args.outputs[0].host<float>() + row * p_.n + column;
+        work.addend = AddendOver(args, work.c);
+        half_kernels_.rows[work.rows](work);
+      }
     }
   }
 
@@ -208,50 +228,56 @@ class HalfWeightsGemm final : public CpuKernel {
   int64_t a_stride_, task_panels_ = 1;
   RunScratch<float> copy_ = PerRun<float>(copies_a_ ? p_.m * a_stride_ : 0);
   LaneScratch<const float*> pointers_ = PerLane<const float*>(kMaxTiles * kernels_.mr);
-  LaneScratch<float> slice_ = PerLane<float>(kSlice * panels_.nr);
+  LaneScratch<float> slice_ = PerLane<float>(kHalfSlice * panels_.nr);
 };
 
-template <DType kStorage>
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Product& product,
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const HalfProduct& product,
                                                 const Params&, const Device&) {
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::CompileSum(*problem.group, problem.states));
   return std::unique_ptr<PreparedKernel>(
-      new HalfWeightsGemm(problem, product, kStorage, std::move(epilogue)));
+      new HalfWeightsGemm(problem, product, std::move(epilogue)));
 }
 
 constexpr int kFaster = 12, kUnknown = 3;
 
-/// Of few rows and weights that no second-level cache holds, reading these is all that takes time.
-/// With more rows it depends on the processor, and on the memory that is saved.
-int TasteOf(const Product& p, const Device& device) {
+/// Rows up to which reading weights that no second-level cache holds is all that takes time. With
+/// more it depends on the processor, and on the memory that is saved: weights that the file has in
+/// 16 bits stay so, or panels for few rows would lie beside others for many.
+constexpr int64_t kBoundByMemory = 4;
+
+int TasteOf(const HalfProduct& product, const Device& device) {
+  const Product& p = product.p;
   const int64_t l2 = static_cast<const CpuDevice&>(device).info().l2_bytes;
-  return p.m <= kMostHalfRows && p.n * p.k * int64_t{4} > l2 ? kFaster : kUnknown;
+  const bool few = p.m <= kBoundByMemory && p.n * p.k * int64_t{4} > l2;
+  return few || product.stored ? kFaster : kUnknown;
 }
 
-Work WorkOf(const Problem&, const Product& p, const Params&, const Device&) {
+Work WorkOf(const Problem&, const HalfProduct& product, const Params&, const Device&) {
+  const Product& p = product.p;
   const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n),
              k = static_cast<double>(p.k);
   return {.operations = 2 * m * n * k, .bytes = 2 * n * k + 4 * m * (n + k)};
 }
 
-constexpr Family<Product> kExact{.read = ReadExact,
-                                 .states = States,
-                                 .prepare = Prepare<DType::kF16>,
-                                 .taste = TasteOf,
-                                 .work = WorkOf};
-constexpr Family<Product> kRounded{.read = ReadRounded,
-                                   .states = States,
-                                   .prepare = Prepare<DType::kBF16>,
-                                   .taste = TasteOf,
-                                   .work = WorkOf};
+template <auto kRead>
+constexpr Family<HalfProduct> kFamily{
+    .read = kRead, .states = States, .prepare = Prepare, .taste = TasteOf, .work = WorkOf};
 
 }  // namespace
 
 extern const KernelDesc kCpuF16WeightsGemm;
-const KernelDesc kCpuF16WeightsGemm = {.name = "cpu.f16_weights.gemm", .match = MatchAs<kExact>};
+const KernelDesc kCpuF16WeightsGemm = {.name = "cpu.f16_weights.gemm",
+                                       .version = 2,
+                                       .match = MatchAs<kFamily<ReadExact<DType::kF16>>>};
+
+extern const KernelDesc kCpuHalfWeightsBf16;
+const KernelDesc kCpuHalfWeightsBf16 = {.name = "cpu.half_weights.bf16",
+                                        .match = MatchAs<kFamily<ReadExact<DType::kBF16>>>};
 
 extern const KernelDesc kCpuBf16WeightsGemm;
-const KernelDesc kCpuBf16WeightsGemm = {
-    .name = "cpu.bf16_weights.gemm", .arithmetic = Arithmetic::kBF16, .match = MatchAs<kRounded>};
+const KernelDesc kCpuBf16WeightsGemm = {.name = "cpu.bf16_weights.gemm",
+                                        .version = 2,
+                                        .arithmetic = Arithmetic::kBF16,
+                                        .match = MatchAs<kFamily<ReadRounded>>};
 
 }  // namespace fettle::kernels

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <vector>
+#include <span>
 
 #include "kernels/cpu/simd/storage.h"
 #include "tensor/read_floats.h"
+#include "tensor/sixteen_bits.h"
 
 namespace fettle::kernels {
 namespace {
@@ -35,13 +36,28 @@ void PackColumns(const HalfPanels& p, const Constant& weights, int64_t first, in
   }
 }
 
+/// Columns of k elements each, one behind the other.
+void TransposeColumns(const HalfPanels& p, const std::byte* from, int64_t columns, uint16_t* out) {
+  for (int64_t k = 0; k < p.k; ++k, from += 2, out += p.nr) {
+    for (int64_t column = 0; column < columns; ++column)
+      std::memcpy(out + column, from + column * p.k * 2, 2);
+  }
+}
+
 }  // namespace
 
 void PackHalfPanels(const HalfPanels& p, const Constant& weights, std::byte* out) {
+  const std::span<const std::byte> stored = SixteenBitsOf(weights) == p.storage
+                                                ? SixteenBitBytes(weights, !p.transposed)
+                                                : std::span<const std::byte>();
   for (int64_t panel = 0; panel < p.count(); ++panel) {
     auto* to = reinterpret_cast<uint16_t*>(out) + panel * p.k * p.nr;
     const int64_t first = panel * p.nr, columns = std::min(p.nr, p.n - first);
     if (columns < p.nr) std::fill_n(to, p.k * p.nr, uint16_t{0});
+    if (!stored.empty()) {
+      TransposeColumns(p, stored.data() + first * p.k * 2, columns, to);
+      continue;
+    }
     if (p.transposed) {
       PackColumns(p, weights, first, columns, to);
       continue;

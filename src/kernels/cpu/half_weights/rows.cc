@@ -1,5 +1,6 @@
 #include "kernels/cpu/half_weights/rows.h"
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 
@@ -38,55 +39,90 @@ HWY_INLINE V Load(const uint16_t* at) {
   }
 }
 
-/// Two sums of each row, or the latency of one would bind them.
-template <typename Half, typename Rows>
-struct RowSums;
-template <typename Half, size_t... kRow>
-struct RowSums<Half, std::index_sequence<kRow...>> {
-  static HWY_INLINE void StepRow(V* sums, float a, V b0, V b1) {
-    const V x = hn::Set(D(), a);
-    sums[0] = hn::MulAdd(x, b0, sums[0]);
-    sums[1] = hn::MulAdd(x, b1, sums[1]);
-  }
-  static HWY_INLINE void Step(V (*sums)[2], const HalfRowsArgs& args, int64_t k) {
-    const auto* b = reinterpret_cast<const uint16_t*>(args.b) + k * kNr;
-    const V b0 = Load<Half>(b), b1 = Load<Half>(b + kLanes);
-    (StepRow(sums[kRow], args.a[static_cast<int64_t>(kRow) * args.a_stride + k], b0, b1), ...);
-  }
-
-  static HWY_INLINE void Finish(const HalfRowsArgs& args, V x, int64_t row, int64_t column) {
-    const int64_t left = args.columns - column;
-    if (left <= 0) return;
-    const int64_t at = row * args.c_stride + column;
-    const auto mask = hn::FirstN(D(), static_cast<size_t>(left));
-    if (args.bias != nullptr) x = hn::Add(x, hn::LoadU(D(), args.bias + column));
-    if (args.addend != nullptr) x = hn::Add(x, hn::MaskedLoad(mask, D(), args.addend + at));
-    x = ClampOrNan(x, hn::Set(D(), args.low), hn::Set(D(), args.high));
-    if (left >= kLanes) {
-      hn::StoreU(x, D(), args.c + at);
-    } else {
-      StoreFirst(D(), x, left, args.c + at);
+/// Writes the sums [rows][vectors] of results.
+HWY_NOINLINE void Finish(const HalfRowsArgs& tile, int64_t vectors, const float* sums) {
+  const HalfRowsArgs args = tile;  // stores could change another's
+  const V low = hn::Set(D(), args.low), high = hn::Set(D(), args.high);
+  for (int64_t r = 0; r < args.rows; ++r, sums += vectors * kLanes) {
+    for (int64_t column = 0; column < args.columns; column += kLanes) {
+      const int64_t at = r * args.c_stride + column, left = args.columns - column;
+      V x = hn::Load(D(), sums + column);
+      if (args.addend != nullptr) x = hn::Add(x, LoadUpTo(D(), left, args.addend + at));
+      StoreUpTo(D(), ClampOrNan(x, low, high), left, args.c + at);
     }
+  }
+}
+
+/// Sums of kRows rows with kPanels panels. Each slice of the depth is summed by itself, in order,
+/// as the micro-kernels do with slices that were made floats: a row's results do not depend on the
+/// number of rows.
+template <typename Half, size_t kPanels, typename Rows>
+struct RowSums;
+template <typename Half, size_t kPanels, size_t... kRow>
+struct RowSums<Half, kPanels, std::index_sequence<kRow...>> {
+  static constexpr size_t kRows = sizeof...(kRow), kVectors = 2 * kPanels;
+  V sums[kRows][kVectors];
+  const float* a[kRows];
+
+  // An implicit constructor would be compiled without the target's options.
+  HWY_INLINE explicit RowSums(const HalfRowsArgs& args)
+      : a{args.a + std::min<int64_t>(kRow, args.rows - 1) * args.a_stride...} {}
+
+  HWY_INLINE void StartRow(size_t r, const V* first) {
+    for (size_t v = 0; v < kVectors; ++v) sums[r][v] = first[v];
+  }
+  HWY_INLINE void Start(const float* bias, bool next) {
+    V first[kVectors];
+    for (size_t v = 0; v < kVectors; ++v)
+      first[v] =
+          bias == nullptr ? hn::Zero(D()) : hn::LoadU(D(), bias + (next ? v : v % 2) * kLanes);
+    (StartRow(kRow, first), ...);
+  }
+  HWY_INLINE void StepRow(size_t r, int64_t k, const V* b) {
+    const V x = hn::Set(D(), a[r][k]);
+    for (size_t v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(x, b[v], sums[r][v]);
+  }
+  HWY_INLINE void Step(const uint16_t* panel, int64_t panel_stride, int64_t k) {
+    V b[kVectors];
+    for (size_t v = 0; v < kVectors; ++v)
+      b[v] = Load<Half>(panel + v / 2 * panel_stride + k * kNr + v % 2 * kLanes);
+    (StepRow(kRow, k, b), ...);
+  }
+  HWY_INLINE void RunSlice(const uint16_t* panel, int64_t panel_stride, int64_t k, int64_t end) {
+    for (; k + 2 <= end; k += 2) {
+      for (size_t p = 0; p < kPanels; ++p) {
+        const uint16_t* ahead = panel + p * panel_stride + k * kNr + kAhead;
+        __builtin_prefetch(ahead, 0, 3);
+        if constexpr (kNr * 2 > 32) __builtin_prefetch(ahead + kNr, 0, 3);
+      }
+      Step(panel, panel_stride, k);
+      Step(panel, panel_stride, k + 1);
+    }
+    if (k < end) Step(panel, panel_stride, k);
+  }
+  /// Adds what earlier slices left in `total`, or leaves the sums there.
+  HWY_INLINE void AddRow(size_t r, const float* total) {
+    for (size_t v = 0; v < kVectors; ++v)
+      sums[r][v] = hn::Add(sums[r][v], hn::Load(D(), total + (r * kVectors + v) * kLanes));
+  }
+  HWY_INLINE void KeepRow(size_t r, float* total) {
+    for (size_t v = 0; v < kVectors; ++v)
+      hn::Store(sums[r][v], D(), total + (r * kVectors + v) * kLanes);
   }
 
   static void Run(const HalfRowsArgs& args) {
-    constexpr auto kRows = static_cast<int64_t>(sizeof...(kRow));
-    V even[kRows][2], odd[kRows][2];
-    for (int64_t r = 0; r < kRows; ++r)
-      even[r][0] = even[r][1] = odd[r][0] = odd[r][1] = hn::Zero(D());
-    const auto* b = reinterpret_cast<const uint16_t*>(args.b);
-    int64_t k = 0;
-    for (; k + 2 <= args.depth; k += 2) {
-      __builtin_prefetch(b + k * kNr + kAhead, 0, 3);
-      __builtin_prefetch(b + (k + 1) * kNr + kAhead, 0, 3);
-      Step(even, args, k);
-      Step(odd, args, k + 1);
+    HWY_ALIGN float total[kRows * kVectors * kLanes];
+    const auto* panel = reinterpret_cast<const uint16_t*>(args.b);
+    // The second panel is the first one again where it is missing.
+    const int64_t panel_stride = args.columns > kNr ? args.depth * kNr : 0;
+    RowSums rows(args);
+    for (int64_t k = 0; k < args.depth; k += kHalfSlice) {
+      rows.Start(k == 0 ? args.bias : nullptr, panel_stride != 0);
+      rows.RunSlice(panel, panel_stride, k, std::min(k + kHalfSlice, args.depth));
+      if (k > 0) (rows.AddRow(kRow, total), ...);
+      (rows.KeepRow(kRow, total), ...);
     }
-    if (k < args.depth) Step(even, args, k);
-    for (int64_t r = 0; r < kRows; ++r) {
-      Finish(args, hn::Add(even[r][0], odd[r][0]), r, 0);
-      Finish(args, hn::Add(even[r][1], odd[r][1]), r, kLanes);
-    }
+    Finish(args, kVectors, total);
   }
 };
 
@@ -99,12 +135,19 @@ void Widen(const std::byte* from, int64_t count, float* out) {
   }
 }
 
+/// The most rows whose sums with two vectors fit the registers.
+constexpr size_t kMost = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8 : 6;
+
+template <typename Half, size_t kRows>
+constexpr auto kRun = RowSums<Half, kRows == 1 ? 2 : 1, std::make_index_sequence<kRows>>::Run;
+
+/// Fewer rows of a tile are its last one again.
 template <typename Half>
-constexpr HalfKernels kKernels = {{nullptr, RowSums<Half, std::make_index_sequence<1>>::Run,
-                                   RowSums<Half, std::make_index_sequence<2>>::Run,
-                                   RowSums<Half, std::make_index_sequence<3>>::Run,
-                                   RowSums<Half, std::make_index_sequence<4>>::Run},
-                                  Widen<Half>};
+constexpr HalfKernels kKernels = {
+    .most_rows = kMost,
+    .rows = {nullptr, kRun<Half, 1>, kRun<Half, 2>, kRun<Half, 4>, kRun<Half, 4>, kRun<Half, kMost>,
+             kRun<Half, kMost>, kRun<Half, kMost>, kRun<Half, kMost>},
+    .widen = Widen<Half>};
 
 const HalfKernels* KernelsOf(bool f16) {
   return f16 ? &kKernels<hwy::float16_t> : &kKernels<hwy::bfloat16_t>;

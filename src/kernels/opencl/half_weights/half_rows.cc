@@ -82,7 +82,10 @@ PackRequest PackHalfWeights(const HalfFacts& facts) {
   request.bytes = StorageBytes(facts.storage, p.n * p.k);
   request.pack = [facts](std::span<const Constant* const> constants, std::byte* out) {
     const Product& p = facts.p;
-    if (CopySixteenBits(*constants[0], !p.trans_b, out)) return OkStatus();
+    if (const auto bytes = SixteenBitBytes(*constants[0], !p.trans_b); !bytes.empty()) {
+      std::ranges::copy(bytes, out);
+      return OkStatus();
+    }
     StoreMatrix(*constants[0],
                 {.rows = p.trans_b ? p.n : p.k,
                  .columns = p.trans_b ? p.k : p.n,
