@@ -7,6 +7,7 @@ signed bytes for each output channel of the kernels). The file takes luma [1, 1,
 [1, 1, 2*height, 2*width] of 0..1.
 """
 
+import pathlib
 import sys
 
 import numpy as np
@@ -89,18 +90,30 @@ def int8_chain(writer, arrays, steps):
     writer.node("DepthToSpace", [value], "enhanced", blocksize=2, mode="CRD")
 
 
-def build(arrays):
+def build(arrays, name=""):
+    """`name` of blocks.VARIANTS, or else a chain."""
     steps = sum(1 for name in arrays if name.startswith("w"))
     writer = Writer()
-    (int8_chain if "scales" in arrays else float_chain)(writer, arrays, steps)
+    if "w0" in arrays:
+        (int8_chain if "scales" in arrays else float_chain)(writer, arrays, steps)
+    else:
+        import blocks
+
+        blocks.write(writer, name, arrays)
     return writer.model("super_resolution_x2", [("luma", (1, 1, "height", "width"))],
                         ("enhanced", (1, 1, "height_x2", "width_x2")))  # fmt: skip
 
 
 def main():
     arrays = dict(np.load(sys.argv[1]))
-    onnx.save(build(arrays), sys.argv[2])
-    macs = sum(array.size for name, array in arrays.items() if name.startswith("w"))
+    name = pathlib.Path(sys.argv[1]).stem
+    onnx.save(build(arrays, name), sys.argv[2])
+    if "w0" in arrays:
+        macs = sum(array.size for name, array in arrays.items() if name.startswith("w"))
+    else:
+        import blocks
+
+        macs = blocks.multiply_adds(name)
     print(f"{sys.argv[2]}: {macs} multiply-adds for an input pixel")
 
 

@@ -54,6 +54,13 @@ class BranchedConv(nn.Module):
         kernel = kernel + torch.einsum("eoi,eo,eyx->oiyx", self.edge, self.edge_scale, self.masks)
         return kernel + self.centre, bias
 
+    @torch.no_grad()
+    def hold(self, kernel, bias):
+        """Sets the 3x3 branch so that all branches together are this convolution."""
+        own_kernel, own_bias = self.collapsed()
+        self.weight += kernel - own_kernel
+        self.bias += bias - own_bias
+
     def forward_branches(self, x):
         x = F.pad(x, (1, 1, 1, 1))
         total = F.conv2d(x, self.weight, self.bias)
@@ -74,15 +81,17 @@ class BranchedConv(nn.Module):
 
 
 class Chain(nn.Module):
-    """1 -> channels, `depth` times channels -> channels, -> 4; the input is added to each of the four."""
+    """1 -> channels, `depth` times channels -> channels, -> 4; the input is added to each of the four. Channels may
+    also be a list of depth + 1 widths, as trimming leaves them."""
 
     def __init__(self, channels, depth, prelu=False):
         super().__init__()
-        self.channels, self.depth = channels, depth
-        widths = [1] + [channels] * (depth + 1) + [4]
+        inner = list(channels) if isinstance(channels, (list, tuple)) else [channels] * (depth + 1)
+        self.depth = depth
+        widths = [1] + inner + [4]
         gains = [1.0] * (depth + 1) + [0.1]
         self.convs = nn.ModuleList(BranchedConv(a, b, g) for a, b, g in zip(widths, widths[1:], gains))
-        slopes = [nn.Parameter(torch.full((channels, 1, 1), 0.1)) for _ in range(depth + 1)] if prelu else []
+        slopes = [nn.Parameter(torch.full((width, 1, 1), 0.1)) for width in inner] if prelu else []
         self.slopes = nn.ParameterList(slopes)
 
     def activate(self, x, index):
@@ -100,6 +109,15 @@ class Chain(nn.Module):
     def forward(self, x, branches=False, clip=True):
         out = F.pixel_shuffle(self.residual(x, branches) + x, 2)
         return out.clamp(0, 1) if clip else out
+
+    @classmethod
+    def holding(cls, arrays):
+        """The training form of a collapsed ReLU chain."""
+        depth = sum(name.startswith("w") for name in arrays) - 2
+        net = cls([len(arrays[f"b{index}"]) for index in range(depth + 1)], depth)
+        for index, conv in enumerate(net.convs):
+            conv.hold(torch.tensor(arrays[f"w{index}"]), torch.tensor(arrays[f"b{index}"]))
+        return net
 
     def plain(self):
         """The collapsed weights, as export.py reads them: arrays by name."""

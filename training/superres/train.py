@@ -38,10 +38,12 @@ def loss_of(out, targets, phase):
 
 
 class Run:
-    """One optimisation of several networks on the same batches, each on a stream of its own."""
+    """One optimisation of several networks on the same batches, each on a stream of its own. Those named in `alone` learn
+    from the high resolution only, without the teacher."""
 
-    def __init__(self, nets, data, batch, amp=False, clip=None):
+    def __init__(self, nets, data, batch, amp=False, clip=None, alone=()):
         self.nets, self.data, self.batch, self.amp, self.clip = nets, data, batch, amp, clip
+        self.target_counts = [1 if name in alone else 2 for name in nets]
         device = data.device
         self.cuda = device.type == "cuda"
         self.rate = torch.tensor(0.0, device=device)
@@ -61,7 +63,7 @@ class Run:
         optimiser.zero_grad(set_to_none=True)
         with torch.autocast(low.device.type, dtype=torch.bfloat16, enabled=self.amp):
             out = net(low, clip=False)
-        loss = loss_of(out.float(), targets, self.phase)
+        loss = loss_of(out.float(), targets[: self.target_counts[index]], self.phase)
         loss.backward()
         if self.clip:
             torch.nn.utils.clip_grad_norm_(self.parameters[index], self.clip)
