@@ -132,6 +132,78 @@ TEST(Advice, LeavesChannelsAloneThatSomethingElseReads) {
   EXPECT_THAT(Case(parts).List(WidenChannels), IsEmpty());
 }
 
+/// Two convolutions of 12 channels, one after the other, the first with a channel of zeros, whose
+/// bias is all that it has, and one that nobody reads.
+GraphParts Narrow() {
+  std::vector<float> first = SeededFloats(12 * 3, 5), second = SeededFloats(12 * 12, 6);
+  for (size_t i = 0; i < 3; ++i) first[4 * 3 + i] = 0;
+  for (size_t i = 0; i < 12; ++i) second[i * 12 + 7] = 0;
+  std::vector<float> bias(12, 0.5F);
+  bias[4] = 1e-3F;
+  return {.nodes = {Node("Conv", {"x", "a", "bias"}, {"a1"}, {}, "a"), Node("Relu", {"a1"}, {"a2"}),
+                    Node("Conv", {"a2", "b"}, {"b1"}, {}, "b"),
+                    Node("Conv", {"b1", "z"}, {"y"}, {}, "z")},
+          .inputs = {Value("x", kFloat, {1, 3, 16, 16})},
+          .outputs = {Value("y", kFloat, {1, 3, 16, 16})},
+          .initializers = {FloatTensor("a", {12, 3, 1, 1}, first), FloatTensor("bias", {12}, bias),
+                           FloatTensor("b", {12, 12, 1, 1}, second), Weights("z", {3, 12, 1, 1})}};
+}
+
+TEST(Advice, TrimsChannelsOfLeastWeight) {
+  Case narrow(Narrow());
+  const std::vector<Change> trims = narrow.List(TrimChannels);
+  ASSERT_THAT(trims, SizeIs(3));  // both places, and each
+  EXPECT_EQ(trims[0].text, "8 channels instead of 12 in 2 places");
+  EXPECT_THAT(trims[0].places, SizeIs(2));
+  EXPECT_EQ(trims[1].text, "8 channels instead of 12");
+  const TrimmedPlace& place = trims[1].places[0];
+  EXPECT_THAT(place.writers, ElementsAre(0));
+  EXPECT_THAT(place.dropped, SizeIs(4));
+  EXPECT_THAT(place.dropped, testing::IsSupersetOf({4, 7}));
+  EXPECT_GT(place.carried, 0);
+  EXPECT_LT(place.carried, 4.0 / 12);
+  for (const Change& trim : trims) {
+    const Ran after = narrow.With(trim);
+    for (const ir::Node& node : after.model->imported_graph().nodes()) {
+      if (node.op != "Conv") continue;
+      const Shape& weights = *after.model->imported_graph().value(node.inputs[1]).shape;
+      const bool trimmed = (node.name == "a" && trim.places[0].writers[0] == 0) ||
+                           (node.name == "b" && trim.places.back().writers[0] != 0);
+      EXPECT_EQ(weights[0], node.name == "z" ? 3 : trimmed ? 8 : 12) << node.name << trim.text;
+    }
+  }
+}
+
+TEST(Advice, TrimsThatDropNothingComputeTheSame) {
+  GraphParts parts = Narrow();
+  std::vector<float> second = SeededFloats(12 * 12, 6);
+  for (size_t i = 0; i < second.size(); ++i)
+    if (i % 12 == 1 || i % 12 == 3 || i % 12 == 8 || i % 12 == 10) second[i] = 0;
+  parts.initializers[2] = FloatTensor("b", {12, 12, 1, 1}, second);
+  Case narrow(parts);
+  std::vector<Change> trims = narrow.List(TrimChannels);
+  ASSERT_THAT(trims, SizeIs(3));
+  EXPECT_THAT(trims[1].places[0].dropped, ElementsAre(1, 3, 8, 10));
+  EXPECT_EQ(trims[1].places[0].carried, 0);
+  trims[1].same_function = true;  // as nobody reads them
+  narrow.With(trims[1]);
+}
+
+TEST(Advice, TrimsAllThatSharesChannels) {
+  Case wide(Wide());
+  const std::vector<Change> trims = wide.List(TrimChannels);
+  ASSERT_THAT(trims, SizeIs(2));  // 16 and 24 of 30, in the one place that there is
+  for (const Change& trim : trims) {
+    const Ran after = wide.With(trim);
+    for (const ir::Node& node : after.model->imported_graph().nodes())
+      if (node.name == "d") EXPECT_EQ(node.attributes.Int("group", 1), trim.channels);
+  }
+  // Channels that grow and are trimmed exclude each other.
+  const std::vector<Change> wider = wide.List(WidenChannels);
+  const std::vector<const Change*> both = {&wider[0], &trims[0]};
+  EXPECT_THAT(ApplyChanges(*wide.subject, both).status().message(), HasSubstr("exclude"));
+}
+
 TEST(Advice, SplitsWindowsOfDepthwiseConvolutions) {
   Case window({.nodes = {Node("Conv", {"x", "w", "b"}, {"y"},
                               {IntsAttribute("pads", {2, 2, 2, 2}),

@@ -13,11 +13,15 @@ namespace {
 
 /// What is less than that of the network's time is not worth a measurement.
 constexpr double kLeastShare = 0.01;
+/// Of the budget, where channels can be trimmed as well.
+constexpr double kShareOfChanges = 0.75;
 
 /// The file, what rules look at, and its own runs.
 struct Workplace {
   Subject subject;
   std::optional<Runner> runner;
+  std::map<std::string, double, std::less<>> node_ms;
+  double total_ms = 0;
 };
 
 std::map<std::string, Shape, std::less<>> ShapesOf(const PlannedSegments& segments) {
@@ -30,37 +34,35 @@ std::map<std::string, Shape, std::less<>> ShapesOf(const PlannedSegments& segmen
 }
 
 /// The time of the steps that compute a node, by the node's name: the mean of a few runs.
-Result<std::map<std::string, double, std::less<>>> NodeTimes(Runner& runner, double& total_ms) {
+Status TimeNodes(Workplace& place) {
   constexpr int kRuns = 5;
-  std::map<std::string, double, std::less<>> times;
   for (int i = 0; i < kRuns; ++i) {
-    RETURN_IF_ERROR(runner.Run());
-    for (const exec::StepProfile& step : runner.steps()) {
-      total_ms += step.ms / kRuns;
+    RETURN_IF_ERROR(place.runner->Run());
+    for (const exec::StepProfile& step : place.runner->steps()) {
+      place.total_ms += step.ms / kRuns;
       for (size_t at = 0; at <= step.node.size();) {
         const size_t end = std::min(step.node.find('+', at), step.node.size());
-        times[step.node.substr(at, end - at)] += step.ms / kRuns;
+        place.node_ms[step.node.substr(at, end - at)] += step.ms / kRuns;
         at = end + 1;
       }
     }
   }
-  return times;
+  return OkStatus();
 }
 
-/// Changes worth a measurement, the slowest places first.
-Result<std::vector<Change>> FindChanges(Workplace& place) {
+/// Changes of a rule that are worth a measurement, the slowest places first.
+Result<std::vector<Change>> FindChanges(Workplace& place,
+                                        Status (*rule)(Subject&, std::vector<Change>&)) {
   std::vector<Change> changes, slow;
-  RETURN_IF_ERROR(ListChanges(place.subject, changes));
-  double total_ms = 0;
-  ASSIGN_OR_RETURN(const auto times, NodeTimes(*place.runner, total_ms));
+  RETURN_IF_ERROR(rule(place.subject, changes));
   std::vector<std::pair<double, size_t>> order;
   for (size_t i = 0; i < changes.size(); ++i) {
     double ms = 0;
     for (size_t node : changes[i].nodes)
-      if (const auto found = times.find(place.subject.network.node(node).name);
-          found != times.end())
+      if (const auto found = place.node_ms.find(place.subject.network.node(node).name);
+          found != place.node_ms.end())
         ms += found->second;
-    if (ms >= kLeastShare * total_ms) order.emplace_back(-ms, i);
+    if (ms >= kLeastShare * place.total_ms) order.emplace_back(-ms, i);
   }
   std::ranges::stable_sort(order);
   for (const auto& [ms, i] : order) slow.push_back(std::move(changes[i]));
@@ -91,6 +93,30 @@ Status MeasureAnew(const AdviceOptions& options, const Job& job, Subject& subjec
   return OkStatus();
 }
 
+/// Measures changes until `seconds` are over.
+Status MeasureChanges(const AdviceOptions& options, const Job& job, Workplace& place,
+                      const std::vector<Change>& changes, double seconds,
+                      std::vector<MeasuredChange>& all, std::vector<std::string>& warnings) {
+  const int64_t start = NowNs();
+  Progress progress("advise", static_cast<int64_t>(changes.size()));
+  for (size_t i = 0; i < changes.size(); ++i) {
+    if (static_cast<double>(NowNs() - start) * 1e-9 > seconds) {
+      warnings.push_back(fmt::format("the budget ended after {} of {} {}", i, changes.size(),
+                                     changes[i].rule == "trim" ? "trims" : "changes"));
+      break;
+    }
+    progress.Update(static_cast<int64_t>(i));
+    Result<MeasuredChange> measured = TryChange(options, job, place, changes[i]);
+    if (measured.status().code() == StatusCode::kCancelled) return measured.status();
+    if (measured.ok())
+      all.push_back(*std::move(measured));
+    else
+      warnings.push_back(
+          fmt::format("{}: not measured: {}", changes[i].text, measured.status().message()));
+  }
+  return OkStatus();
+}
+
 std::string Percent(double share) {
   return fmt::format("{:.{}f} %", 100 * share, std::abs(share) < 0.0995 ? 1 : 0);
 }
@@ -105,31 +131,27 @@ Result<Advice> Advise(const AdviceOptions& options, const Job& job, const ModelF
   ASSIGN_OR_RETURN(Runner runner, Runner::Create(job, file.model));
   Workplace place{{network, ShapesOf(runner.segments()), quantise::FreshNames(network), seed},
                   std::move(runner)};
+  RETURN_IF_ERROR(TimeNodes(place));
   Advice advice;
-  ASSIGN_OR_RETURN(const std::vector<Change> changes, FindChanges(place));
-  advice.found = changes.size();
-  const int64_t start = NowNs();
-  Progress progress("advise", static_cast<int64_t>(changes.size()));
-  for (size_t i = 0; i < changes.size(); ++i) {
-    if (static_cast<double>(NowNs() - start) * 1e-9 > options.budget) {
-      advice.warnings.push_back(
-          fmt::format("the budget ended after {} of {} changes", i, changes.size()));
-      break;
-    }
-    progress.Update(static_cast<int64_t>(i));
-    Result<MeasuredChange> measured = TryChange(options, job, place, changes[i]);
-    if (measured.status().code() == StatusCode::kCancelled) return measured.status();
-    if (measured.ok())
-      advice.changes.push_back(*std::move(measured));
-    else
-      advice.warnings.push_back(
-          fmt::format("{}: not measured: {}", changes[i].text, measured.status().message()));
+  ASSIGN_OR_RETURN(const std::vector<Change> changes, FindChanges(place, ListChanges));
+  std::vector<Change> trims;
+  if (options.trims) {
+    ASSIGN_OR_RETURN(trims, FindChanges(place, TrimChannels));
   }
+  advice.found = changes.size();
+  advice.trims_found = trims.size();
+  const int64_t start = NowNs();
+  const double first = options.budget * (trims.empty() ? 1 : kShareOfChanges);
+  RETURN_IF_ERROR(
+      MeasureChanges(options, job, place, changes, first, advice.changes, advice.warnings));
+  const double left = options.budget - static_cast<double>(NowNs() - start) * 1e-9;
+  RETURN_IF_ERROR(MeasureChanges(options, job, place, trims, left, advice.trims, advice.warnings));
   advice.steps = place.runner->steps();
   place.runner.reset();
   for (MeasuredChange& measured : advice.changes)
     if (measured.gains) RETURN_IF_ERROR(MeasureAnew(options, job, place.subject, measured));
-  std::ranges::stable_sort(advice.changes, std::greater(), &MeasuredChange::gain);
+  for (auto* list : {&advice.changes, &advice.trims})
+    std::ranges::stable_sort(*list, std::greater(), &MeasuredChange::gain);
   for (const exec::StepProfile& step : advice.steps) advice.ms += step.ms;
   if (!advice.changes.empty()) advice.ms = advice.changes[0].ms_before;
   return advice;
@@ -189,6 +211,32 @@ Json AdviceJson(const Advice& advice, const quantise::Network& network, bool gai
                    {"gain", measured.gain()},
                    {"low", NumberJson(1 - measured.high)},
                    {"high", NumberJson(1 - measured.low)}});
+  }
+  return all;
+}
+
+Json TrimsJson(const Advice& advice, const quantise::Network& network) {
+  Json all = Json::array();
+  for (const MeasuredChange& measured : advice.trims) {
+    Json places = Json::array();
+    for (const TrimmedPlace& place : measured.change.places) {
+      Json writers = Json::array();
+      for (size_t node : place.writers) writers.push_back(network.node(node).name);
+      places.push_back({{"writers", std::move(writers)},
+                        {"channels_before", place.channels},
+                        {"drop", place.dropped},
+                        {"carried", place.carried}});
+    }
+    all.push_back({{"change", measured.change.text},
+                   {"channels", measured.change.channels},
+                   {"places", std::move(places)},
+                   {"operations", measured.operations()},
+                   {"ms_before", measured.ms_before},
+                   {"ms_after", measured.ms_after},
+                   {"gain", measured.gain()},
+                   {"low", NumberJson(1 - measured.high)},
+                   {"high", NumberJson(1 - measured.low)},
+                   {"gains", measured.gains}});
   }
   return all;
 }

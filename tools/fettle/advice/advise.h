@@ -19,8 +19,10 @@ struct AppliedAdvice {
 };
 
 struct Advice {
-  std::vector<MeasuredChange> changes;   // all that were measured, the best first
-  size_t found = 0;                      // by the rules, before any was measured
+  std::vector<MeasuredChange> changes;  // all that were measured, the best first
+  size_t found = 0;                     // by the rules, before any was measured
+  std::vector<MeasuredChange> trims;    // fewer channels, measured once each, the best first
+  size_t trims_found = 0;
   std::vector<exec::StepProfile> steps;  // of the network as it is
   double ms = 0;
   std::vector<std::string> warnings;
@@ -39,6 +41,9 @@ Result<AppliedAdvice> ApplyAdvice(const AdviceOptions& options, const Job& job,
 /// {rule, change, nodes[], same_function, operations, ms_before, ms_after, gain, low, high} of the
 /// changes that gain, or of those that do not.
 Json AdviceJson(const Advice& advice, const quantise::Network& network, bool gains);
+/// {change, channels, places[] {writers[], channels_before, drop[], carried}, operations,
+/// ms_before, ms_after, gain, low, high, gains} of all trims that were measured.
+Json TrimsJson(const Advice& advice, const quantise::Network& network);
 /// "18 % faster (16 to 20), 3 % more operations".
 std::string GainText(const MeasuredChange& measured);
 

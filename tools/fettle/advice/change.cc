@@ -47,6 +47,26 @@ Result<Tensor> Grow(const Constant& from, const std::map<int, Growth>& growths, 
   return grown;
 }
 
+/// The kept part of a constant.
+Result<Tensor> Cut(const Constant& from, const std::map<int, std::vector<int64_t>>& kept) {
+  Shape shape = from.shape();
+  for (const auto& [axis, indices] : kept) shape[axis] = std::ssize(indices);
+  ASSIGN_OR_RETURN(Tensor part, Tensor::Create(DType::kF32, shape));
+  const Dims strides = RowMajorStrides(from.shape());
+  Dims at(static_cast<size_t>(shape.rank()));
+  for (int64_t i = 0; i < shape.elements(); ++i) {
+    Unravel(i, shape, at);
+    for (const auto& [axis, indices] : kept) {
+      int64_t& place = at[static_cast<size_t>(axis)];
+      place = indices[static_cast<size_t>(place)];
+    }
+    int64_t index = 0;
+    for (size_t axis = 0; axis < at.size(); ++axis) index += at[axis] * strides[axis];
+    part.as<float>()[i] = static_cast<float>(from.GetDouble(index));
+  }
+  return part;
+}
+
 /// Adds an edit of one node to what others do to it.
 Status Merge(const onnx::NodeEdit& edit, onnx::NodeEdit& all) {
   const bool is_first = !all.dropped && all.before.empty() && all.inputs.empty() &&
@@ -63,31 +83,33 @@ Status Merge(const onnx::NodeEdit& edit, onnx::NodeEdit& all) {
   return OkStatus();
 }
 
-/// Gives a node a grown constant for one of its own.
-Status ReplaceOperand(Subject& subject, const Operand& operand,
-                      const std::map<int, Growth>& growths, onnx::ModelEdit& edit) {
+const Constant& ConstantOf(const Subject& subject, const Operand& operand) {
+  return *subject.network.constant(subject.network.node(operand.first).inputs[operand.second]);
+}
+
+/// Gives a node another constant for one of its own.
+Status ReplaceOperand(Subject& subject, const Operand& operand, const Tensor& constant,
+                      std::string_view suffix, onnx::ModelEdit& edit) {
   const auto& [node, position] = operand;
   const std::string name(subject.network.node(node).inputs[position]);
-  ASSIGN_OR_RETURN(const Tensor grown,
-                   Grow(*subject.network.constant(name), growths, subject.seed + node));
-  const std::string fresh = subject.names(name + "_wider");
-  edit.initializers.push_back(onnx::WriteTensorProto(grown, fresh));
+  const std::string fresh = subject.names(name + std::string(suffix));
+  edit.initializers.push_back(onnx::WriteTensorProto(constant, fresh));
   onnx::NodeEdit& of_node = edit.nodes[node];
   if (of_node.dropped) return InvalidArgument("two changes of one node exclude each other");
   of_node.inputs[position] = fresh;
   return OkStatus();
 }
 
-/// Drops what all of its readers have grown.
-void DropGrown(const quantise::Network& network,
-               const std::map<Operand, std::map<int, Growth>>& growths, onnx::ModelEdit& edit) {
-  for (const auto& [operand, axes] : growths) {
+/// Drops constants that none of their readers reads any more.
+void DropReplaced(const quantise::Network& network, const std::set<Operand>& replaced,
+                  onnx::ModelEdit& edit) {
+  for (const Operand& operand : replaced) {
     const std::string_view name = network.node(operand.first).inputs[operand.second];
     const quantise::ValueUses& uses = network.uses(name);
     const bool all = std::ranges::all_of(uses.readers, [&](size_t reader) {
       const auto& inputs = network.node(reader).inputs;
       for (size_t i = 0; i < inputs.size(); ++i)
-        if (inputs[i] == name && !growths.contains({reader, i})) return false;
+        if (inputs[i] == name && !replaced.contains({reader, i})) return false;
       return true;
     });
     if (all && !uses.read_elsewhere) edit.dropped_initializers.emplace(name);
@@ -99,6 +121,7 @@ void DropGrown(const quantise::Network& network,
 Result<std::string> ApplyChanges(Subject& subject, std::span<const Change* const> changes) {
   onnx::ModelEdit edit{.drops_value_infos = true};
   std::map<Operand, std::map<int, Growth>> growths;
+  std::set<Operand> replaced;
   for (const Change* change : changes) {
     for (const auto& [node, of_node] : change->edits)
       RETURN_IF_ERROR(Merge(of_node, edit.nodes[node]));
@@ -110,9 +133,21 @@ Result<std::string> ApplyChanges(Subject& subject, std::span<const Change* const
     edit.dropped_initializers.insert(change->dropped_constants.begin(),
                                      change->dropped_constants.end());
   }
-  for (const auto& [operand, axes] : growths)
-    RETURN_IF_ERROR(ReplaceOperand(subject, operand, axes, edit));
-  DropGrown(subject.network, growths, edit);
+  for (const auto& [operand, axes] : growths) {
+    ASSIGN_OR_RETURN(const Tensor grown,
+                     Grow(ConstantOf(subject, operand), axes, subject.seed + operand.first));
+    RETURN_IF_ERROR(ReplaceOperand(subject, operand, grown, "_wider", edit));
+    replaced.insert(operand);
+  }
+  for (const Change* change : changes) {
+    for (const auto& [operand, axes] : change->cuts) {
+      if (!replaced.insert(operand).second)
+        return InvalidArgument("two changes of one node exclude each other");
+      ASSIGN_OR_RETURN(const Tensor part, Cut(ConstantOf(subject, operand), axes));
+      RETURN_IF_ERROR(ReplaceOperand(subject, operand, part, "_trimmed", edit));
+    }
+  }
+  DropReplaced(subject.network, replaced, edit);
   return onnx::ApplyEdit(subject.network.bytes(), edit);
 }
 

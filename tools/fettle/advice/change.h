@@ -25,6 +25,14 @@ struct Growth {
 
 using Operand = std::pair<size_t, size_t>;
 
+/// Channels that a change leaves out of one place.
+struct TrimmedPlace {
+  std::vector<size_t> writers;   // the convolutions that make them, nodes of the file
+  int64_t channels = 0;          // before
+  std::vector<int64_t> dropped;  // ascending
+  double carried = 0;            // the share of all channels' weight that they have
+};
+
 struct Change {
   std::string rule;   // a name
   std::string text;   // "32 channels instead of 30"
@@ -34,6 +42,10 @@ struct Change {
   std::map<size_t, onnx::NodeEdit> edits;
   /// By operand, a node and its position, and axis: a constant may be shared with other nodes.
   std::map<Operand, std::map<int, Growth>> growths;
+  /// The indices that a constant keeps along an axis, ascending; never of an operand that grows.
+  std::map<Operand, std::map<int, std::vector<int64_t>>> cuts;
+  int64_t channels = 0;                   // of each trimmed place, afterwards
+  std::vector<TrimmedPlace> places;       // that are trimmed
   std::vector<std::string> initializers;  // TensorProtos
   std::set<std::string, std::less<>> dropped_constants;
   /// The changed network computes the same, but for rounding.

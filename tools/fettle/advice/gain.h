@@ -14,6 +14,7 @@ namespace fettle::tools {
 struct AdviceOptions {
   double seconds = 1;  // of the longest comparison of one change
   double budget = 60;  // of all comparisons
+  bool trims = true;   // whether networks of fewer channels are measured too
 };
 
 /// A change beside the network as it is, both on their default plans, run in turns.

@@ -25,7 +25,13 @@ Status PoolFirst(Subject& subject, std::vector<Change>& changes);
 /// A convolution of a Concat as a sum of convolutions of its parts, which are copied no more.
 Status SplitConcats(Subject& subject, std::vector<Change>& changes);
 
-/// All rules, in turn.
+/// Channels rounded down to whole vectors and tiles, at least half of them, with everything that
+/// they pass through: in one place, in all places of as many, and in places no two of which meet
+/// in a convolution. Those of least weight go: the norm of what writes a channel times that of what
+/// reads it. The function changes.
+Status TrimChannels(Subject& subject, std::vector<Change>& changes);
+
+/// All rules that keep or widen what there is, in turn.
 Status ListChanges(Subject& subject, std::vector<Change>& changes);
 
 }  // namespace fettle::tools

@@ -2,6 +2,7 @@
 #include "advice/advise.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -18,6 +19,7 @@ struct AdviseOptions {
   AdviceOptions advice;
   std::string output;  // of --apply; empty: nothing is written
   bool all = false;
+  bool no_trims = false;
 };
 
 /// A few of the nodes, by name.
@@ -41,6 +43,43 @@ void PrintChanges(const Advice& advice, const Json& listed, bool gains) {
                                                                      : "; has to be trained again"),
                            3));
   }
+}
+
+/// Where one place is trimmed, its channels too.
+std::string PlacesText(const Json& places) {
+  Json writers = Json::array();
+  double carried = 0;
+  for (const Json& place : places) {
+    writers.insert(writers.end(), place["writers"].begin(), place["writers"].end());
+    carried += place["carried"].get<double>() / static_cast<double>(places.size());
+  }
+  std::string text = NodesText(writers);
+  if (places.size() == 1 && places[0]["drop"].size() <= 16)
+    text +=
+        fmt::format("; without {}", fmt::join(places[0]["drop"].get<std::vector<int64_t>>(), ", "));
+  return text + fmt::format("; what goes carries {:.0f} % by its weights", 100 * carried);
+}
+
+/// Fewer channels: another function, so they are told apart from advice. Numbered as in the JSON.
+void PrintTrims(const Advice& advice, const Json& trims, bool all) {
+  constexpr size_t kMost = 5;
+  const auto gaining =
+      static_cast<size_t>(std::ranges::count(advice.trims, true, &MeasuredChange::gains));
+  if (advice.trims.empty() || (gaining == 0 && !all)) return;
+  fmt::print("\n{}\n",
+             Fit("fewer channels, which need fine-tuning; the least by their weights go, as "
+                 "there is no data here:"));
+  const size_t shown = all ? advice.trims.size() : std::min(kMost, gaining);
+  size_t at = 0;
+  for (size_t i = 0; i < advice.trims.size() && at < shown; ++i) {
+    if (!all && !advice.trims[i].gains) continue;
+    ++at;
+    fmt::print("{}\n",
+               Fit(fmt::format("{}. {}: {}\n   {}", i + 1, trims[i]["change"].get<std::string>(),
+                               GainText(advice.trims[i]), PlacesText(trims[i]["places"])),
+                   3));
+  }
+  if (shown < gaining) fmt::print("   and {} more (--all shows them)\n", gaining - shown);
 }
 
 Json AppliedJson(const AppliedAdvice& applied, const std::string& path) {
@@ -92,9 +131,12 @@ void PrintAdvice(const AdviseOptions& options, const Job& job, const Advice& adv
     fmt::print("\nmeasured, without a gain:\n");
     PrintChanges(advice, document["tried"], false);
   }
+  PrintTrims(advice, document["trims"], options.all);
   fmt::print("\n");
   PrintParts({fmt::format("{} of {} measured", advice.changes.size(),
                           Count(static_cast<int64_t>(advice.found), "change")),
+              fmt::format("{} of {}", advice.trims.size(),
+                          Count(static_cast<int64_t>(advice.trims_found), "trim")),
               "each by the whole network on its default plan, in turns",
               fmt::format("{:.1f} s", document["seconds"].get<double>())});
   PrintParts({DeviceLine(job.threads, job.session.accelerator()),
@@ -114,7 +156,9 @@ int GiveAdvice(const AdviseOptions& options) {
   PrintWarnings(job->warnings);
   const auto file = ReadModelFile(options.job.model);
   if (!file.ok()) return Fail(file.status());
-  const auto advice = Advise(options.advice, *job, *file, options.job.common.seed);
+  AdviceOptions wanted = options.advice;
+  wanted.trims = !options.no_trims;
+  const auto advice = Advise(wanted, *job, *file, options.job.common.seed);
   if (!advice.ok()) return Fail(advice.status());
   PrintWarnings(advice->warnings);
   job->warnings.insert(job->warnings.end(), advice->warnings.begin(), advice->warnings.end());
@@ -125,6 +169,7 @@ int GiveAdvice(const AdviseOptions& options) {
                    {"found", advice->found},
                    {"advice", AdviceJson(*advice, *network, true)},
                    {"tried", AdviceJson(*advice, *network, false)},
+                   {"trims", TrimsJson(*advice, *network)},
                    {"seconds", static_cast<double>(NowNs() - start) * 1e-9}};
   if (!options.job.common.json) PrintAdvice(options, *job, *advice, document);
   if (!options.output.empty()) {
@@ -158,6 +203,7 @@ void RegisterAdvise(CLI::App& app, Action& action) {
                   "the time of all comparisons, in seconds; 0 measures nothing (default 60)")
       ->check(Between(0.0, 86400.0));
   sub->add_flag("--all", options->all, "also list the changes that make it no faster");
+  sub->add_flag("--no-trims", options->no_trims, "measure no networks of fewer channels");
   sub->callback([&action, options] { action = [options] { return GiveAdvice(*options); }; });
 }
 

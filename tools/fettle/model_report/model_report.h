@@ -18,7 +18,7 @@ struct ModelReportOptions {
   double seconds = 2;    // of timed inferences, and of comparing plans
   bool accuracy = true;  // against the scalar reference, which may take long
   bool advice = true;
-  AdviceOptions advising{.seconds = 0.5, .budget = 15};
+  AdviceOptions advising{.seconds = 0.5, .budget = 15, .trims = false};
 };
 
 struct ModelReport {
