@@ -89,6 +89,7 @@ Status MeasureAnew(const AdviceOptions& options, const Job& job, Subject& subjec
   ASSIGN_OR_RETURN(const std::string bytes, ApplyChanges(subject, std::span(&only, 1)));
   ASSIGN_OR_RETURN(MeasuredChange anew, MeasureGain(options, job, subject.network.bytes(), bytes));
   anew.change = std::move(measured.change);
+  anew.confirmed = true;
   measured = std::move(anew);
   return OkStatus();
 }
@@ -114,6 +115,20 @@ Status MeasureChanges(const AdviceOptions& options, const Job& job, Workplace& p
       warnings.push_back(
           fmt::format("{}: not measured: {}", changes[i].text, measured.status().message()));
   }
+  return OkStatus();
+}
+
+/// Sorts them, and measures the best few anew.
+Status ConfirmTrims(const AdviceOptions& options, const Job& job, Subject& subject,
+                    std::vector<MeasuredChange>& trims) {
+  const auto best_first = [](const MeasuredChange& a, const MeasuredChange& b) {
+    return a.gains != b.gains ? a.gains : a.gain() > b.gain();
+  };
+  std::ranges::stable_sort(trims, best_first);
+  const auto gaining = static_cast<size_t>(std::ranges::count(trims, true, &MeasuredChange::gains));
+  const auto few = std::span(trims).first(std::min(kConfirmedTrims, gaining));
+  for (MeasuredChange& trim : few) RETURN_IF_ERROR(MeasureAnew(options, job, subject, trim));
+  std::ranges::stable_sort(few, best_first);
   return OkStatus();
 }
 
@@ -150,8 +165,8 @@ Result<Advice> Advise(const AdviceOptions& options, const Job& job, const ModelF
   place.runner.reset();
   for (MeasuredChange& measured : advice.changes)
     if (measured.gains) RETURN_IF_ERROR(MeasureAnew(options, job, place.subject, measured));
-  for (auto* list : {&advice.changes, &advice.trims})
-    std::ranges::stable_sort(*list, std::greater(), &MeasuredChange::gain);
+  RETURN_IF_ERROR(ConfirmTrims(options, job, place.subject, advice.trims));
+  std::ranges::stable_sort(advice.changes, std::greater(), &MeasuredChange::gain);
   for (const exec::StepProfile& step : advice.steps) advice.ms += step.ms;
   if (!advice.changes.empty()) advice.ms = advice.changes[0].ms_before;
   return advice;
@@ -236,7 +251,8 @@ Json TrimsJson(const Advice& advice, const quantise::Network& network) {
                    {"gain", measured.gain()},
                    {"low", NumberJson(1 - measured.high)},
                    {"high", NumberJson(1 - measured.low)},
-                   {"gains", measured.gains}});
+                   {"gains", measured.gains},
+                   {"confirmed", measured.confirmed}});
   }
   return all;
 }

@@ -18,6 +18,9 @@ struct AppliedAdvice {
   MeasuredChange whole;
 };
 
+/// Of trims that gain, so many are measured anew.
+inline constexpr size_t kConfirmedTrims = 5;
+
 struct Advice {
   std::vector<MeasuredChange> changes;  // all that were measured, the best first
   size_t found = 0;                     // by the rules, before any was measured

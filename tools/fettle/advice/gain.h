@@ -25,6 +25,7 @@ struct MeasuredChange {
   double ratio = 1;                    // of neighbouring runs, the median
   double low = 0, high = 0;            // 99 % confidence of it
   bool gains = false;                  // beyond the spread, and over 1 %
+  bool confirmed = false;              // measured anew, three times
 
   double gain() const { return 1 - ratio; }
   /// Share of the operations that comes with it.

@@ -62,24 +62,26 @@ std::string PlacesText(const Json& places) {
 
 /// Fewer channels: another function, so they are told apart from advice. Numbered as in the JSON.
 void PrintTrims(const Advice& advice, const Json& trims, bool all) {
-  constexpr size_t kMost = 5;
-  const auto gaining =
-      static_cast<size_t>(std::ranges::count(advice.trims, true, &MeasuredChange::gains));
-  if (advice.trims.empty() || (gaining == 0 && !all)) return;
+  const auto shown = [&](const MeasuredChange& trim) {
+    return all || (trim.gains && trim.confirmed);
+  };
+  if (std::ranges::none_of(advice.trims, shown)) return;
   fmt::print("\n{}\n",
              Fit("fewer channels, which need fine-tuning; the least by their weights go, as "
                  "there is no data here:"));
-  const size_t shown = all ? advice.trims.size() : std::min(kMost, gaining);
-  size_t at = 0;
-  for (size_t i = 0; i < advice.trims.size() && at < shown; ++i) {
-    if (!all && !advice.trims[i].gains) continue;
-    ++at;
+  size_t hidden = 0;
+  for (size_t i = 0; i < advice.trims.size(); ++i) {
+    const MeasuredChange& trim = advice.trims[i];
+    if (!shown(trim)) {
+      hidden += trim.gains;
+      continue;
+    }
     fmt::print("{}\n",
                Fit(fmt::format("{}. {}: {}\n   {}", i + 1, trims[i]["change"].get<std::string>(),
-                               GainText(advice.trims[i]), PlacesText(trims[i]["places"])),
+                               GainText(trim), PlacesText(trims[i]["places"])),
                    3));
   }
-  if (shown < gaining) fmt::print("   and {} more (--all shows them)\n", gaining - shown);
+  if (hidden > 0) fmt::print("   and {} more, measured once (--all shows them)\n", hidden);
 }
 
 Json AppliedJson(const AppliedAdvice& applied, const std::string& path) {
