@@ -68,7 +68,7 @@ constexpr Pass kPasses[] = {
     {"einsum", SpellEinsum, true},
     {"rotary", SpellRotary, true},
     {"typed", SpellTyped, true},
-    {"constant_left", SwapConstantLeft},
+    {"constant_left", SwapConstantLeft, true},
     {"unrolled_rnn", FindUnrolledRnn, true},
     {"transposed_lines", SpellTransposedLines, true},
     {"index_boxes", IndexBoxes, true},

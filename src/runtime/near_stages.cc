@@ -38,6 +38,10 @@ std::vector<ir::ValueId> ValuesOf(const ir::Graph& graph, const ir::Graph& other
   return values;
 }
 
+int LongReferencesIn(const Stage& stage) {
+  return stage.program() == nullptr ? 0 : LongReferencesOf(stage.program()->plan());
+}
+
 /// How far extents of one graph are from each other: the largest ratio (1: they are equal); 0 where
 /// one is not near the other.
 double DistanceOf(const exec::Extents& a, const exec::Extents& b) {
@@ -140,8 +144,7 @@ exec::NearGraph NearStages::NearTo(const Example& example) const {
   exec::NearGraph near{&graph, extents_, std::vector<char>(graph.values().size()), false,
                        elements_ / std::max(example.elements, 1.0)};
   for (ir::ValueId id : sweep_->following()) {
-    const bool is_other =
-        !passes::SameConstant(*example.constants[id], *graph.value(id).constant);
+    const bool is_other = !passes::SameConstant(*example.constants[id], *graph.value(id).constant);
     near.other_constant[id] = is_other;
     near.has_other_constants |= is_other;
   }
@@ -203,25 +206,31 @@ Result<std::unique_ptr<Stage>> NearStages::MakeExample(Context& context,
                                                        passes::PassHistory& passes) {
   ASSIGN_OR_RETURN(const ir::Graph best, AfterPasses({}, passes));
   ASSIGN_OR_RETURN(ir::Graph live, sweep_->Live());
+  std::unique_ptr<Stage> made;
   if (IsNearlyAsGood(live, best)) {
-    ASSIGN_OR_RETURN(std::unique_ptr<Stage> made, Stage::PrepareSwept(std::move(live), context));
-    if (made->program() == nullptr || !NeedsPasses(made->program()->plan(), best)) {
-      RETURN_IF_ERROR(KeepExample(*made, sweep_->graph(), sweep_->live(), context.limits));
-      return made;
-    }
+    ASSIGN_OR_RETURN(made, Stage::PrepareSwept(std::move(live), context));
+    if (LongReferencesIn(*made) == 0) return KeepSwept(std::move(made), context);
   }
   if (!spelling_) {  // few passes leave graphs of more shapes alike
     spelling_ = passes::LoweringPasses();
-    ASSIGN_OR_RETURN(ir::Graph lowered, AfterPasses(*spelling_, passes));
+    ASSIGN_OR_RETURN(const ir::Graph lowered, AfterPasses(*spelling_, passes));
     if (!IsNearlyAsGood(lowered, best)) spelling_->clear();
   }
   ASSIGN_OR_RETURN(const Spelt* spelt, Spell(passes));
-  ASSIGN_OR_RETURN(std::unique_ptr<Stage> made,
+  ASSIGN_OR_RETURN(std::unique_ptr<Stage> lowered,
                    Stage::PrepareSwept(ir::Graph(*spelt->graph), context));
+  if (made != nullptr && LongReferencesIn(*lowered) >= LongReferencesIn(*made))
+    return KeepSwept(std::move(made), context);
   std::vector<ir::NodeId> nodes(spelt->graph->nodes().size());
   std::iota(nodes.begin(), nodes.end(), 0);
-  RETURN_IF_ERROR(KeepExample(*made, *spelt->graph, nodes, context.limits));
+  RETURN_IF_ERROR(KeepExample(*lowered, *spelt->graph, nodes, context.limits));
   examples_.back().spelt = spelt->graph;
+  return lowered;
+}
+
+Result<std::unique_ptr<Stage>> NearStages::KeepSwept(std::unique_ptr<Stage> made,
+                                                     const Context& context) {
+  RETURN_IF_ERROR(KeepExample(*made, sweep_->graph(), sweep_->live(), context.limits));
   return made;
 }
 

@@ -69,6 +69,8 @@ class NearStages {
   Result<exec::NearGraph> SpeltNearTo(const Example& example, passes::PassHistory& passes);
   /// Plans the graph, as it was swept or as passes left it, and keeps it as an example.
   Result<std::unique_ptr<Stage>> MakeExample(Context& context, passes::PassHistory& passes);
+  /// Keeps a stage of the graph as it was swept as an example.
+  Result<std::unique_ptr<Stage>> KeepSwept(std::unique_ptr<Stage> made, const Context& context);
   /// `live`: the nodes of `graph` that `made` computes.
   Status KeepExample(const Stage& made, const ir::Graph& graph, std::span<const ir::NodeId> live,
                      const planner::Limits& limits);

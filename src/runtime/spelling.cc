@@ -1,8 +1,6 @@
 #include "runtime/spelling.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "ops/macs.h"
 #include "ops/op.h"
@@ -60,11 +58,6 @@ bool IsLong(const ir::Graph& graph, const ir::Node& node) {
   return work >= kLongReference;
 }
 
-int64_t CountOf(const ir::Graph& graph, const ir::OpDesc* op) {
-  return std::ranges::count_if(graph.nodes(),
-                               [&](const ir::Node& node) { return &*node.op == op; });
-}
-
 }  // namespace
 
 bool IsNearlyAsGood(const ir::Graph& live, const ir::Graph& best) {
@@ -74,19 +67,13 @@ bool IsNearlyAsGood(const ir::Graph& live, const ir::Graph& best) {
          IsNear(as_it_is.bytes, least.bytes, nodes * kFewBytes);
 }
 
-bool NeedsPasses(const exec::Plan& plan, const ir::Graph& best) {
-  std::map<const ir::OpDesc*, int64_t> planned;
-  std::set<const ir::OpDesc*> by_reference;
-  for (const exec::PlannedStep& step : plan.steps) {
-    if (step.kernel == nullptr) continue;
-    for (const ir::Node& node : step.problem.group->nodes()) {
-      ++planned[&*node.op];
-      if (step.kernel->is_reference() && IsLong(*step.problem.group, node))
-        by_reference.insert(&*node.op);
-    }
-  }
-  return std::ranges::any_of(by_reference,
-                             [&](const ir::OpDesc* op) { return CountOf(best, op) < planned[op]; });
+int LongReferencesOf(const exec::Plan& plan) {
+  return static_cast<int>(std::ranges::count_if(plan.steps, [](const exec::PlannedStep& step) {
+    if (step.kernel == nullptr || !step.kernel->is_reference()) return false;
+    const ir::Graph& group = *step.problem.group;
+    return std::ranges::any_of(group.nodes(),
+                               [&](const ir::Node& node) { return IsLong(group, node); });
+  }));
 }
 
 exec::Extents ExtentsOf(const ir::Graph& graph) {

@@ -9,9 +9,8 @@ namespace fettle::runtime {
 /// and few bytes.
 bool IsNearlyAsGood(const ir::Graph& live, const ir::Graph& best);
 
-/// Whether the scalar reference computes an operator of `plan` of which `best`, the same graph
-/// after passes, has fewer.
-bool NeedsPasses(const exec::Plan& plan, const ir::Graph& best);
+/// The steps that the scalar reference takes tens of microseconds for, or longer.
+int LongReferencesOf(const exec::Plan& plan);
 
 /// Those of all values but constants, in order.
 exec::Extents ExtentsOf(const ir::Graph& graph);

@@ -103,16 +103,25 @@ constexpr std::string_view kTypeNet =
     "%y, %h = LSTM(%e, %v, %r) {hidden_size=5}\n"
     "output %d\noutput %y\noutput %h\n";
 
-/// Sums of products that passes make matrix products, some of them of labels that have two extents.
+/// Sums of products that passes make matrix products, some of them of labels that have two extents,
+/// and a product whose left operand follows from extents.
 constexpr std::string_view kSpeltNet =
     "input %x: f32[1x?x16]\n"
     "const %w: f32[3x16x8] = noise(-1, 1)\n"
     "const %v: f32[8x16] = noise(-1, 1)\n"
+    "const %q: f32[400x400] = noise(-1, 1)\n"
+    "const %z: i64[2] = 0 0\nconst %axes: i64[2] = 0 1\n"
+    "%d = Shape(%x) {start=1, end=2}\n"
+    "%f = Concat(%d, %d) {axis=0}\n"
+    "%u = Slice(%q, %z, %f, %axes)\n"
     "%e = Einsum(%x, %w) {equation=\"btd,edh->ebth\"}\n"
     "%s = Einsum(%e, %e) {equation=\"ebth,fbsh->tsef\"}\n"
     "%r = ReduceMax(%s, _) {keepdims=0}\n"
     "%a = Einsum(%e, %v) {equation=\"ebth,hd->btd\"}\n"
-    "%y = Add(%a, %r)\n"
+    "%m = MatMul(%u, %a)\n"
+    "%n = ReduceMax(%m, _) {keepdims=0}\n"
+    "%l = Add(%a, %r)\n"
+    "%y = Add(%l, %n)\n"
     "output %y\n";
 
 TensorMap OpenInputs(const Model& model, int64_t most, std::mt19937_64& random) {
