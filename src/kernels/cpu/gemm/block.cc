@@ -168,15 +168,19 @@ int64_t RunAcross(const MicroKernels& kernels, const BlockArgs& args, TileArgs w
   return panels * kernels.nr;
 }
 
+/// Elements of B from a panel of `nr` columns to the next one.
+int64_t PanelStride(const BlockArgs& args, int64_t nr) {
+  if (args.b_step != 0) return nr;
+  return args.panel_stride != 0 ? args.panel_stride : args.taps * args.depth * nr;
+}
+
 }  // namespace
 
 void RunBlock(const MicroKernels& kernels, const BlockArgs& args) {
   const int64_t nr = kernels.nr;
   const bool in_panels = args.b_step == 0;
   const int64_t b_step = in_panels ? nr : args.b_step;
-  const int64_t usual_stride = args.taps * args.depth * nr;
-  const int64_t panel_stride =
-      !in_panels ? nr : (args.panel_stride != 0 ? args.panel_stride : usual_stride);
+  const int64_t panel_stride = PanelStride(args, nr);
   const Slices slices(args);
   const auto start = [&](const Slice& slice) {
     return args.b + (slice.tap * args.depth + slice.k) * b_step;

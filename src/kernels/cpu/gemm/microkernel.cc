@@ -32,8 +32,8 @@ constexpr int kMr = 4;  // what hardly any processor runs is short
 constexpr int kMr = 6;
 #endif
 
-/// The B of a later pass on its way into the second-level cache. Two streams: more requests are
-/// under way than the processor's prefetchers make for one, which also end at each page.
+/// The B of a later pass on its way into the second-level cache. Two streams have more requests
+/// under way than prefetchers make, which also end at each page.
 struct Ahead {
   const float* first;
   const float* second;
@@ -46,7 +46,7 @@ struct Ahead {
 
   /// What belongs to `steps` steps of the depth, or nothing where their step is 0.
   HWY_INLINE void Fetch(int64_t steps) {
-    // Else g++ makes a loop for each answer: half of the code of all tiles.
+    // Else g++ makes two loops: half of the code of all tiles.
     asm("" : "+rm"(step));
     if (step == 0) return;
     constexpr int64_t kLine = 64 / sizeof(float);
@@ -83,8 +83,8 @@ FinishSums(const TileArgs& tile, int rows, int vectors, const float* sums) {
 /// registers have no room for those of four rows.
 constexpr bool TwoSums(int rows) { return rows < (kMr > 6 ? 5 : 4); }
 
-/// They are bound by reading B. How far ahead they fetch what lies far: 2 KiB of a panel, past the
-/// end of a page, where the processor's own prefetchers stop.
+/// They are bound by reading B. They fetch what lies far 2 KiB of a panel ahead, past the end of a
+/// page, where the processor's prefetchers stop.
 constexpr int64_t kStepsAhead = 512 / (2 * kLanes);
 template <int kVectors>
 HWY_INLINE void FetchTwoSteps(bool far, const float* b, int64_t step) {
@@ -97,8 +97,7 @@ HWY_INLINE void FetchTwoSteps(bool far, const float* b, int64_t step) {
   }
 }
 
-/// Accumulators of a tile, and the steps on them, unrolled by fold expressions over rows: compilers
-/// keep them in registers without pragmas.
+/// Sums of a tile, and steps on them, unrolled by fold expressions: these stay in registers.
 template <int kRows, int kVectors, typename Rows>
 struct Tile;
 template <int kRows, int kVectors, size_t... kRow>
@@ -140,8 +139,7 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
     LoadB(b, bv);
     (StepRow(kRow, rows.template Broadcast<kRow, kStep>(), bv), ...);
   }
-  /// Steps between two looks at the depth. With more in the widest tiles g++ mixes the steps and
-  /// spills sums, but where their order is given.
+  /// Steps between looks at the depth. With more g++ spills sums of the widest tiles.
   static constexpr int64_t kUnroll =
       HWY_TARGET != HWY_AVX2 && 2 * sizeof...(kRow) * kVectors > 3 * kMr ? 2 : 4;
   /// One tap from its first row's `a`; the end of what it read of `b`.
@@ -153,7 +151,6 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
     for (; k + kUnroll <= args.depth; k += kUnroll) {
       ahead.Fetch(kUnroll);
       rows.Hold();
-      // Tiles of two vectors are bound by multiply-adds, and spill a sum for it.
       if constexpr (kVectors == 1) rows.HoldSteps();
       StepEvenly<0>(rows, b);
       AddInOrder(b, b_step);
@@ -214,7 +211,7 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
   }
   HWY_INLINE void Add(const Tile& other) { (AddRow(kRow, other), ...); }
 
-  // Without a loop over vectors: one would keep the accumulators in memory on some targets.
+  // A loop over vectors would keep the sums in memory on some targets.
   HWY_INLINE void StoreRow(size_t r, float* c, int64_t half, V low, V high) {
     hn::StoreU(ClampOrNan(acc[r][0], low, high), D(), c);
     if constexpr (kVectors > 1) hn::StoreU(ClampOrNan(acc[r][1], low, high), D(), c + half);
@@ -242,10 +239,10 @@ template <int kVectors>
 void RunTiles(const TileArgs& first) {
   TileArgs args = first;
   const float* a = *args.a + args.a_offset;
-  constexpr int64_t kColumns = kVectors * static_cast<int64_t>(kLanes);
   const bool across = args.repeat_b != 0;
+  const int64_t columns = across ? kVectors * static_cast<int64_t>(kLanes) : 0;
   const int64_t rows_of_a = across ? 0 : kMr * args.a_step;
-  const int64_t rows_of_c = across ? kColumns : kMr * args.c_stride;
+  const int64_t rows_of_c = across ? columns : kMr * args.c_stride;
   for (int64_t i = 0; i < first.repeat; ++i) {
     Tile<kMr, kVectors, std::make_index_sequence<kMr>> tile;
     tile.Start(args.accumulate ? nullptr : args.bias);
@@ -255,7 +252,7 @@ void RunTiles(const TileArgs& first) {
     a += rows_of_a;
     args.b += args.repeat_b;
     args.c += rows_of_c;
-    if (across && args.bias != nullptr) args.bias += kColumns;
+    if (args.bias != nullptr) args.bias += columns;
     if (args.addend != nullptr) args.addend += rows_of_c;
     if (args.next_step != 0) args.next_b += rows_of_a;
   }
@@ -305,8 +302,7 @@ void RunTile(const TileArgs& args) {
   even.Finish(args);
 }
 
-/// Sums that hide the latency of a multiply-add: 4 cycles, two at a time. Narrow tiles that have
-/// fewer run in pairs.
+/// Narrow tiles have fewer sums than hide the latency of multiply-adds, and run in pairs.
 constexpr bool kPairs = kMr <= 8 && kLanes > 1;
 
 template <int kRows>
