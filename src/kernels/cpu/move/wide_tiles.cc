@@ -32,8 +32,9 @@ HWY_INLINE hn::Vec<D> LoadBlocks(D d, const T* from, int64_t step) {
 /// is a square tile of its own: log2 rounds of interleaving the first half of its rows with the
 /// second. Only the first `columns` are written.
 template <typename T>
-HWY_INLINE void WideTile(const T* src, int64_t src_stride, T* dst, int64_t dst_stride,
-                         int64_t columns) {
+void WideTile(const void* from, int64_t src_stride, void* to, int64_t dst_stride, int64_t columns) {
+  const T* src = static_cast<const T*>(from);
+  T* dst = static_cast<T*>(to);
   const hn::ScalableTag<T> d;
   constexpr int kLanes = 16 / sizeof(T);
   hn::Vec<decltype(d)> rows[kLanes], next[kLanes];
@@ -56,52 +57,46 @@ HWY_INLINE void WideTile(const T* src, int64_t src_stride, T* dst, int64_t dst_s
   }
 }
 
-template <typename T>
-int64_t Transpose(const T* src, int64_t src_stride, T* dst, int64_t dst_stride, int64_t rows,
-                  int64_t columns, bool far) {
-  constexpr int64_t kLanes = 16 / sizeof(T), kLine = 64 / sizeof(T);
-  constexpr int64_t kRows = hn::MaxLanes(hn::ScalableTag<T>());
+/// By tiles of elements of `bytes`.
+HWY_NOINLINE int64_t Transpose(decltype(&WideTile<uint8_t>) tile, const void* from,
+                               int64_t src_stride, void* to, int64_t dst_stride, int64_t rows,
+                               int64_t columns, int64_t bytes, bool far) {
+  const auto* src = static_cast<const char*>(from);
+  auto* dst = static_cast<char*>(to);
+  const int64_t lanes = 16 / bytes, line = 64 / bytes;
+  const int64_t tile_rows = static_cast<int64_t>(hn::MaxLanes(hn::ScalableTag<uint8_t>())) / bytes;
   // What a tile reads behind its columns lies in the next row, which the last of all has not.
-  const int64_t last = (rows - 1) * src_stride + columns - std::max(columns, kLanes);
+  const int64_t last = (rows - 1) * src_stride + columns - std::max(columns, lanes);
   int64_t done = 0;
   while (done < rows) {
     // The last rows reach back to some that are there already.
-    const int64_t block = std::min(kLine, std::max(kRows, (rows - done) / kRows * kRows));
+    const int64_t left = (rows - done) / tile_rows * tile_rows;
+    const int64_t block = std::min(line, std::max(tile_rows, left));
     const int64_t r0 = std::min(done, rows - block);
     if (r0 < 0 || (r0 + block - 1) * src_stride > last) break;
-    for (int64_t next = 0; next < columns; next += kLanes) {
-      const int64_t c = std::max<int64_t>(0, std::min(next, columns - kLanes));
-      if (far && c % kLine == 0) {
+    for (int64_t next = 0; next < columns; next += lanes) {
+      const int64_t c = std::max<int64_t>(0, std::min(next, columns - lanes));
+      if (far && c % line == 0) {
         for (int64_t r = r0; r < r0 + block; ++r)
-          __builtin_prefetch(src + r * src_stride + c + kLine);
+          __builtin_prefetch(src + (r * src_stride + c + line) * bytes);
       }
-      for (int64_t r = r0; r < r0 + block; r += kRows)
-        WideTile(src + r * src_stride + c, src_stride, dst + c * dst_stride + r, dst_stride,
-                 columns - c);
+#pragma GCC unroll 1
+      for (int64_t r = r0; r < r0 + block; r += tile_rows)
+        tile(src + (r * src_stride + c) * bytes, src_stride, dst + (c * dst_stride + r) * bytes,
+             dst_stride, columns - c);
     }
     done = r0 + block;
   }
   return done;
 }
 
-template <typename T>
-int64_t TransposeAs(const void* src, int64_t src_stride, void* dst, int64_t dst_stride,
-                    int64_t rows, int64_t columns, bool far) {
-  return Transpose(static_cast<const T*>(src), src_stride, static_cast<T*>(dst), dst_stride, rows,
-                   columns, far);
-}
-
 int64_t TransposeOnTarget(const void* src, int64_t src_stride, void* dst, int64_t dst_stride,
                           int64_t rows, int64_t columns, int64_t bytes, bool far) {
-  constexpr bool kWidest = hn::MaxLanes(hn::ScalableTag<uint8_t>()) == 64;
-  if (bytes == 1) return TransposeAs<uint8_t>(src, src_stride, dst, dst_stride, rows, columns, far);
   // Lines that share sets of the cache are written from a buffer in less time.
-  if (dst_stride * bytes % 2048 == 0) return 0;
-  if (bytes == 2 && kWidest)
-    return TransposeAs<uint16_t>(src, src_stride, dst, dst_stride, rows, columns, far);
-  if (bytes == 4 && far)
-    return TransposeAs<uint32_t>(src, src_stride, dst, dst_stride, rows, columns, far);
-  return 0;
+  const bool is_wide = bytes == 4 && far && dst_stride * bytes % 2048 != 0;
+  if (bytes != 1 && !is_wide) return 0;
+  return Transpose(bytes == 1 ? WideTile<uint8_t> : WideTile<uint32_t>, src, src_stride, dst,
+                   dst_stride, rows, columns, bytes, far);
 }
 #else
 int64_t TransposeOnTarget(const void*, int64_t, void*, int64_t, int64_t, int64_t, int64_t, bool) {

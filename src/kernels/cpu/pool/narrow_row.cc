@@ -52,17 +52,12 @@ HWY_INLINE void StoreWindows(const JoinedRows& rows, int64_t n, int64_t step,
       if constexpr (max) return joined(from + step * i);
       const auto sums = joined(from + step * i);
       if (rows.column_scales == nullptr) return hn::Mul(sums, factor);
-      const float* scales = rows.column_scales + i;
-      const auto scale = n < lanes ? LoadSomeFloats(d, scales, n) : hn::LoadU(d, scales);
-      return hn::Mul(sums, hn::Mul(scale, factor));
+      return hn::Mul(sums, hn::Mul(hn::LoadU(d, rows.column_scales + i), factor));
     };
-    if (n < lanes) {
-      StoreSomeFloats(d, at(0), to, n);
-      continue;
-    }
     for (int64_t i = 0; i < n; i += lanes) {
-      i = std::min(i, n - lanes);
-      hn::StoreU(at(i), d, to + i);
+      i = std::max<int64_t>(0, std::min(i, n - lanes));
+      const auto value = at(i);
+      n < lanes ? StoreSomeFloats(d, value, to, n) : hn::StoreU(value, d, to + i);
     }
   }
 }
@@ -194,7 +189,6 @@ HWY_NOINLINE void StoreRow(const PoolPlan& plan, const float* from, int64_t n, T
 }
 
 /// What a task holds: padded rows, and for averages what the elements of a row are multiplied by.
-template <bool max>
 struct NarrowScratch {
   const PoolPlan& plan;
   WidthPads pads;
@@ -210,14 +204,16 @@ struct NarrowScratch {
         rows(scratch),
         column_scales(rows + count * pitch + kJoinedSlack),
         joined(column_scales + out_width) {
-    for (int64_t k = 0; k < count; ++k) pads.Fill(rows + k * pitch, width, max);
-    for (int64_t ow = 0; !max && pads.any() && ow < plan.out[2]; ++ow)
+    for (int64_t k = 0; k < count; ++k) pads.Fill(rows + k * pitch, width, plan.max);
+    for (int64_t ow = 0; !plan.max && pads.any() && ow < plan.out[2]; ++ow)
       std::fill_n(column_scales + ow * plan.channels, plan.channels,
                   1.0f / static_cast<float>(PoolTaps(plan, 2, ow).counted));
   }
 
   /// The width's windows of `count` rows from `first` on, which JoinRows joined.
-  HWY_NOINLINE void JoinWidth(int64_t first, const float* counted, int64_t count, float* to) const {
+  template <bool max>
+  [[gnu::noinline, gnu::noclone]] void JoinWidth(int64_t first, const float* counted, int64_t count,
+                                                 float* to) const {
     const InsideWidth inside(plan), all(0, plan.out[2]);
     const float* from = rows + first * pitch + pads.before;
     if (!pads.any()) JoinBorders<max>(plan, inside, from, pitch, counted, count, to);
@@ -227,6 +223,10 @@ struct NarrowScratch {
     JoinInside<max>(
         plan, pads.any() ? all : inside,
         {from, pitch, scales, pads.any() ? column_scales : nullptr, count, to, out_width});
+  }
+  void Join(int64_t first, const float* counted, int64_t count, float* to) const {
+    plan.max ? JoinWidth<true>(first, counted, count, to)
+             : JoinWidth<false>(first, counted, count, to);
   }
 };
 
@@ -244,10 +244,9 @@ void JoinRowsOf(const PoolPlan& plan, const std::byte* x, const PoolRowAt& at, c
   }
 }
 
-template <bool max>
 void NarrowRows(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t first, int64_t rows,
                 float* scratch) {
-  const NarrowScratch<max> held(plan, std::min(rows, kNarrowRows), scratch);
+  const NarrowScratch held(plan, std::min(rows, kNarrowRows), scratch);
   PoolRowAt at(plan, first);
   y += first * held.out_width * ByteSize(plan.storage);
   for (int64_t done = 0; done < rows; done += kNarrowRows) {
@@ -255,16 +254,18 @@ void NarrowRows(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t 
     float counted[kNarrowRows];
     for (int64_t k = 0; k < count; ++k, at.Next(plan)) {
       const PoolTaps d(plan, 0, at.depth), h(plan, 1, at.height);
-      JoinRowsOf<max>(plan, x, at, d, h, held.rows + k * held.pitch + held.pads.before);
+      float* row = held.rows + k * held.pitch + held.pads.before;
+      plan.max ? JoinRowsOf<true>(plan, x, at, d, h, row)
+               : JoinRowsOf<false>(plan, x, at, d, h, row);
       counted[k] = static_cast<float>(d.counted * h.counted);
     }
     if (plan.storage == DType::kF32) {
-      held.JoinWidth(0, counted, count, reinterpret_cast<float*>(y));
+      held.Join(0, counted, count, reinterpret_cast<float*>(y));
       y += count * held.out_width * 4;
       continue;
     }
     for (int64_t k = 0; k < count; ++k, y += held.out_width) {
-      held.JoinWidth(k, counted + k, 1, held.joined);
+      held.Join(k, counted + k, 1, held.joined);
       plan.storage == DType::kU8
           ? StoreRow(plan, held.joined, held.out_width, reinterpret_cast<uint8_t*>(y))
           : StoreRow(plan, held.joined, held.out_width, reinterpret_cast<int8_t*>(y));
@@ -276,8 +277,7 @@ void NarrowRows(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t 
 
 void PoolNarrowRowsOnTarget(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,
                             int64_t rows, float* scratch) {
-  plan.max ? NarrowRows<true>(plan, x, y, row, rows, scratch)
-           : NarrowRows<false>(plan, x, y, row, rows, scratch);
+  NarrowRows(plan, x, y, row, rows, scratch);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -295,8 +295,9 @@ void PoolNarrowRows(const PoolPlan& plan, const std::byte* x, std::byte* y, int6
 }
 
 int64_t PoolScratch(const PoolPlan& plan, int64_t rows) {
-  // Scales of a row, and of integers a row before it is rounded.
-  const int64_t held = plan.out[2] * plan.channels * (plan.storage == DType::kF32 ? 1 : 2);
+  // Scales of a row, of which vectors read more, and of integers a row before it is rounded.
+  const int64_t outputs = plan.out[2] * plan.channels;
+  const int64_t held = outputs * (plan.storage == DType::kF32 ? 1 : 2) + kJoinedSlack;
   // Twice a window around each row, for WidthPads.
   const int64_t width = (plan.in[2] + 2 * plan.kernel[2]) * plan.channels;
   return (std::min(rows, kNarrowRows) * width + kJoinedSlack + held + 15) / 16 * 16;
