@@ -26,7 +26,7 @@ Status WorkMemory::Reserve(const MemoryPlan& plan, const DeviceSet& devices) {
 /// leaves as much again. Room that nobody writes takes addresses, not memory.
 Status WorkMemory::Grow(int64_t bytes) {
   constexpr int64_t kMostRoom = int64_t{64} << 20;
-  const int64_t with_room = bytes + std::min(bytes, kMostRoom);
+  const int64_t with_room = bytes + std::min(3 * bytes, kMostRoom);
   arena_.reset();
   arena_bytes_ = capacity_ = 0;
   const MemoryBudget& budget = *MemoryBudget::Current();

@@ -29,9 +29,9 @@ TEST_F(WorkMemoryTest, HasRoomForShapesThatGrow) {
   Reserve(80000);
   const std::byte* const arena = Reserve(80100);
   EXPECT_EQ(Reserve(80200), arena);
-  EXPECT_EQ(Reserve(159999), arena);
-  EXPECT_EQ(memory_.arena_bytes(), 159999);
-  EXPECT_EQ(memory_.held_bytes(), 160000);
+  EXPECT_EQ(Reserve(319999), arena);
+  EXPECT_EQ(memory_.arena_bytes(), 319999);
+  EXPECT_EQ(memory_.held_bytes(), 320000);
 }
 
 TEST_F(WorkMemoryTest, HasWhatItsFirstPlanNeeds) {
