@@ -38,6 +38,22 @@ NearPrograms::NearPrograms(std::shared_ptr<const Program> like,
     steps_.push_back(StepOf(i, values));
     steps_.back().may_share = MayShare(like_->steps_[i]);
   }
+  KeepOutline();
+}
+
+void NearPrograms::KeepOutline() {
+  std::vector<std::vector<kernels::Alias>> aliases(steps_.size());
+  std::vector<int64_t> workspaces(steps_.size(), 0);
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const kernels::PreparedKernel* const kernel = like_->steps_[i].kernel.get();
+    if (kernel == nullptr) continue;
+    aliases[i] = kernel->aliases();
+    workspaces[i] = kernel->workspace_bytes();
+  }
+  const Plan& plan = like_->plan();
+  const MemoryNeeds needs{aliases, workspaces, like_->windows_, like_->bytes_};
+  outline_.Keep(plan, Sharing(plan, aliases, like_->windows_, like_->bytes_), needs,
+                like_->memory_plan());
 }
 
 Status NearPrograms::MakeConversion(const PlannedStep& planned, const NearGraph& near,
@@ -138,7 +154,8 @@ Result<std::shared_ptr<const PackedBlob>> NearPrograms::PackFollowing(
   std::vector<Room>& rooms = steps_[i].rooms;
   const auto is_free = [](const Room& room) { return room.data.use_count() == 1; };
   auto room = std::ranges::find_if(rooms, [&](const Room& each) {
-    return is_free(each) && each.bytes >= request.bytes && each.bytes / 4 <= request.bytes + kLittleRoom;
+    return is_free(each) && each.bytes >= request.bytes &&
+           each.bytes / 4 <= request.bytes + kLittleRoom;
   });
   if (room == rooms.end()) {
     std::erase_if(rooms, is_free);
@@ -166,9 +183,9 @@ Status NearPrograms::PackStep(size_t i, const NearGraph& near, PackedStore& pack
   }
   const bool has_others = HasOtherConstant(i, near);
   for (const kernels::PackRequest& request : requests) {
-    ASSIGN_OR_RETURN(std::shared_ptr<const PackedBlob> blob,
-                     has_others ? PackFollowing(i, request)
-                                : packed.Get(request, *steps_[i].problem.group));
+    ASSIGN_OR_RETURN(
+        std::shared_ptr<const PackedBlob> blob,
+        has_others ? PackFollowing(i, request) : packed.Get(request, *steps_[i].problem.group));
     step.packed.push_back({blob->data.get(), 0});
     step.blobs.push_back(std::move(blob));
   }

@@ -94,6 +94,7 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
     std::vector<std::shared_ptr<const PackedBlob>> other_blobs;
   };
 
+  void KeepOutline();
   // near_steps.cc
   Step StepOf(size_t i, const std::vector<ir::ValueId>& values) const;
   Shape ShapeOf(ir::ValueId value, const Extents& extents) const;

@@ -57,7 +57,8 @@ Status Program::Prepare(const DeviceSet& devices, PackedStore& packed,
   RETURN_IF_ERROR(PrepareKernels(devices, cancelled, profiles));
   const int64_t prepared = NowNs();
   bytes_ = TensorBytes(*plan_);
-  LeaveOutWindows(*plan_, PlanSteps(devices), bytes_, profiles);
+  windows_ = PlanSteps(devices);
+  LeaveOutWindows(*plan_, windows_, bytes_, profiles);
   const Requests requests = PackRequests();
   RETURN_IF_ERROR(CheckMemory(packed, memory, requests));
   RETURN_IF_ERROR(PackAll(devices, packed, cancelled, requests, profiles));

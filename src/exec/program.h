@@ -176,7 +176,8 @@ class Program {
   Result<size_t> RunGraph(size_t index, const RunArgs& args) const;
 
   std::shared_ptr<const Plan> plan_;
-  std::vector<int64_t> bytes_;  // of each tensor
+  std::vector<int64_t> bytes_;         // of each tensor
+  std::vector<TensorWindow> windows_;  // none of what NearPrograms made
   MemoryPlan memory_;
   PreparationTimes build_times_;
   std::vector<Step> steps_;
