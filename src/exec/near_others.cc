@@ -137,7 +137,25 @@ void NearPrograms::ChooseAsking(double larger) {
 bool NearPrograms::TakeBetter(size_t i, const Device& cpu, Program::Step& step) {
   Larger& larger = steps_[i].larger[doublings_ - 1];
   if (std::exchange(larger.asks, false)) larger.other = AskAgain(i, cpu);
-  return larger.other != nullptr && TakeKernelOf(i, *larger.other, -1, cpu, step);
+  if (larger.other == nullptr) return false;
+  const kernels::Problem& problem = steps_[i].problem;
+  const auto* const near = dynamic_cast<const kernels::MatchesNear*>(larger.match.get());
+  if (near == nullptr) {
+    if (!TakeKernelOf(i, *larger.other, -1, cpu, step)) return false;
+    const Result<int> states = kernels::FindStates(*larger.other, *step.match, problem.states);
+    larger.match = step.match;
+    larger.states = states.ok() ? *states : 0;
+    return true;
+  }
+  auto match = near->MatchNear(problem.group, larger.states);
+  if (!match.ok() || RankOf(**match) < 0) return false;
+  auto kernel = (*match)->Prepare({0, problem.threads, {}, false});
+  if (!kernel.ok()) return false;
+  step = {};
+  step.match = std::move(match).value();
+  step.other = larger.other;
+  step.kernel = std::move(kernel).value();
+  return true;
 }
 
 const kernels::KernelDesc* NearPrograms::AskAgain(size_t i, const Device& cpu) const {

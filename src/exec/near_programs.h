@@ -60,6 +60,9 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
     bool is_settled = false;  // or was asked
     bool asks = false;        // now
     const kernels::KernelDesc* other = nullptr;  // that is better; null: none is
+    /// The first of its matches, of the group at this many doublings, and which states it has.
+    std::shared_ptr<const kernels::Match> match;
+    int states = 0;
   };
   /// Memory for what is packed of constants that follow from extents, while nobody else has it.
   struct Room {
@@ -139,7 +142,7 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
   /// at a time.
   void ChooseAsking(double larger);
   void SetThreads(size_t i, double larger);
-  /// TakeOther for the kernel that was better where as many doublings were asked for.
+  /// TakeKernelOf the kernel that was better where as many doublings were asked for.
   bool TakeBetter(size_t i, const Device& cpu, Program::Step& step);
   /// A better kernel of the operator of step `i`, or null.
   const kernels::KernelDesc* AskAgain(size_t i, const Device& cpu) const;
