@@ -15,8 +15,8 @@ namespace fettle::kernels {
 namespace {
 
 /// `graph` with other extents above 1 of its inputs, equal ones where they were equal; nothing
-/// where it has none such, or other values have extents of at most 1.
-Result<ir::Graph> AtOthers(const ir::Graph& graph, std::mt19937& random) {
+/// where it has none such, or other values have extents of at most 1. `with_ones`: of 1 too.
+Result<ir::Graph> AtOthers(const ir::Graph& graph, bool with_ones, std::mt19937& random) {
   ir::Graph other = graph;
   std::map<int64_t, int64_t> drawn;
   const int kept = random() % 2 == 0 ? 2 : 0;  // leading axes: channels mostly fit weights
@@ -24,9 +24,9 @@ Result<ir::Graph> AtOthers(const ir::Graph& graph, std::mt19937& random) {
     Shape& shape = *other.value(id).shape;
     for (int axis = kept; axis < shape.rank(); ++axis) {
       int64_t& extent = shape[axis];
-      if (extent <= 1) continue;
+      if (extent < 1 || (extent == 1 && !with_ones)) continue;
       if (!drawn.contains(extent)) drawn[extent] = random() % 3 == 0 ? extent : 2 + random() % 24;
-      extent = drawn[extent];
+      extent = with_ones && random() % 3 == 0 ? 1 : drawn[extent];
     }
   }
   RETURN_IF_ERROR(ops::InferGraph(other));
@@ -34,7 +34,8 @@ Result<ir::Graph> AtOthers(const ir::Graph& graph, std::mt19937& random) {
     const Shape &a = *graph.value(id).shape, &b = *other.value(id).shape;
     if (a.rank() != b.rank()) return Unsupported("another rank");
     for (int axis = 0; axis < a.rank(); ++axis)
-      if (a[axis] != b[axis] && std::min(a[axis], b[axis]) <= 1) return Unsupported("at most 1");
+      if (a[axis] != b[axis] && std::min(a[axis], b[axis]) <= (with_ones ? 0 : 1))
+        return Unsupported("at most 1");
   }
   return other;
 }
@@ -95,6 +96,7 @@ std::vector<std::string> RecipesOf(const PreparedKernel& kernel) {
 
 struct Counts {
   int made = 0, moved = 0;  // by At, and in place
+  int ones = 0;             // with extents of 1 that were none, or the other way round
 };
 
 /// Makes `kernel` of `from` that of `to` in each of its states.
@@ -128,6 +130,51 @@ void MoveAll(const KernelDesc& kernel, const CaseGroup& from, const CaseGroup& t
   }
 }
 
+/// The same where extents are 1 in one of the two alone, of kernels that take these.
+void MoveOnes(const KernelDesc& kernel, const CaseGroup& from, const CaseGroup& to,
+              Counts& counts) {
+  const CpuDevice& device = TestDevice(3);
+  const auto match = MatchGroup(kernel, from.graph, device);
+  if (!match.ok()) return;
+  for (size_t i = 0; i < (*match)->states().size(); ++i) {
+    const Setting setting{static_cast<int>(i), 3, {}, false};
+    Example made{*match, (*match)->Prepare(setting).value(), (*match)->states()[i], from.graph,
+                 setting};
+    const auto* takes = dynamic_cast<const TakesExtents*>(made.kernel.get());
+    const Problem problem{to.graph, made.states, 3};
+    const auto there =
+        takes == nullptr || !takes->takes_ones() ? nullptr : takes->At(problem, device);
+    if (there == nullptr) continue;
+    EXPECT_EQ(RecipesOf(*there), RecipesOf(*made.kernel)) << kernel.name;
+    made.matched = match->get();
+    example = &made;
+    EXPECT_TRUE(CheckRun({kMoved, to, problem, {}, ""}, device)) << kernel.name;
+    ++counts.ones;
+  }
+}
+
+TEST(TakesExtents, KernelsAreRightAtExtentsOfOne) {
+  std::mt19937 random(20261129);
+  std::map<std::string_view, Counts> counts;
+  for (const ops::Case& test : ops::AllCases()) {
+    if (test.bench) continue;
+    const Result<EvaluatedCase> to = EvaluateCase(test);
+    if (!to.ok()) continue;
+    for (int round = 0; round < 3; ++round) {
+      Result<ir::Graph> graph = AtOthers(to->graph, /*with_ones=*/true, random);
+      if (!graph.ok()) continue;
+      const EvaluatedCase from{std::move(*graph), to->values};
+      const size_t nodes = to->graph.nodes().size();
+      const CaseGroup of_from = MakeGroup(from, 0, nodes), of_to = MakeGroup(*to, 0, nodes);
+      for (const KernelDesc* kernel : CpuKernels())
+        MoveOnes(*kernel, of_from, of_to, counts[kernel->name]);
+    }
+  }
+  for (const char* name :
+       {"cpu.conv.depthwise.nhwc", "cpu.conv.gemm.nhwc", "cpu.reduce.rows", "cpu.resize.separable"})
+    EXPECT_GT(counts[name].ones, 2) << name;
+}
+
 TEST(TakesExtents, KernelsAreRightAtOtherExtents) {
   std::mt19937 random(20261128);
   std::map<std::string_view, Counts> counts;
@@ -136,7 +183,7 @@ TEST(TakesExtents, KernelsAreRightAtOtherExtents) {
     const Result<EvaluatedCase> to = EvaluateCase(test);
     if (!to.ok()) continue;
     for (int round = 0; round < 3; ++round) {
-      Result<ir::Graph> graph = AtOthers(to->graph, random);
+      Result<ir::Graph> graph = AtOthers(to->graph, /*with_ones=*/false, random);
       if (!graph.ok()) continue;
       const EvaluatedCase from{std::move(*graph), to->values};
       const size_t nodes = to->graph.nodes().size();
@@ -145,9 +192,11 @@ TEST(TakesExtents, KernelsAreRightAtOtherExtents) {
         MoveAll(*kernel, of_from, of_to, counts[kernel->name]);
     }
   }
-  for (const char* name : {"cpu.conv.depthwise.nhwc", "cpu.conv.gemm.nhwc", "cpu.conv.strips.row",
-                           "cpu.elementwise.chain", "cpu.matmul.gemm", "cpu.move", "cpu.norm.layer",
-                           "cpu.pool.window", "cpu.reduce.rows"})
+  for (const char* name :
+       {"cpu.conv.depthwise.nhwc", "cpu.conv.gemm.nhwc", "cpu.conv.strips.row", "cpu.conv.planes",
+        "cpu.conv.planes.flat", "cpu.conv_transpose.gemm.nhwc", "cpu.elementwise.chain",
+        "cpu.matmul.gemm", "cpu.move", "cpu.norm.layer", "cpu.pool.window", "cpu.reduce.rows",
+        "cpu.resize.separable", "cpu.softmax.rows"})
     EXPECT_GT(counts[name].made, 2) << name;
   for (const char* name : {"cpu.conv.depthwise.nhwc", "cpu.conv.gemm.nhwc", "cpu.elementwise.chain",
                            "cpu.matmul.gemm", "cpu.norm.layer", "cpu.reduce.rows"})
