@@ -57,8 +57,8 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
   };
   /// What is known of a step where that many times as much is computed.
   struct Larger {
-    bool is_settled = false;  // or was asked
-    bool asks = false;        // now
+    bool is_settled = false;                     // or was asked
+    bool asks = false;                           // now
     const kernels::KernelDesc* other = nullptr;  // that is better; null: none is
     /// The first of its matches, of the group at this many doublings, and which states it has.
     std::shared_ptr<const kernels::Match> match;

@@ -99,8 +99,8 @@ Status NearPrograms::CheckSameBytes(const NearGraph& near) const {
 
 bool NearPrograms::HasOtherConstant(size_t i, const NearGraph& near) const {
   return near.has_other_constants && std::ranges::any_of(steps_[i].constants, [&](ir::ValueId id) {
-    return near.other_constant[steps_[i].values[id]];
-  });
+           return near.other_constant[steps_[i].values[id]];
+         });
 }
 
 /// A kernel that was matched anew, or reads its group, keeps the last one. Constants that hold the

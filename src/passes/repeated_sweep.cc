@@ -121,7 +121,8 @@ Result<bool> RepeatedSweep::Fold(ir::NodeId id) {
   const ir::Node& node = graph_.node(id);
   const auto follow = [&] {
     for (ir::ValueId value : node.outputs)
-      if (value != ir::kAbsent && !std::exchange(follows_[value], true)) following_.push_back(value);
+      if (value != ir::kAbsent && !std::exchange(follows_[value], true))
+        following_.push_back(value);
     return true;
   };
   if (FoldShape(graph_, node)) return follow();
@@ -173,9 +174,8 @@ void RepeatedSweep::FindFed() {
   for (ir::ValueId id : graph_.inputs) is_fed[id] = true;
   for (ir::NodeId id : graph_.nodes().ids()) {
     const ir::Node& node = graph_.node(id);
-    if (std::ranges::none_of(node.inputs, [&](ir::ValueId value) {
-          return value != ir::kAbsent && is_fed[value];
-        }))
+    if (std::ranges::none_of(
+            node.inputs, [&](ir::ValueId value) { return value != ir::kAbsent && is_fed[value]; }))
       continue;
     fed_.push_back(id);
     for (ir::ValueId value : node.outputs)

@@ -67,8 +67,8 @@ Result<ConvGeometry> ReadTransposeGeometry(const ir::Graph& group, const ir::Nod
   ConvGeometry g;
   RETURN_IF_ERROR(FillWindow(conv, x, g));
   g.oc = w[1] * conv.group;
-  g.pads_follow = node.attributes.Text("auto_pad").starts_with("SAME") ||
-                  node.attributes.Has("output_shape");
+  g.pads_follow =
+      node.attributes.Text("auto_pad").starts_with("SAME") || node.attributes.Has("output_shape");
   for (int i = 0; i < conv.spatial_rank(); ++i) g.out[3 - conv.spatial_rank() + i] = conv.output[i];
   return g;
 }

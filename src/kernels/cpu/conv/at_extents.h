@@ -13,9 +13,9 @@ struct ConvAt {
   ConvPixels pixels;
 };
 
-/// Of node 0 of `group`, which differs in extents of images alone from the convolution that was read
-/// as `read`, between `pixels` (or a window of the output). Nothing where more than arithmetic is
-/// needed.
+/// Of node 0 of `group`, which differs in extents of images alone from the convolution that was
+/// read as `read`, between `pixels` (or a window of the output). Nothing where more than arithmetic
+/// is needed.
 std::optional<ConvAt> AtExtents(const ConvGeometry& read, const ConvPixels& pixels,
                                 const ir::Graph& group);
 /// The same with `epilogue`, which becomes that of these extents; where it walks over rows.

@@ -256,7 +256,7 @@ class ConvFlat final : public CpuKernel, public MovesToExtents<ConvFlat> {
   Epilogue epilogue_;
   PlaneBlocks blocks_;
   int64_t rows_ = 1, parts_ = 1, planes_ = 1, groups_ = 1;  // of a task; parts of a plane
-  std::vector<int64_t> offsets_;                        // of each tap of a plane
+  std::vector<int64_t> offsets_;                            // of each tap of a plane
   LaneScratch<float> copies_, sums_;
   LaneScratch<int64_t> held_;
   LaneScratch<PlaneLine> lines_;

@@ -88,8 +88,7 @@ Result<FlatProblem> ReadFlatPlanes(const ir::Graph& group) {
   if (flat.conv.g.out[1] == 1) return Unsupported("planes of one row");
   FindTaps(flat);
   flat.SetPitch();
-  if (!flat.fits())
-    return Unsupported("copied planes of {} floats", flat.copied_floats(1));
+  if (!flat.fits()) return Unsupported("copied planes of {} floats", flat.copied_floats(1));
   return flat;
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/conv/at_extents.h"
+#include "kernels/cpu/conv/gemm_sizes.h"
 #include "kernels/cpu/conv/taps.h"
 #include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/gemm/block.h"
@@ -80,18 +81,6 @@ Result<std::vector<StateAssignment>> RowStates(const ir::Graph& group, const Con
   return ConvStatesIn(group, conv.operands, layouts);
 }
 
-/// Row tiles of one task.
-constexpr int64_t kMaxTiles = 64;
-
-/// The weights of a convolution whose input is `in`; groups may be joined.
-WeightShape ShapeOf(const ConvGeometry& g, const PixelLayout& in, bool may_join) {
-  WeightShape shape{
-      .groups = g.groups, .oc = g.oc / g.groups, .ic = g.ic / g.groups, .taps = g.taps()};
-  if (!in.is_channels_last()) shape.ic_block = in.block;
-  const bool joins = may_join && g.groups > 1 && in.is_channels_last();
-  return joins ? JoinGroups(std::move(shape), GetMicroKernels().nr) : shape;
-}
-
 class ConvGemm final : public CpuKernel, public WritesWindow, public MovesToExtents<ConvGemm> {
  public:
   ConvGemm(const Problem& problem, const Conv& conv, const ConvPixels& pixels, Epilogue epilogue,
@@ -105,7 +94,7 @@ class ConvGemm final : public CpuKernel, public WritesWindow, public MovesToExte
         taps_(PlanTaps(conv.g, pixels.in)),
         kernels_(&GetMicroKernels()),
         epilogue_(std::move(epilogue)) {
-    weights_ = ShapeOf(g_, pixels.in, !operands_.computed && epilogue_.addend() < 0);
+    weights_ = ConvWeightShape(g_, pixels.in, !operands_.computed && epilogue_.addend() < 0);
     SetSizes(blocking, cpu);
     if (!operands_.computed) return;
     computed_ = PerRun<float>(PanelElements() + BiasElements());
@@ -227,7 +216,7 @@ class ConvGemm final : public CpuKernel, public WritesWindow, public MovesToExte
   void RunColumns(const CpuLaunch& args, const elementwise::Binding& binding, PixelRange range,
                   int64_t group, int64_t column, int64_t columns, const float** pointers,
                   BlockArgs block) const {
-    TileSpan tiles[kMaxTiles];
+    TileSpan tiles[kMostConvTiles];
     const float* panels = Panels(args);
     const int64_t channel = group * weights_.oc + column;
     block.a_offset = group * weights_.ic;
@@ -270,35 +259,10 @@ class ConvGemm final : public CpuKernel, public WritesWindow, public MovesToExte
   LaneScratch<float> copies_;
 };
 
-/// Pointers per task: 128 KiB of them still leave room for data in the second-level cache.
-constexpr int64_t kMaxPointers = 16384;
-
-/// Sizes that the blocking follows from.
-struct Sizes {
-  int64_t max_tiles, all_panels;
-  Blocking usual;
-};
-
-Sizes ReadSizes(const ConvGeometry& g, const TapPlan& taps, const WeightShape& weights, int threads,
-                const CpuDevice& cpu) {
-  const MicroKernels& kernels = GetMicroKernels();
-  Sizes sizes;
-  sizes.max_tiles = std::clamp<int64_t>(kMaxPointers / taps.taps / kernels.mr, 1, kMaxTiles);
-  sizes.all_panels = weights.groups * weights.panels(kernels.nr);
-  sizes.usual =
-      ChooseBlocking(cpu.info(), kernels.mr, kernels.nr, g.pixels(), sizes.all_panels * kernels.nr,
-                     weights.ic * g.taps(), threads, sizes.max_tiles * kernels.mr);
-  return sizes;
-}
-
-Sizes ReadSizes(const ConvGeometry& g, const PixelLayout& in, int threads, const CpuDevice& cpu) {
-  return ReadSizes(g, PlanTaps(g, in), ShapeOf(g, in, true), threads, cpu);
-}
-
 ParamSpace Space(const Problem& problem, const Conv& conv, const Device& device) {
   const ConvPixels pixels = ReadConvPixels(problem, conv.operands.x).value();
-  const Sizes sizes =
-      ReadSizes(conv.g, pixels.in, problem.threads, static_cast<const CpuDevice&>(device));
+  const ConvSizes sizes =
+      ReadConvSizes(conv.g, pixels.in, problem.threads, static_cast<const CpuDevice&>(device));
   const int mr = GetMicroKernels().mr;
   return {BlockingTunables(sizes.usual, mr, sizes.max_tiles, sizes.all_panels),
           BlockingParams(sizes.usual, mr), nullptr};
@@ -307,7 +271,7 @@ ParamSpace Space(const Problem& problem, const Conv& conv, const Device& device)
 ConvGemm MakeKernel(const Problem& problem, const Conv& conv, const ConvPixels& pixels,
                     Epilogue epilogue, const Params& params, const Device& device) {
   const auto& cpu = static_cast<const CpuDevice&>(device);
-  const Sizes sizes = ReadSizes(conv.g, pixels.in, problem.threads, cpu);
+  const ConvSizes sizes = ReadConvSizes(conv.g, pixels.in, problem.threads, cpu);
   const int mr = GetMicroKernels().mr;
   return ConvGemm(problem, conv, pixels, std::move(epilogue),
                   ReadBlocking(params, sizes.usual, mr, sizes.max_tiles), cpu.info());
@@ -332,8 +296,8 @@ bool ConvGemm::MoveTo(const Problem& problem, const Device& device) {
   out_ = at->pixels.out;
   ForgetScratch(problem.threads);
   const WeightShape joined =
-      weights_.joined > 1 || g_.groups == 1 ? weights_ : ShapeOf(g_, taps_.in, true);
-  SetSizes(ReadSizes(g_, taps_, joined, problem.threads, cpu).usual, cpu.info());
+      weights_.joined > 1 || g_.groups == 1 ? weights_ : ConvWeightShape(g_, taps_.in, true);
+  SetSizes(ReadConvSizes(g_, taps_, joined, problem.threads, cpu).usual, cpu.info());
   return true;
 }
 

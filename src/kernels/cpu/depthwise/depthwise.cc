@@ -90,8 +90,8 @@ class Depthwise final : public CpuKernel, public MovesToExtents<Depthwise> {
   bool takes_ones() const override { return epilogue_.has_numbers_alone(); }
   bool MoveTo(const Problem& problem, const Device&) override {
     if (operands_.computed) return false;
-    const std::optional<ConvAt> at = AtExtents(
-        runner_.geometry(), {runner_.in(), runner_.out()}, epilogue_, *problem.group);
+    const std::optional<ConvAt> at =
+        AtExtents(runner_.geometry(), {runner_.in(), runner_.out()}, epilogue_, *problem.group);
     if (!at) return false;
     const DepthwiseProblem p{at->g, at->pixels};
     runner_ = DepthwiseRunner(p, ReadDepthwiseBlocking({}, p, problem.threads));

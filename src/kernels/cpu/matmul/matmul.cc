@@ -91,7 +91,8 @@ class MatMul final : public CpuKernel, public MovesToExtents<MatMul> {
   bool MoveTo(const Problem& problem, const Device& device) override {
     const Shape& a = problem.shape(p_.a);
     if (p_.trans_a || transposed_c_ || (p_.addend != ir::kAbsent && !p_.constant_row) ||
-        a.elements() == 0 || !(p_.constant_b ? TakeRows(a) : TakeMatrices(problem, a)))
+        a.elements() == 0 ||
+        !(p_.constant_b ? TakeRows(p_, a) : TakeMatrices(p_, a_matrices_, problem)))
       return false;
     if (!epilogue_.TakeRows(std::ssize(p_.batches) * p_.m, p_.n) &&
         !epilogue_.TakeElements(problem.shape(problem.group->outputs[0])))
@@ -132,36 +133,6 @@ class MatMul final : public CpuKernel, public MovesToExtents<MatMul> {
   struct Block {
     int64_t batch, first_tile, end_tile, row, rows, column, columns;
   };
-
-  /// Of one list of rows that meets one constant matrix.
-  bool TakeRows(const Shape& a) {
-    if (p_.b_matrices != 1 || p_.batches.size() != 1 || a[a.rank() - 1] != p_.k) return false;
-    p_.m = a.elements() / p_.k;
-    return true;
-  }
-
-  /// Of two lists of as many matrices, each of which meets the one beside it.
-  bool TakeMatrices(const Problem& problem, const Shape& a) {
-    const auto lists = std::ssize(p_.batches);
-    const State &in = problem.states.inputs[a_], &with = problem.states.inputs[b_];
-    const Shape& b = problem.shape(p_.b);
-    if (lists != a_matrices_ || lists != p_.b_matrices || with.external || b.rank() < 2 ||
-        a.rank() < 2 || !in.layout.IsRowMajor())
-      return false;
-    const bool is_turned = p_.trans_b && with.layout.IsRowMajor();
-    const int64_t depth = b[b.rank() - (is_turned ? 1 : 2)];
-    p_.k = a[a.rank() - 1];
-    p_.m = lists == 1 ? a.elements() / p_.k : a[a.rank() - 2];
-    p_.n = b[b.rank() - (is_turned ? 2 : 1)];
-    const int64_t matrices = a.elements() / (p_.m * p_.k);
-    if (depth != p_.k || b.elements() != matrices * p_.k * p_.n ||
-        problem.shape(problem.group->outputs[0]).elements() != matrices * p_.m * p_.n)
-      return false;
-    p_.b_matrices = matrices;
-    p_.batches.clear();
-    for (int64_t i = 0; i < matrices; ++i) p_.batches.push_back({i, i});
-    return true;
-  }
 
   static size_t InputIndex(const Problem& problem, ir::ValueId id) {
     return IndexOf(problem.group->inputs, id);

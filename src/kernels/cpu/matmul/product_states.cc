@@ -106,4 +106,34 @@ bool EndsWithinVector(const Product& product) {
   return product.n % (GetMicroKernels().nr / 2) != 0;
 }
 
+bool TakeRows(Product& product, const Shape& a) {
+  if (product.b_matrices != 1 || product.batches.size() != 1 || a[a.rank() - 1] != product.k)
+    return false;
+  product.m = a.elements() / product.k;
+  return true;
+}
+
+bool TakeMatrices(Product& product, int64_t lists, const Problem& problem) {
+  const Shape &a = problem.shape(product.a), &b = problem.shape(product.b);
+  const auto state = [&](ir::ValueId id) -> const State& {
+    return problem.states.inputs[IndexOf(problem.group->inputs, id)];
+  };
+  if (lists != std::ssize(product.batches) || lists != product.b_matrices || b.rank() < 2 ||
+      a.rank() < 2 || state(product.b).external || !state(product.a).layout.IsRowMajor())
+    return false;
+  const bool is_turned = product.trans_b && state(product.b).layout.IsRowMajor();
+  const int64_t depth = b[b.rank() - (is_turned ? 1 : 2)];
+  product.k = a[a.rank() - 1];
+  product.m = lists == 1 ? a.elements() / product.k : a[a.rank() - 2];
+  product.n = b[b.rank() - (is_turned ? 2 : 1)];
+  const int64_t matrices = a.elements() / (product.m * product.k);
+  if (depth != product.k || b.elements() != matrices * product.k * product.n ||
+      problem.shape(problem.group->outputs[0]).elements() != matrices * product.m * product.n)
+    return false;
+  product.b_matrices = matrices;
+  product.batches.clear();
+  for (int64_t i = 0; i < matrices; ++i) product.batches.push_back({i, i});
+  return true;
+}
+
 }  // namespace fettle::kernels

@@ -39,4 +39,11 @@ bool ReadsSmallAsItIs(const Product& product);
 /// Whether the last columns of such a B are read as part of a vector that ends behind them.
 bool EndsWithinVector(const Product& product);
 
+/// Makes a product of one list of rows by one constant matrix that of the rows of `a`; says whether
+/// it is one.
+bool TakeRows(Product& product, const Shape& a);
+/// Makes a product of two lists of as many matrices, `lists` of A, each of which meets the one
+/// beside it, that of the operands of `problem`; says whether it is one.
+bool TakeMatrices(Product& product, int64_t lists, const Problem& problem);
+
 }  // namespace fettle::kernels

@@ -56,10 +56,7 @@ class Reduce final : public CpuKernel, public MovesToExtents<Reduce> {
   /// `mask`: of the axes that are reduced.
   Reduce(const Row& row, const AffineGroup& affine, ops::AxisMask mask, const RowExtents& extents,
          PadLanes pads)
-      : op_(&row),
-        affine_(affine),
-        mask_(std::move(mask)),
-        pads_(std::move(pads)) {
+      : op_(&row), affine_(affine), mask_(std::move(mask)), pads_(std::move(pads)) {
     SetExtents(extents);
   }
 

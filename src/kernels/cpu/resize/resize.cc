@@ -10,6 +10,7 @@
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/cpu/quantised/affine.h"
+#include "kernels/cpu/resize/axis.h"
 #include "kernels/cpu/resize/row.h"
 #include "kernels/cpu/simd/storage.h"
 #include "kernels/family.h"
@@ -19,11 +20,6 @@
 
 namespace fettle::kernels {
 namespace {
-
-struct Axis {
-  int64_t in = 1, out = 1;
-  ops::AxisTaps taps;
-};
 
 /// A group as it is in every layout; taps by axis.
 struct Facts {
@@ -39,7 +35,7 @@ struct Facts {
 /// the first that is resized to the one before the last.
 struct ResizePlan {
   int64_t outer = 1, inner = 1;
-  Axis height, width;
+  ResizeAxis height, width;
   AffineGroup affine;                          // without its node, which may go before the kernel
   PadLanes pads;                               // of the output
   DType from = DType::kF32, to = DType::kF32;  // what the operands are stored as
@@ -48,52 +44,7 @@ struct ResizePlan {
 
 Result<ResizePlan> PlanIn(const Facts& facts, const Problem& problem);
 
-/// Every output is one input element: nothing is blended.
-bool Picks(const ops::AxisTaps& taps) {
-  return taps.taps == 1 &&
-         std::all_of(taps.weight.begin(), taps.weight.end(), [](double w) { return w == 1; });
-}
-
 bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
-
-/// An axis that is not resized.
-Axis Kept(int64_t extent) {
-  Axis axis{extent, extent, {}};
-  for (int64_t i = 0; i < extent; ++i) {
-    axis.taps.index.push_back(i);
-    axis.taps.weight.push_back(1);
-  }
-  return axis;
-}
-
-/// An axis that is resized by repeating each element.
-ops::AxisTaps Repeated(int64_t extent, int64_t times) {
-  ops::AxisTaps taps;
-  taps.index.resize(extent * times);
-  taps.weight.assign(extent * times, 1);
-  taps.outside.assign(extent * times, false);
-  for (int64_t i = 0; i < extent; ++i) std::fill_n(taps.index.begin() + i * times, times, i);
-  return taps;
-}
-
-/// Two neighbours in memory as one axis: a tap of it is one of each.
-Axis Joined(const Axis& slow, const Axis& fast) {
-  const auto is_one = [](const Axis& axis) {
-    return axis.in == 1 && axis.out == 1 && Picks(axis.taps);
-  };
-  if (is_one(slow)) return fast;
-  if (is_one(fast)) return slow;
-  Axis both{slow.in * fast.in, slow.out * fast.out, {.taps = slow.taps.taps * fast.taps.taps}};
-  for (int64_t i = 0; i < both.out; ++i) {
-    const int64_t s = i / fast.out * slow.taps.taps, f = i % fast.out * fast.taps.taps;
-    for (int64_t t = 0; t < both.taps.taps; ++t) {
-      const int64_t of_slow = s + t / fast.taps.taps, of_fast = f + t % fast.taps.taps;
-      both.taps.index.push_back(slow.taps.index[of_slow] * fast.in + fast.taps.index[of_fast]);
-      both.taps.weight.push_back(slow.taps.weight[of_slow] * fast.taps.weight[of_fast]);
-    }
-  }
-  return both;
-}
 
 class Resize final : public CpuKernel, public MovesToExtents<Resize> {
  public:
@@ -102,14 +53,14 @@ class Resize final : public CpuKernel, public MovesToExtents<Resize> {
         plan_(std::move(plan)),
         rounding_{plan_.affine.mul(), plan_.affine.add(), plan_.affine.least(),
                   plan_.affine.greatest(), plan_.affine.is_bare},
-        picks_rows_(Picks(plan_.height.taps) && plan_.from == DType::kF32),
-        picks_halves_(IsHalf(plan_.from) && plan_.from == plan_.to && Picks(plan_.height.taps) &&
-                      Picks(plan_.width.taps)),
+        picks_rows_(PicksElements(plan_.height.taps) && plan_.from == DType::kF32),
+        picks_halves_(IsHalf(plan_.from) && plan_.from == plan_.to &&
+                      PicksElements(plan_.height.taps) && PicksElements(plan_.width.taps)),
         table_(MakeSpreadTable(plan_.width.out, plan_.width.taps.taps, plan_.inner,
                                plan_.width.taps.index, plan_.width.taps.weight)) {
     rows_per_task_ = std::max<int64_t>(1, 8192 / std::max<int64_t>(OutRow(), 1));
     for (int64_t y = 0; y < plan_.height.out; ++y) is_as_before_.push_back(IsAsBefore(y));
-    picks_floats_ = picks_rows_ && plan_.to == DType::kF32 && Picks(plan_.width.taps) &&
+    picks_floats_ = picks_rows_ && plan_.to == DType::kF32 && PicksElements(plan_.width.taps) &&
                     table_.expanded && (table_.base.empty() || table_.base[0] < 0);
     doubles_ = (picks_halves_ || (picks_rows_ && plan_.to == DType::kF32)) && IsDoubled();
   }
@@ -122,7 +73,7 @@ class Resize final : public CpuKernel, public MovesToExtents<Resize> {
     if (std::ssize(facts.repeats) != facts.x.rank() || facts.y.elements() == 0) return false;
     for (int axis = 0; axis < facts.x.rank(); ++axis) {
       if (facts.y[axis] != facts.x[axis] * facts.repeats[axis]) return false;
-      facts.taps.push_back(Repeated(facts.x[axis], facts.repeats[axis]));
+      facts.taps.push_back(RepeatedTaps(facts.x[axis], facts.repeats[axis]));
     }
     Result<ResizePlan> plan = PlanIn(facts, problem);
     if (!plan.ok()) return false;
@@ -156,8 +107,8 @@ class Resize final : public CpuKernel, public MovesToExtents<Resize> {
 
   /// Whether each element of a row is there twice.
   bool IsDoubled() const {
-    const Axis& width = plan_.width;
-    bool doubled = plan_.inner == 1 && width.out == 2 * width.in && Picks(width.taps);
+    const ResizeAxis& width = plan_.width;
+    bool doubled = plan_.inner == 1 && width.out == 2 * width.in && PicksElements(width.taps);
     for (int64_t i = 0; i < width.out && doubled; ++i) doubled = width.taps.index[i] == i / 2;
     return doubled;
   }
@@ -269,10 +220,10 @@ std::vector<int64_t> RepeatsOf(const ir::Graph& group, const ir::Node& node, con
   for (int axis = 0; axis < facts.x.rank(); ++axis) {
     const int64_t times = facts.y[axis] / facts.x[axis];
     const ops::AxisTaps& taps = facts.taps[axis];
-    if (facts.y[axis] != times * facts.x[axis] || !Picks(taps) || times == 0 ||
+    if (facts.y[axis] != times * facts.x[axis] || !PicksElements(taps) || times == 0 ||
         (times > 1 && facts.x[axis] < kFew) ||
         scales->GetDouble(axis) != static_cast<double>(times) ||
-        taps.index != Repeated(facts.x[axis], times).index)
+        taps.index != RepeatedTaps(facts.x[axis], times).index)
       return {};
     repeats.push_back(times);
   }
@@ -293,7 +244,7 @@ Result<ResizePlan> MakePlan(const Facts& facts, const Layout& layout) {
   // Entries of the table of rows: more are other operators than resampling of pictures.
   constexpr int64_t kMostTaps = int64_t{1} << 22;
   ResizePlan plan{.affine = facts.affine};
-  plan.height = plan.width = Kept(1);
+  plan.height = plan.width = KeptAxis(1);
   bool any = false;
   const PhysicalDims dims = ToPhysical(facts.x, layout);
   for (size_t i = 0; i < dims.extent.size(); ++i) {
@@ -308,7 +259,7 @@ Result<ResizePlan> MakePlan(const Facts& facts, const Layout& layout) {
       const int64_t rows = plan.height.out * plan.width.out * plan.inner;
       const int64_t most = kMostTaps / (plan.height.taps.taps * plan.width.taps.taps);
       if (rows > most) return Unsupported("too many rows between the resized axes");
-      plan.height = Joined(Joined(plan.height, plan.width), Kept(plan.inner));
+      plan.height = JoinedAxes(JoinedAxes(plan.height, plan.width), KeptAxis(plan.inner));
     }
     plan.width = {facts.x[axis], facts.y[axis], taps};
     plan.inner = 1;
@@ -325,8 +276,8 @@ void AddHalves(const ir::Graph& group, const Facts& facts, std::vector<StateAssi
   const DType half = group.value(group.inputs[0]).dtype;
   const Result<ResizePlan> plan = MakePlan(facts, Layout::RowMajor());
   if (!IsHalf(half) || !plan.ok()) return;
-  const Axis& height = plan->height;
-  const bool picks = std::all_of(facts.taps.begin(), facts.taps.end(), Picks);
+  const ResizeAxis& height = plan->height;
+  const bool picks = std::all_of(facts.taps.begin(), facts.taps.end(), PicksElements);
   if (!picks && height.out * height.taps.taps > height.in) return;
   const State to{.storage = picks ? half : DType::kF32};
   states.push_back({{{.storage = half, .external = true}}, {to}});

@@ -1,0 +1,48 @@
+// compiled: small
+#include "kernels/cpu/resize/axis.h"
+
+namespace fettle::kernels {
+
+bool PicksElements(const ops::AxisTaps& taps) {
+  return taps.taps == 1 &&
+         std::all_of(taps.weight.begin(), taps.weight.end(), [](double w) { return w == 1; });
+}
+
+ResizeAxis KeptAxis(int64_t extent) {
+  ResizeAxis axis{extent, extent, {}};
+  for (int64_t i = 0; i < extent; ++i) {
+    axis.taps.index.push_back(i);
+    axis.taps.weight.push_back(1);
+  }
+  return axis;
+}
+
+ops::AxisTaps RepeatedTaps(int64_t extent, int64_t times) {
+  ops::AxisTaps taps;
+  taps.index.resize(extent * times);
+  taps.weight.assign(extent * times, 1);
+  taps.outside.assign(extent * times, false);
+  for (int64_t i = 0; i < extent; ++i) std::fill_n(taps.index.begin() + i * times, times, i);
+  return taps;
+}
+
+ResizeAxis JoinedAxes(const ResizeAxis& slow, const ResizeAxis& fast) {
+  const auto is_one = [](const ResizeAxis& axis) {
+    return axis.in == 1 && axis.out == 1 && PicksElements(axis.taps);
+  };
+  if (is_one(slow)) return fast;
+  if (is_one(fast)) return slow;
+  ResizeAxis both{
+      slow.in * fast.in, slow.out * fast.out, {.taps = slow.taps.taps * fast.taps.taps}};
+  for (int64_t i = 0; i < both.out; ++i) {
+    const int64_t s = i / fast.out * slow.taps.taps, f = i % fast.out * fast.taps.taps;
+    for (int64_t t = 0; t < both.taps.taps; ++t) {
+      const int64_t of_slow = s + t / fast.taps.taps, of_fast = f + t % fast.taps.taps;
+      both.taps.index.push_back(slow.taps.index[of_slow] * fast.in + fast.taps.index[of_fast]);
+      both.taps.weight.push_back(slow.taps.weight[of_slow] * fast.taps.weight[of_fast]);
+    }
+  }
+  return both;
+}
+
+}  // namespace fettle::kernels
