@@ -51,6 +51,24 @@ constexpr int64_t kElementsPerTask = 32768;
 /// Columns of one task: their running sums stay in the first-level cache.
 constexpr int64_t kColumnsPerTask = 1024;
 
+/// The kept axes of the input in memory order, as axes of the output.
+std::vector<PhysicalPart> KeptParts(const Shape& x, const Layout& layout, const ops::AxisMask& mask,
+                                    bool keepdims) {
+  std::vector<PhysicalPart> kept;
+  for (PhysicalPart part : PhysicalParts(x, layout)) {
+    if (mask[part.axis]) continue;
+    if (!keepdims)
+      part.axis -= static_cast<int>(std::count(mask.begin(), mask.begin() + part.axis, true));
+    kept.push_back(part);
+  }
+  return JoinParts(kept);
+}
+
+/// Whether the results lie in `y` as they are computed.
+bool LiesAsComputed(const Shape& y, const Layout& layout, const std::vector<PhysicalPart>& kept) {
+  return JoinParts(PhysicalParts(y, layout)) == kept;
+}
+
 class Reduce final : public CpuKernel, public MovesToExtents<Reduce> {
  public:
   /// `mask`: of the axes that are reduced.
@@ -63,8 +81,12 @@ class Reduce final : public CpuKernel, public MovesToExtents<Reduce> {
   bool takes_ones() const override { return true; }
   bool MoveTo(const Problem& problem, const Device&) override {
     const Shape& x = problem.shape(affine_.input);
-    const Result<RowExtents> extents = SplitRows(x, problem.states.inputs[0].layout, mask_);
+    const Shape& y = problem.shape(affine_.output);
+    const Layout& layout = problem.states.inputs[0].layout;
+    const Result<RowExtents> extents = SplitRows(x, layout, mask_);
     if (!pads_.empty() || HasPads(problem) || x.elements() == 0 || !extents.ok()) return false;
+    const auto kept = KeptParts(x, layout, mask_, x.rank() == y.rank());
+    if (!LiesAsComputed(y, problem.states.outputs[0].layout, kept)) return false;
     ForgetScratch(lanes());
     SetExtents(*extents);
     return true;
@@ -198,19 +220,6 @@ Result<Reading> Read(const ir::Graph& group, const Device&) {
   return reading;
 }
 
-/// The kept axes of the input in memory order, as axes of the output.
-std::vector<PhysicalPart> KeptParts(const Shape& x, const Layout& layout, const ops::AxisMask& mask,
-                                    bool keepdims) {
-  std::vector<PhysicalPart> kept;
-  for (PhysicalPart part : PhysicalParts(x, layout)) {
-    if (mask[part.axis]) continue;
-    if (!keepdims)
-      part.axis -= static_cast<int>(std::count(mask.begin(), mask.begin() + part.axis, true));
-    kept.push_back(part);
-  }
-  return JoinParts(kept);
-}
-
 /// An output layout in which the results lie as they are computed, or nothing.
 std::optional<Layout> OutputLayout(const Shape& x, const Shape& y, const Layout& layout,
                                    const ops::AxisMask& mask) {
@@ -219,7 +228,7 @@ std::optional<Layout> OutputLayout(const Shape& x, const Shape& y, const Layout&
   const bool same_blocks = !layout.blocks.empty() && x.rank() == y.rank();
   for (const Layout& candidate :
        {same_blocks ? layout : plain, Layout::RowMajor(), Layout::ChannelsLast(y.rank())}) {
-    if (JoinParts(PhysicalParts(y, candidate)) == kept) return candidate;
+    if (LiesAsComputed(y, candidate, kept)) return candidate;
   }
   return std::nullopt;
 }
