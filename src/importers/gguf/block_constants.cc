@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "importers/gguf/gguf_file.h"
+#include "tensor/block_source.h"
 #include "tensor/sixteen_bits.h"
 
 namespace fettle::gguf {
@@ -32,7 +33,7 @@ class TensorBytes {
 };
 using SharedBytes = std::shared_ptr<const TensorBytes>;
 
-class TensorSource final : public ConstantSource, public SixteenBitSource {
+class TensorSource final : public ConstantSource, public SixteenBitSource, public BlockSource {
  public:
   TensorSource(TensorInfo tensor, SharedBytes bytes, Part part, bool halves)
       : tensor_(std::move(tensor)), bytes_(std::move(bytes)), part_(part), halves_(halves) {}
@@ -71,6 +72,10 @@ class TensorSource final : public ConstantSource, public SixteenBitSource {
                                           : DType::kUndefined;
   }
   bool lies_by_columns() const override { return part_ == Part::kColumns; }
+  int code_bits() const override { return part_ == Part::kCodes ? tensor_.type->code_bits : 0; }
+  float times_scale() const override {
+    return part_ == Part::kMinima ? tensor_.type->times_scale : 0;
+  }
 
  private:
   int64_t ElementBytes() const { return part_ == Part::kCodes ? 1 : halves_ ? 2 : 4; }

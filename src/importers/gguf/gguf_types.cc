@@ -179,23 +179,24 @@ void ReadTq2(const uint8_t* block, const BlockParts& parts) {
   for (int i = 0; parts.codes != nullptr && i < 256; ++i) parts.codes[i] = TwoBits(block, i);
 }
 
-// id, name, elements, bytes, bits, part, read, most of the step, where it is.
+// id, name, elements, bytes, bits, part, read, most of the step, where it is, minima, bits of
+// codes.
 constexpr TensorType kTypes[] = {
     {0, "F32", 1, 4},
     {1, "F16", 1, 2},
-    {2, "Q4_0", 32, 18, 4, 32, ReadQ40, 8, 0},
+    {2, "Q4_0", 32, 18, 4, 32, ReadQ40, 8, 0, -8},
     {3, "Q4_1", 32, 20, 4, 32, ReadQ41, 1, 0},
-    {6, "Q5_0", 32, 22, 8, 32, ReadQ50, 16, 0},
-    {7, "Q5_1", 32, 24, 8, 32, ReadQ51, 1, 0},
-    {8, "Q8_0", 32, 34, 8, 32, ReadQ80, 128, 0},
+    {6, "Q5_0", 32, 22, 8, 32, ReadQ50, 16, 0, -16, 5},
+    {7, "Q5_1", 32, 24, 8, 32, ReadQ51, 1, 0, 0, 5},
+    {8, "Q8_0", 32, 34, 8, 32, ReadQ80, 128, 0, -128},
     {10, "Q2_K", 256, 84, 4, 16, ReadQ2K},
-    {11, "Q3_K", 256, 110, 4, 16, ReadQ3K},
+    {11, "Q3_K", 256, 110, 4, 16, ReadQ3K, 0, 0, -4},
     {12, "Q4_K", 256, 144, 4, 32, ReadQ4K},
-    {13, "Q5_K", 256, 176, 8, 32, ReadQ5K},
-    {14, "Q6_K", 256, 210, 8, 16, ReadQ6K},
+    {13, "Q5_K", 256, 176, 8, 32, ReadQ5K, 0, 0, 0, 5},
+    {14, "Q6_K", 256, 210, 8, 16, ReadQ6K, 0, 0, -32, 6},
     {30, "BF16", 1, 2},
-    {34, "TQ1_0", 256, 54, 4, 32, ReadTq1, 1, 52},
-    {35, "TQ2_0", 256, 66, 4, 32, ReadTq2, 1, 64},
+    {34, "TQ1_0", 256, 54, 4, 32, ReadTq1, 1, 52, -1},
+    {35, "TQ2_0", 256, 66, 4, 32, ReadTq2, 1, 64, -1},
 };
 
 float FloatAt(const TensorType& type, const uint8_t* at) {

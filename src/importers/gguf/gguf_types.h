@@ -29,6 +29,9 @@ struct TensorType {
   /// they are products that halves do not hold.
   int64_t most_of_step = 0;
   int64_t step_at = 0;  // where the step lies
+  /// What times a scale is its minimum, a power of two; 0: minima are numbers of their own.
+  float times_scale = 0;
+  int code_bits = bits;  // that codes have
 };
 
 /// The most elements of a block.

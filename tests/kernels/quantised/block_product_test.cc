@@ -1,7 +1,10 @@
 // cpu.block_product.rows: products of one input, with the normalisation that makes it.
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "kernels/cpu/simd/targets.h"
+#include "tensor/block_source.h"
 #include "tests/kernels/kernel_check.h"
 
 namespace fettle::kernels {
@@ -52,6 +55,89 @@ TEST(BlockProduct, SiblingsOnEveryInstructionSet) {
       // The greatest codes whose sums of four fit 16 bits, and those behind them.
       for (const int most : {63, 64, 127})
         CheckKernel(kCpuBlockProductRows, Siblings(rows, false, {{40, 8, "f16", most}}), kOneByte);
+    }
+  }
+  ForceSimdTarget("");
+}
+
+/// A constant whose codes are known to have `bits`, or one that is known to be `times` the scales.
+class KnownBlocks final : public ConstantSource, public BlockSource {
+ public:
+  KnownBlocks(Constant from, int bits, float times)
+      : from_(std::move(from)), bits_(bits), times_(times) {}
+  void CopyTo(int64_t begin, int64_t count, std::byte* out) const override {
+    from_.CopyTo(begin, count, out);
+    for (int64_t i = 0; i < count && times_ != 0; ++i) {
+      if (from_.dtype() == DType::kF16) {
+        Half half;
+        std::memcpy(&half, out + i * 2, 2);
+        half = Half(static_cast<float>(half) * times_);
+        std::memcpy(out + i * 2, &half, 2);
+      } else {
+        float x = 0;
+        std::memcpy(&x, out + i * 4, 4);
+        x *= times_;
+        std::memcpy(out + i * 4, &x, 4);
+      }
+    }
+  }
+  uint64_t Hash() const override {
+    return from_.Hash() + static_cast<uint64_t>(bits_) + (times_ != 0 ? 99 : 0);
+  }
+  std::span<const std::byte> raw_bytes() const override { return from_.raw_bytes(); }
+  int code_bits() const override { return bits_; }
+  float times_scale() const override { return times_; }
+
+ private:
+  Constant from_;
+  int bits_;
+  float times_;
+};
+
+struct Blocks {
+  int bits, block;
+  std::string_view scales = "f16";
+  float times = 0;  // the minima are so many scales; 0: noise
+};
+
+std::shared_ptr<const Constant> Known(const Constant& from, int bits, float times) {
+  return std::make_shared<const Constant>(Constant::Generated(
+      from.dtype(), from.shape(), std::make_shared<KnownBlocks>(from, bits, times)));
+}
+
+CaseGroup MakeProduct(const Blocks& form, int64_t rows, int64_t n, int64_t k) {
+  const std::string text = fmt::format(
+      "input %x: f32[{0}x{1}]\nconst %w: {2}[{3}x{1}] = noise(0, {4})\n"
+      "const %s: {5}[{3}x{6}] = noise(0.01, 0.1)\nconst %m: {5}[{3}x{6}] = noise(-1, 0.1)\n"
+      "%y = BlockMatMul(%x, %w, %s, %m) {{block_size={7}}}\noutput %y\n",
+      rows, k, form.bits == 4 ? "u4" : "u8", n, (1 << form.bits) - 1, form.scales, k / form.block,
+      form.block);
+  ir::Graph graph = ops::Parse(text).value();
+  EXPECT_TRUE(ops::InferGraph(graph).ok());
+  const auto inputs = graph.nodes()[0].inputs;
+  ir::Value &codes = graph.value(inputs[1]), &minima = graph.value(inputs[3]);
+  codes.constant = Known(*codes.constant, form.bits, 0);
+  if (form.times != 0) minima.constant = Known(*graph.value(inputs[2]).constant, 0, form.times);
+  const std::vector<Tensor> x = ir::NoiseInputs(graph, 1, {}).value();
+  return MakeGroup(EvaluateGraph(std::move(graph), x).value(), 0, 1);
+}
+
+TEST(BlockProduct, KnownBlocksOnEveryInstructionSet) {
+  const CpuDevice& device = TestDevice(3);
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    SCOPED_TRACE(target);
+    for (const Blocks& form : {Blocks{5, 32}, Blocks{5, 32, "f16", -16}, Blocks{5, 32, "f32"},
+                               Blocks{6, 16, "f32", -32}, Blocks{6, 32}, Blocks{8, 32, "f16", -128},
+                               Blocks{4, 32, "f16", -8}, Blocks{4, 16, "f32", -4}}) {
+      for (const int64_t rows : {1, 2, 9, 70}) {
+        const CaseGroup group = MakeProduct(form, rows, 41, 192);
+        const auto candidates = CandidatesOf(kCpuBlockProductRows, *group.graph, device);
+        ASSERT_TRUE(candidates.ok()) << candidates.status().message();
+        const Problem problem{group.graph, (*candidates)[0], 3};
+        EXPECT_TRUE(CheckRun({kCpuBlockProductRows, group, problem, {}, "", kOneByte}, device))
+            << form.bits << " " << form.block << " " << rows;
+      }
     }
   }
   ForceSimdTarget("");

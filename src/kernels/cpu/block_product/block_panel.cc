@@ -38,14 +38,18 @@ void PackColumn(const BlockLayout& layout, const std::byte* codes, int64_t colum
       std::memcpy(out + (i * kBlockColumns + column * 4), codes + i, 4);
     return;
   }
-  const int64_t half = layout.block / 2;
+  const int64_t half = layout.block / 2, fours = layout.block / 4;
+  uint32_t plane = 0;
   for (int64_t i = 0; i < half; i += 4) {
     uint32_t low = 0, high = 0;  // 4 codes each
     std::memcpy(&low, codes + i, 4);
     std::memcpy(&high, codes + i + half, 4);
     const uint32_t both = (low & 0x0f0f0f0f) | (high & 0x0f0f0f0f) << 4;
     std::memcpy(out + (i / 4 * kBlockColumns + column) * 4, &both, 4);
+    const int64_t place = i / 4 * 8 / fours;
+    plane |= (low >> 4 & 0x0f0f0f0f) << place | (high >> 4 & 0x0f0f0f0f) << (place + 4);
   }
+  if (layout.has_planes()) std::memcpy(out + (half * kBlockColumns + column * 4), &plane, 4);
 }
 
 float ReadScale(const BlockLayout& layout, const std::byte* from, int64_t i) {
@@ -57,6 +61,25 @@ float ReadScale(const BlockLayout& layout, const std::byte* from, int64_t i) {
   float x;
   std::memcpy(&x, from + i * 4, 4);
   return x;
+}
+
+void UnpackPanel(const BlockLayout& layout, const std::byte* panel, std::byte* out) {
+  const int64_t fours = layout.block / 4, bits = 8 / fours;
+  for (int64_t b = 0; b < layout.blocks(); ++b) {
+    const std::byte* plane = panel + layout.block / 2 * kBlockColumns;
+    for (int64_t i = 0; i < fours; ++i, out += kBlockColumns * 4) {
+      const std::byte* from = panel + i % (fours / 2) * kBlockColumns * 4;
+      for (int64_t j = 0; j < kBlockColumns * 4; ++j) {
+        const auto high = static_cast<uint32_t>(plane[j]) >> (i * bits) & ((1U << bits) - 1);
+        const auto low = static_cast<uint32_t>(from[j]) >> (i * 2 / fours * 4) & 15U;
+        out[j] = static_cast<std::byte>(low | high << 4);
+      }
+    }
+    const int64_t rest = layout.block_bytes() - layout.code_bytes();
+    std::memcpy(out, panel + layout.code_bytes(), rest);
+    panel += layout.block_bytes();
+    out += rest;
+  }
 }
 
 /// The codes of 4 rows of a block from `i` on: [16][4].
@@ -88,7 +111,10 @@ void PortableTile(const BlockTile& tile) {
     const std::byte* scales = block + layout.code_bytes();
     for (int64_t c = 0; c < kBlockColumns; ++c) {
       y[c] += steps[b] * ReadScale(layout, scales, c) * static_cast<float>(dots[c]);
-      y[c] += steps[layout.blocks() + b] * ReadScale(layout, scales + layout.scale_bytes(), c);
+      const float minimum = layout.times_scale == 0
+                                ? ReadScale(layout, scales + layout.scale_bytes(), c)
+                                : ReadScale(layout, scales, c) * layout.times_scale;
+      y[c] += steps[layout.blocks() + b] * minimum;
     }
   }
   std::copy_n(y, tile.columns, tile.c);
@@ -120,7 +146,8 @@ void PackBlocks(const BlockLayout& layout, const Constant& codes, const Constant
   }
   const auto pack = layout.halves ? PackScales<Half> : PackScales<float>;
   pack(layout, scales, layout.code_bytes(), out);
-  pack(layout, minima, layout.code_bytes() + layout.scale_bytes(), out);
+  if (layout.times_scale == 0)
+    pack(layout, minima, layout.code_bytes() + layout.scale_bytes(), out);
 }
 
 const BlockKernels& GetBlockKernels() {
@@ -128,6 +155,7 @@ const BlockKernels& GetBlockKernels() {
     BlockKernels kernels;
     kernels.nibbles[1] = kernels.bytes[1] = kernels.small[1] = PortableTile;
     kernels.round = RoundRow;
+    kernels.unpack = UnpackPanel;
     return kernels;
   }();
   ApplyIsaCap();

@@ -15,20 +15,31 @@ inline constexpr int kMaxBlockRows = 8;
 /// A panel holds its blocks one behind the other, each read once, in order:
 ///  4 bits: [block / 8][16 columns][4] bytes; vector j has the codes 4 j + i in its low halves and
 ///          those block / 2 behind them in its high ones
+///  5 bits (blocks of 32) and 6 (of 16): the lowest 4 as above, then a vector of 64 bytes with the
+///          others: those of codes 4 i .. 4 i + 3 from bit i (or 2 i) on
 ///  8 bits: [block / 4][16][4] bytes
-/// then 16 scales and 16 minima, halves as the constants are (`halves`), or floats.
+/// then 16 scales and 16 minima, halves as the constants are (`halves`), or floats. Minima that are
+/// `times_scale` times the scales are left out.
 /// Columns that are missing are 0. Behind all panels lies a line whose first byte is the greatest
 /// code.
 struct BlockLayout {
   int64_t n = 0, k = 0, block = 0;
   int bits = 4;
   bool halves = false;
+  float times_scale = 0;  // 0: minima are there
 
+  bool has_planes() const { return bits == 5 || bits == 6; }
+  /// Of a panel whose codes became bytes.
+  BlockLayout InBytes() const {
+    BlockLayout bytes = *this;
+    bytes.bits = 8;
+    return bytes;
+  }
   int64_t blocks() const { return k / block; }
   int64_t panels() const { return (n + kBlockColumns - 1) / kBlockColumns; }
   int64_t code_bytes() const { return block * bits / 8 * kBlockColumns; }
   int64_t scale_bytes() const { return kBlockColumns * (halves ? 2 : 4); }
-  int64_t block_bytes() const { return code_bytes() + 2 * scale_bytes(); }
+  int64_t block_bytes() const { return code_bytes() + scale_bytes() * (times_scale == 0 ? 2 : 1); }
   int64_t panel_bytes() const { return blocks() * block_bytes(); }
   int64_t greatest_at() const { return panels() * panel_bytes(); }
   int64_t bytes() const { return greatest_at() + 64; }
@@ -64,12 +75,17 @@ struct BlockKernels {
   BlockTileRun nibbles[kMaxBlockRows + 1] = {}, bytes[kMaxBlockRows + 1] = {};
   /// Those of bytes up to kSmallCode.
   BlockTileRun small[kMaxBlockRows + 1] = {};
+  /// One row by a panel with planes; or null.
+  BlockTileRun planes[2] = {};
+  /// A panel with planes as one of layout.InBytes().
+  void (*unpack)(const BlockLayout& layout, const std::byte* panel, std::byte* out) = nullptr;
   /// k floats to a rounded row.
   void (*round)(const BlockLayout& layout, const float* a, std::byte* row) = nullptr;
 
   /// Those for weights that were packed, by the number of rows.
   const BlockTileRun* TilesOf(const BlockLayout& layout, const std::byte* packed) const {
     if (layout.bits == 4) return nibbles;
+    if (layout.has_planes()) return planes;
     return static_cast<uint8_t>(packed[layout.greatest_at()]) <= kSmallCode ? small : bytes;
   }
 };

@@ -12,6 +12,7 @@
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
 #include "ops/op.h"
+#include "tensor/block_source.h"
 
 namespace fettle::kernels {
 namespace {
@@ -47,6 +48,10 @@ class BlockProductRows final : public CpuKernel {
     const int64_t tasks = std::max<int64_t>(1, int64_t{4} * lanes());
     task_panels_ = std::max<int64_t>(1, panels_ * row_tasks_ / tasks);
     rounded_ = PerRun<std::byte>(p_.rows * row_bytes());
+    int64_t unpacked = 0;
+    for (const Product& product : products_)
+      if (Unpacks(product)) unpacked = std::max(unpacked, product.layout.InBytes().panel_bytes());
+    unpacked_ = PerLane<std::byte>(unpacked);
     if (norm_) normalised_ = PerLane<float>(p_.k);
   }
 
@@ -59,13 +64,13 @@ class BlockProductRows final : public CpuKernel {
       args.stream.ParallelFor(p_.rows, [&](int64_t row, int lane) { Round(args, row, lane); });
     }
     const int64_t column_tasks = (panels_ + task_panels_ - 1) / task_panels_;
-    args.stream.ParallelFor(column_tasks * row_tasks_, [&](int64_t task, int) {
+    args.stream.ParallelFor(column_tasks * row_tasks_, [&](int64_t task, int lane) {
       const int64_t first = task % column_tasks * task_panels_;
       const int64_t last = std::min(first + task_panels_, panels_);
       for (const Product& product : products_) {
         const int64_t begin = std::max<int64_t>(first - product.first_panel, 0);
         const int64_t end = std::min(last - product.first_panel, product.layout.panels());
-        if (begin < end) Multiply(args, product, begin, end, task / column_tasks * kTaskRows);
+        if (begin < end) Multiply(args, product, begin, end, task / column_tasks * kTaskRows, lane);
       }
     });
     return OkStatus();
@@ -85,14 +90,16 @@ class BlockProductRows final : public CpuKernel {
     BlockLayout& layout = product.layout;
     layout = {.n = facts.p.n, .k = facts.p.k, .block = facts.p.block, .bits = facts.bits};
     layout.halves = graph.value(node.inputs[2]).dtype == DType::kF16;
+    layout.times_scale = TimesScaleOf(*graph.value(node.inputs[3]).constant);
     product.output = IndexOf(graph.outputs, node.outputs[0]);
     product.pack = packs_.size();
     product.first_panel = panels_;
     panels_ += layout.panels();
     PackRequest request;
     request.constants = {node.inputs[1], node.inputs[2], node.inputs[3]};
-    request.recipe = fmt::format("block_product.greatest.n{}.k{}.block{}.bits{}.halves{}", layout.n,
-                                 layout.k, layout.block, layout.bits, layout.halves);
+    request.recipe =
+        fmt::format("block_product.greatest.n{}.k{}.block{}.bits{}.halves{}.m{}", layout.n,
+                    layout.k, layout.block, layout.bits, layout.halves, layout.times_scale);
     request.bytes = layout.bytes();
     request.pack = [layout](std::span<const Constant* const> constants, std::byte* out) {
       PackBlocks(layout, *constants[0], *constants[1], *constants[2], out);
@@ -115,18 +122,29 @@ class BlockProductRows final : public CpuKernel {
     kernels_.round(products_[0].layout, a, Rounded(args, row));
   }
 
+  /// More rows than one multiply bytes.
+  bool Unpacks(const Product& product) const {
+    return product.layout.has_planes() && (p_.rows > 1 || kernels_.planes[1] == nullptr);
+  }
+
   /// Panels [begin, end) by the rows of a task.
   void Multiply(const CpuLaunch& args, const Product& product, int64_t begin, int64_t end,
-                int64_t row) const {
+                int64_t row, int lane) const {
     const BlockLayout& layout = product.layout;
     const auto* packed = args.packed[product.pack].host<std::byte>();
-    const BlockTileRun* tiles = kernels_.TilesOf(layout, packed);
+    const bool unpacks = Unpacks(product);
+    const BlockLayout bytes = layout.InBytes();
+    const BlockTileRun* tiles = unpacks ? kernels_.small : kernels_.TilesOf(layout, packed);
     BlockTile tile;
-    tile.layout = &layout;
+    tile.layout = unpacks ? &bytes : &layout;
     tile.c_stride = layout.n;
     const int64_t stop = std::min(row + kTaskRows, p_.rows);
     for (int64_t panel = begin; panel < end; ++panel) {
       tile.panel = packed + panel * layout.panel_bytes();
+      if (unpacks) {
+        kernels_.unpack(layout, tile.panel, args.At(unpacked_, lane));
+        tile.panel = args.At(unpacked_, lane);
+      }
       tile.columns = std::min(kBlockColumns, layout.n - panel * kBlockColumns);
       float* c = args.outputs[product.output].host<float>() + panel * kBlockColumns;
       for (int64_t at = row, count = 0; at < stop; at += count) {
@@ -145,8 +163,9 @@ class BlockProductRows final : public CpuKernel {
   std::vector<PackRequest> packs_;
   size_t a_ = 0;
   int64_t row_tasks_ = 1, task_panels_ = 1, panels_ = 0;
-  RunScratch<std::byte> rounded_;  // rows
-  LaneScratch<float> normalised_;  // one
+  RunScratch<std::byte> rounded_;    // rows
+  LaneScratch<float> normalised_;    // one
+  LaneScratch<std::byte> unpacked_;  // a panel
 };
 
 Result<Facts::Product> ReadProduct(const ir::Graph& group, const ir::Node& node) {
@@ -159,7 +178,11 @@ Result<Facts::Product> ReadProduct(const ir::Graph& group, const ir::Node& node)
   }
   Facts::Product product;
   ASSIGN_OR_RETURN(product.p, ops::ReadBlockProduct(node, shapes));
-  product.bits = group.value(node.inputs[1]).dtype == DType::kU4 ? 4 : 8;
+  const ir::Value& codes = group.value(node.inputs[1]);
+  const int bits = CodeBitsOf(*codes.constant);
+  const bool in_planes =
+      (bits == 5 && product.p.block == 32) || (bits == 6 && product.p.block == 16);
+  product.bits = codes.dtype == DType::kU4 ? 4 : in_planes ? bits : 8;
   return product;
 }
 

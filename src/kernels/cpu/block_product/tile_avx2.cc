@@ -102,6 +102,27 @@ struct SmallSums {
   [[gnu::always_inline]] __m256i Dots(int row, int vector) const { return dots[row][vector]; }
 };
 
+/// One row by codes with a plane, which are small.
+template <int kVectors>
+struct PlaneSums {
+  __m256i dots[kVectors] = {};
+
+  template <int64_t kBlock>
+  [[gnu::always_inline]] void Add(const std::byte* codes, const std::byte* a, int64_t) {
+#pragma GCC unroll 4
+    for (int i = 0; i < kBlock / 8; ++i) {
+      const __m256i x = Broadcast(a + i * 4), y = Broadcast(a + i * 4 + kBlock / 2);
+      for (int v = 0; v < kVectors; ++v) {
+        const Nibbles both = LoadWithPlane<kBlock / 4>(codes, i, v);
+        const __m256i pairs =
+            _mm256_add_epi16(_mm256_maddubs_epi16(both.low, x), _mm256_maddubs_epi16(both.high, y));
+        dots[v] = _mm256_add_epi32(dots[v], _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+      }
+    }
+  }
+  [[gnu::always_inline]] __m256i Dots(int, int vector) const { return dots[vector]; }
+};
+
 /// There are registers for 8 sums, two of each vector.
 constexpr int ByteVectors(int rows) { return rows > 2 ? 1 : 2; }
 
@@ -114,6 +135,8 @@ constexpr BlockKernels MakeTable(std::index_sequence<kRow...>) {
         RunTile<ByteSums<kRow + 1, ByteVectors(kRow + 1)>, kRow + 1, ByteVectors(kRow + 1), 8>),
    ...);
   ((table.small[kRow + 1] = RunTile<SmallSums<kRow + 1, 2>, kRow + 1, 2, 8>), ...);
+  table.planes[1] = RunTile<PlaneSums<2>, 1, 2, kPlanes>;
+  table.unpack = UnpackPanel;
   table.round = RoundBlocks;
   return table;
 }

@@ -24,10 +24,42 @@ namespace {
   return _mm512_set1_epi32(word);
 }
 
+/// Codes i and i + kFours / 2, 4 of each of 16 columns, of a block with a plane.
+template <int kFours>
+[[gnu::always_inline]] inline void LoadWithPlane(const std::byte* codes, int i, __m512i* low,
+                                                 __m512i* high) {
+  constexpr int kEach = 8 / kFours;
+  const __m512i nibble = _mm512_set1_epi8(15), others = _mm512_set1_epi8(((1 << kEach) - 1) << 4);
+  const __m512i read = _mm512_loadu_si512(codes + i * 64);
+  const __m512i plane = _mm512_loadu_si512(codes + kFours / 2 * 64);
+  // a | (b & c)
+  *low = _mm512_ternarylogic_epi64(_mm512_and_si512(read, nibble),
+                                   _mm512_slli_epi16(plane, 4 - i * kEach), others, 0xf8);
+  *high = _mm512_ternarylogic_epi64(_mm512_and_si512(_mm512_srli_epi16(read, 4), nibble),
+                                    _mm512_srli_epi16(plane, i * kEach), others, 0xf8);
+}
+
+/// What kBits is of a block of 32 of 5 bits and a block of 16 of 6.
+constexpr int kPlanes = 6;
+
+template <int kFours>
+[[gnu::always_inline]] inline void AddPlanes(const std::byte* codes, const std::byte* a,
+                                             __m512i* dots) {
+#pragma GCC unroll 4
+  for (int i = 0; i < kFours / 2; ++i) {
+    __m512i low, high;
+    LoadWithPlane<kFours>(codes, i, &low, &high);
+    *dots = _mm512_dpbusd_epi32(*dots, low, Broadcast(a + i * 4));
+    *dots = _mm512_dpbusd_epi32(*dots, high, Broadcast(a + i * 4 + kFours * 2));
+  }
+}
+
 /// Adds a block's products to `dots`; `a` is of the first row.
 template <int kRows, int kBits>
 [[gnu::always_inline]] inline void AddBlock(const std::byte* codes, const std::byte* a,
                                             int64_t stride, int64_t block, __m512i* dots) {
+  if constexpr (kBits == kPlanes)
+    return block == 32 ? AddPlanes<8>(codes, a, dots) : AddPlanes<4>(codes, a, dots);
   const __m512i low = _mm512_set1_epi8(15);
   for (int64_t i = 0; i < block; i += 32 / kBits, codes += 64) {
     const __m512i read = _mm512_loadu_si512(codes);
@@ -65,6 +97,7 @@ void RunTile(const BlockTile& tile) {
   for (int r = 0; r < kRows; ++r) scaled[r] = shifted[r] = _mm512_setzero_ps();
   const std::byte *at = tile.panel, *a = tile.rows;
   const int64_t code_bytes = layout.code_bytes(), block_bytes = layout.block_bytes();
+  const float times_scale = layout.times_scale;
   int halves = layout.halves ? 1 : 0;
   for (int64_t b = 0; b < blocks; ++b, at += block_bytes, a += block) {
     asm("" : "+r"(halves));  // or the loop is there twice
@@ -75,7 +108,8 @@ void RunTile(const BlockTile& tile) {
     block == 32 ? AddBlock<kRows, kBits>(at, a, stride, 32, dots)
                 : AddBlock<kRows, kBits>(at, a, stride, 16, dots);
     const __m512 scale = LoadScales(halves, at + code_bytes, 0);
-    const __m512 minimum = LoadScales(halves, at + code_bytes, kBlockColumns);
+    const __m512 minimum = times_scale != 0 ? _mm512_mul_ps(scale, _mm512_set1_ps(times_scale))
+                                            : LoadScales(halves, at + code_bytes, kBlockColumns);
     for (int r = 0; r < kRows; ++r) {
       const float* step = steps + r * (stride / 4) + b;
       const __m512 factor = _mm512_mul_ps(scale, _mm512_set1_ps(*step));
@@ -86,6 +120,26 @@ void RunTile(const BlockTile& tile) {
   const auto mask = static_cast<__mmask16>((uint32_t{1} << tile.columns) - 1);
   for (int r = 0; r < kRows; ++r)
     _mm512_mask_storeu_ps(tile.c + r * tile.c_stride, mask, _mm512_add_ps(scaled[r], shifted[r]));
+}
+
+void UnpackPanel(const BlockLayout& layout, const std::byte* panel, std::byte* out) {
+  const int64_t rest = layout.block_bytes() - layout.code_bytes(), half = layout.block * 8;
+  for (int64_t b = 0; b < layout.blocks(); ++b, panel += rest, out += rest) {
+    const auto unpack = [&]<int kFours>(std::integral_constant<int, kFours>) {
+#pragma GCC unroll 4
+      for (int i = 0; i < kFours / 2; ++i) {
+        __m512i low, high;
+        LoadWithPlane<kFours>(panel, i, &low, &high);
+        _mm512_storeu_si512(out + i * 64, low);
+        _mm512_storeu_si512(out + half + i * 64, high);
+      }
+    };
+    layout.block == 32 ? unpack(std::integral_constant<int, 8>())
+                       : unpack(std::integral_constant<int, 4>());
+    panel += layout.code_bytes();
+    out += 2 * half;
+    std::memcpy(out, panel, rest);
+  }
 }
 
 /// 16 values times `inverse`, rounded as RoundProduct does.
@@ -127,6 +181,8 @@ constexpr BlockKernels MakeTable(std::index_sequence<kRow...>) {
   table.rows = sizeof...(kRow);
   ((table.nibbles[kRow + 1] = RunTile<kRow + 1, 4>), ...);
   ((table.bytes[kRow + 1] = table.small[kRow + 1] = RunTile<kRow + 1, 8>), ...);
+  table.planes[1] = RunTile<1, kPlanes>;
+  table.unpack = UnpackPanel;
   table.round = RoundBlocks;
   return table;
 }

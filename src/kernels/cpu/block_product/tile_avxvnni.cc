@@ -23,25 +23,30 @@ struct DotSums {
   template <int64_t kBlock>
   [[gnu::always_inline]] void Add(const std::byte* codes, const std::byte* a, int64_t stride) {
 #pragma GCC unroll 8
-    for (int64_t i = 0; i < kBlock * kBits / 8; i += 4, codes += 64) {
+    for (int64_t i = 0; i < (kBits == 8 ? kBlock : kBlock / 2); i += 4, codes += 64) {
       __m256i low[kVectors], high[kVectors];
       for (int v = 0; v < kVectors; ++v) {
         if constexpr (kBits == 8) {
           low[v] = LoadCodes(codes, v);
         } else {
-          const Nibbles both = LoadNibbles(codes, v);
+          // The plane lies behind all nibbles.
+          const Nibbles both = kBits == kPlanes ? LoadWithPlane<kBlock / 4>(
+                                                      codes - i * 16, static_cast<int>(i / 4), v)
+                                                : LoadNibbles(codes, v);
           low[v] = both.low;
           high[v] = both.high;
         }
       }
       AddFours(low, a + i, stride);
-      if constexpr (kBits == 4) AddFours(high, a + i + kBlock / 2, stride);
+      if constexpr (kBits != 8) AddFours(high, a + i + kBlock / 2, stride);
     }
   }
   [[gnu::always_inline]] __m256i Dots(int row, int vector) const { return dots[row][vector]; }
 };
 template <int kRows, int kVectors>
 using NibbleSums = DotSums<kRows, kVectors, 4>;
+template <int kRows, int kVectors>
+using PlaneSums = DotSums<kRows, kVectors, kPlanes>;
 template <int kRows, int kVectors>
 using ByteSums = DotSums<kRows, kVectors, 8>;
 
@@ -52,6 +57,8 @@ constexpr BlockKernels MakeTable(std::index_sequence<kRow...>) {
   ((table.nibbles[kRow + 1] = RunTile<NibbleSums<kRow + 1, 2>, kRow + 1, 2, 4>), ...);
   ((table.bytes[kRow + 1] = table.small[kRow + 1] = RunTile<ByteSums<kRow + 1, 2>, kRow + 1, 2, 8>),
    ...);
+  table.planes[1] = RunTile<PlaneSums<1, 2>, 1, 2, kPlanes>;
+  table.unpack = UnpackPanel;
   table.round = RoundBlocks;
   return table;
 }

@@ -40,6 +40,42 @@ struct Nibbles {
   return {_mm256_and_si256(read, mask), _mm256_and_si256(_mm256_srli_epi16(read, 4), mask)};
 }
 
+/// Codes i and i + kFours / 2, 4 of each of 8 columns, of a block with a plane.
+template <int kFours>
+[[gnu::always_inline]] inline Nibbles LoadWithPlane(const std::byte* codes, int i, int vector) {
+  constexpr int kEach = 8 / kFours;
+  const __m256i others = _mm256_set1_epi8(((1 << kEach) - 1) << 4);
+  const __m256i plane = LoadCodes(codes + kFours / 2 * 64, vector);
+  const Nibbles lowest = LoadNibbles(codes + i * 64, vector);
+  return {
+      _mm256_or_si256(lowest.low,
+                      _mm256_and_si256(_mm256_slli_epi16(plane, 4 - i * kEach), others)),
+      _mm256_or_si256(lowest.high, _mm256_and_si256(_mm256_srli_epi16(plane, i * kEach), others))};
+}
+
+/// What kBits is of a block of 32 of 5 bits and a block of 16 of 6.
+constexpr int kPlanes = 6;
+
+/// A panel with planes as one of bytes.
+inline void UnpackPanel(const BlockLayout& layout, const std::byte* panel, std::byte* out) {
+  const int64_t rest = layout.block_bytes() - layout.code_bytes(), half = layout.block * 8;
+  for (int64_t b = 0; b < layout.blocks(); ++b, panel += rest, out += rest) {
+    const auto unpack = [&]<int kFours>(std::integral_constant<int, kFours>) {
+#pragma GCC unroll 8
+      for (int i = 0; i < kFours; ++i) {
+        const Nibbles both = LoadWithPlane<kFours>(panel, i / 2, i % 2);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out) + i, both.low);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + half) + i, both.high);
+      }
+    };
+    layout.block == 32 ? unpack(std::integral_constant<int, 8>())
+                       : unpack(std::integral_constant<int, 4>());
+    panel += layout.code_bytes();
+    out += 2 * half;
+    std::memcpy(out, panel, rest);
+  }
+}
+
 /// How far ahead of what is read memory is asked for: the CPU by itself does not go on behind a
 /// page of 4 KiB.
 constexpr int64_t kAhead = 4096;
@@ -53,11 +89,14 @@ template <int64_t kBytes>
 /// What a block adds to the results of columns from `column` on.
 template <int kRows, int kVectors, typename Sums>
 [[gnu::always_inline]] inline void ScaleBlock(const Sums& sums, int halves, const std::byte* scales,
-                                              int64_t column, const float* steps, int64_t stride,
-                                              int64_t blocks, __m256 (*y)[kVectors]) {
+                                              float times_scale, int64_t column, const float* steps,
+                                              int64_t stride, int64_t blocks,
+                                              __m256 (*y)[kVectors]) {
   for (int v = 0; v < kVectors; ++v) {
     const __m256 scale = LoadScales(halves, scales, column + v * 8);
-    const __m256 minimum = LoadScales(halves, scales, column + v * 8 + kBlockColumns);
+    const __m256 minimum = times_scale != 0
+                               ? _mm256_mul_ps(scale, _mm256_set1_ps(times_scale))
+                               : LoadScales(halves, scales, column + v * 8 + kBlockColumns);
     for (int r = 0; r < kRows; ++r) {
       const float* step = steps + r * (stride / 4);
       const __m256 factor = _mm256_mul_ps(scale, _mm256_set1_ps(*step));
@@ -86,8 +125,8 @@ template <typename Sums, int kRows, int kVectors, int kBits>
     AskFor<kBits * 64 + 64>(at + kAhead);
     Sums sums;
     block == 32 ? sums.template Add<32>(at, a, stride) : sums.template Add<16>(at, a, stride);
-    ScaleBlock<kRows, kVectors>(sums, halves, at + code_bytes, column, steps + b, stride, blocks,
-                                y);
+    ScaleBlock<kRows, kVectors>(sums, halves, at + code_bytes, layout.times_scale, column,
+                                steps + b, stride, blocks, y);
   }
   for (int r = 0; r < kRows; ++r)
     for (int v = 0; v < kVectors; ++v) _mm256_storeu_ps(to[r] + column + v * 8, y[r][v]);

@@ -1,0 +1,31 @@
+// Constants over blocks of codes of few bits, each with a scale and a minimum.
+#pragma once
+
+#include "tensor/tensor.h"
+
+namespace fettle {
+
+/// What a ConstantSource is besides, where it reads one part of such blocks. Thread-safe.
+class BlockSource {
+ public:
+  virtual ~BlockSource() = default;
+  /// Of codes in bytes: how many bits hold them; 0 for other parts.
+  virtual int code_bits() const = 0;
+  /// Of minima: what times each block's scale is its minimum, exactly; 0 where nothing is, and for
+  /// other parts.
+  virtual float times_scale() const = 0;
+};
+
+/// Bits that hold the codes of `constant`, of bytes; 8 where that is not known.
+inline int CodeBitsOf(const Constant& constant) {
+  const auto* source = dynamic_cast<const BlockSource*>(constant.source());
+  return source == nullptr || source->code_bits() == 0 ? 8 : source->code_bits();
+}
+
+/// What times the scales the minima in `constant` are; 0 where that is not known.
+inline float TimesScaleOf(const Constant& constant) {
+  const auto* source = dynamic_cast<const BlockSource*>(constant.source());
+  return source == nullptr ? 0 : source->times_scale();
+}
+
+}  // namespace fettle
