@@ -135,8 +135,12 @@ void Widen(const std::byte* from, int64_t count, float* out) {
   }
 }
 
-/// The most rows whose sums with two vectors fit the registers.
-constexpr size_t kMost = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8 : 6;
+/// The most rows whose sums with two vectors fit the registers; few where there are no vectors, as
+/// nobody waits for those.
+constexpr size_t kMost = HWY_TARGET == HWY_SCALAR                           ? 2
+                         : HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8
+                                                                            : 6;
+constexpr size_t kSome = std::min<size_t>(kMost, 4);
 
 template <typename Half, size_t kRows>
 constexpr auto kRun = RowSums<Half, kRows == 1 ? 2 : 1, std::make_index_sequence<kRows>>::Run;
@@ -145,8 +149,8 @@ constexpr auto kRun = RowSums<Half, kRows == 1 ? 2 : 1, std::make_index_sequence
 template <typename Half>
 constexpr HalfKernels kKernels = {
     .most_rows = kMost,
-    .rows = {nullptr, kRun<Half, 1>, kRun<Half, 2>, kRun<Half, 4>, kRun<Half, 4>, kRun<Half, kMost>,
-             kRun<Half, kMost>, kRun<Half, kMost>, kRun<Half, kMost>},
+    .rows = {nullptr, kRun<Half, 1>, kRun<Half, 2>, kRun<Half, kSome>, kRun<Half, kSome>,
+             kRun<Half, kMost>, kRun<Half, kMost>, kRun<Half, kMost>, kRun<Half, kMost>},
     .widen = Widen<Half>};
 
 const HalfKernels* KernelsOf(bool f16) {
