@@ -28,7 +28,8 @@ struct Facts {
   const ops::BlockProduct& first() const { return products[0].p; }
 };
 
-/// Rows that a task multiplies a panel by: what they take stays in the second-level cache.
+/// Rows that a task multiplies a panel by, or twice as many where panels are unpacked: what they
+/// take stays in the second-level cache.
 constexpr int64_t kTaskRows = 64;
 /// Rows that are normalised and rounded by the caller: they take less than waking a lane does.
 constexpr int64_t kFewRows = 4;
@@ -43,15 +44,16 @@ class BlockProductRows final : public CpuKernel {
     if (norm_) packs_ = norm_->packs();
     for (size_t i = 0; i < facts.products.size(); ++i)
       Add(graph, graph.nodes()[i + (norm_ ? 1 : 0)], facts.products[i]);
-    row_tasks_ = (p_.rows + kTaskRows - 1) / kTaskRows;
-    // Four tasks a lane even out what lanes lose.
-    const int64_t tasks = std::max<int64_t>(1, int64_t{4} * lanes());
-    task_panels_ = std::max<int64_t>(1, panels_ * row_tasks_ / tasks);
-    rounded_ = PerRun<std::byte>(p_.rows * row_bytes());
     int64_t unpacked = 0;
     for (const Product& product : products_)
       if (Unpacks(product)) unpacked = std::max(unpacked, product.layout.InBytes().panel_bytes());
     unpacked_ = PerLane<std::byte>(unpacked);
+    task_rows_ = unpacked > 0 ? 2 * kTaskRows : kTaskRows;
+    row_tasks_ = (p_.rows + task_rows_ - 1) / task_rows_;
+    // Four tasks a lane even out what lanes lose.
+    const int64_t tasks = std::max<int64_t>(1, int64_t{4} * lanes());
+    task_panels_ = std::max<int64_t>(1, panels_ * row_tasks_ / tasks);
+    rounded_ = PerRun<std::byte>(p_.rows * row_bytes());
     if (norm_) normalised_ = PerLane<float>(p_.k);
   }
 
@@ -70,7 +72,8 @@ class BlockProductRows final : public CpuKernel {
       for (const Product& product : products_) {
         const int64_t begin = std::max<int64_t>(first - product.first_panel, 0);
         const int64_t end = std::min(last - product.first_panel, product.layout.panels());
-        if (begin < end) Multiply(args, product, begin, end, task / column_tasks * kTaskRows, lane);
+        if (begin < end)
+          Multiply(args, product, begin, end, task / column_tasks * task_rows_, lane);
       }
     });
     return OkStatus();
@@ -138,7 +141,7 @@ class BlockProductRows final : public CpuKernel {
     BlockTile tile;
     tile.layout = unpacks ? &bytes : &layout;
     tile.c_stride = layout.n;
-    const int64_t stop = std::min(row + kTaskRows, p_.rows);
+    const int64_t stop = std::min(row + task_rows_, p_.rows);
     for (int64_t panel = begin; panel < end; ++panel) {
       tile.panel = packed + panel * layout.panel_bytes();
       if (unpacks) {
@@ -162,7 +165,7 @@ class BlockProductRows final : public CpuKernel {
   std::vector<Product> products_;
   std::vector<PackRequest> packs_;
   size_t a_ = 0;
-  int64_t row_tasks_ = 1, task_panels_ = 1, panels_ = 0;
+  int64_t task_rows_ = kTaskRows, row_tasks_ = 1, task_panels_ = 1, panels_ = 0;
   RunScratch<std::byte> rounded_;    // rows
   LaneScratch<float> normalised_;    // one
   LaneScratch<std::byte> unpacked_;  // a panel

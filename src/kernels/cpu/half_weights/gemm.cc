@@ -36,15 +36,20 @@ struct HalfProduct {
 };
 
 /// What the weights' form tells, without reading them.
-template <DType kStorage>
-Result<HalfProduct> ReadExact(const ir::Graph& group, const Device&) {
+Result<HalfProduct> ReadExact(const ir::Graph& group, DType storage) {
   ASSIGN_OR_RETURN(const Product p, ReadRows(group));
   const Constant& weights = *group.value(p.b).constant;
   const bool stored = !SixteenBitBytes(weights, !p.trans_b).empty();
-  const bool compact = kStorage == DType::kF16 && CompactFormOf(weights) == CompactForm::kHalves;
-  if (SixteenBitsOf(weights) != kStorage && !compact)
-    return Unsupported("weights that are not {}", DTypeName(kStorage));
-  return HalfProduct{p, kStorage, stored};
+  const bool compact = storage == DType::kF16 && CompactFormOf(weights) == CompactForm::kHalves;
+  if (SixteenBitsOf(weights) != storage && !compact)
+    return Unsupported("weights that are not {}", DTypeName(storage));
+  return HalfProduct{p, storage, stored};
+}
+Result<HalfProduct> ReadF16(const ir::Graph& group, const Device&) {
+  return ReadExact(group, DType::kF16);
+}
+Result<HalfProduct> ReadBf16(const ir::Graph& group, const Device&) {
+  return ReadExact(group, DType::kBF16);
 }
 
 Result<HalfProduct> ReadRounded(const ir::Graph& group, const Device&) {
@@ -266,13 +271,12 @@ constexpr Family<HalfProduct> kFamily{
 }  // namespace
 
 extern const KernelDesc kCpuF16WeightsGemm;
-const KernelDesc kCpuF16WeightsGemm = {.name = "cpu.f16_weights.gemm",
-                                       .version = 2,
-                                       .match = MatchAs<kFamily<ReadExact<DType::kF16>>>};
+const KernelDesc kCpuF16WeightsGemm = {
+    .name = "cpu.f16_weights.gemm", .version = 2, .match = MatchAs<kFamily<ReadF16>>};
 
 extern const KernelDesc kCpuHalfWeightsBf16;
 const KernelDesc kCpuHalfWeightsBf16 = {.name = "cpu.half_weights.bf16",
-                                        .match = MatchAs<kFamily<ReadExact<DType::kBF16>>>};
+                                        .match = MatchAs<kFamily<ReadBf16>>};
 
 extern const KernelDesc kCpuBf16WeightsGemm;
 const KernelDesc kCpuBf16WeightsGemm = {.name = "cpu.bf16_weights.gemm",

@@ -40,7 +40,11 @@ HWY_INLINE V Load(const uint16_t* at) {
 }
 
 /// Writes the sums [rows][vectors] of results.
-HWY_NOINLINE void Finish(const HalfRowsArgs& tile, int64_t vectors, const float* sums) {
+#if HWY_COMPILER_GCC_ACTUAL
+[[gnu::noclone]]
+#endif
+HWY_NOINLINE void
+Finish(const HalfRowsArgs& tile, int64_t vectors, const float* sums) {
   const HalfRowsArgs args = tile;  // stores could change another's
   const V low = hn::Set(D(), args.low), high = hn::Set(D(), args.high);
   for (int64_t r = 0; r < args.rows; ++r, sums += vectors * kLanes) {
@@ -135,12 +139,11 @@ void Widen(const std::byte* from, int64_t count, float* out) {
   }
 }
 
-/// The most rows whose sums with two vectors fit the registers; few where there are no vectors, as
-/// nobody waits for those.
-constexpr size_t kMost = HWY_TARGET == HWY_SCALAR                           ? 2
+/// The most rows whose sums with two vectors fit the registers. What hardly any processor runs is
+/// short.
+constexpr size_t kMost = HWY_TARGET == HWY_SCALAR                           ? 1
                          : HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8
                                                                             : 6;
-constexpr size_t kSome = std::min<size_t>(kMost, 4);
 
 template <typename Half, size_t kRows>
 constexpr auto kRun = RowSums<Half, kRows == 1 ? 2 : 1, std::make_index_sequence<kRows>>::Run;
@@ -149,7 +152,8 @@ constexpr auto kRun = RowSums<Half, kRows == 1 ? 2 : 1, std::make_index_sequence
 template <typename Half>
 constexpr HalfKernels kKernels = {
     .most_rows = kMost,
-    .rows = {nullptr, kRun<Half, 1>, kRun<Half, 2>, kRun<Half, kSome>, kRun<Half, kSome>,
+    .rows = {nullptr, kRun<Half, 1>, kRun<Half, std::min<size_t>(kMost, 2)>,
+             kRun<Half, std::min<size_t>(kMost, 4)>, kRun<Half, std::min<size_t>(kMost, 4)>,
              kRun<Half, kMost>, kRun<Half, kMost>, kRun<Half, kMost>, kRun<Half, kMost>},
     .widen = Widen<Half>};
 
