@@ -212,8 +212,11 @@ struct NarrowScratch {
 
   /// The width's windows of `count` rows from `first` on, which JoinRows joined.
   template <bool max>
-  [[gnu::noinline, gnu::noclone]] void JoinWidth(int64_t first, const float* counted, int64_t count,
-                                                 float* to) const {
+#if defined(__GNUC__) && !defined(__clang__)
+  [[gnu::noclone]]
+#endif
+  [[gnu::noinline]] void
+  JoinWidth(int64_t first, const float* counted, int64_t count, float* to) const {
     const InsideWidth inside(plan), all(0, plan.out[2]);
     const float* from = rows + first * pitch + pads.before;
     if (!pads.any()) JoinBorders<max>(plan, inside, from, pitch, counted, count, to);
