@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <functional>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "ops/op.h"
+#include "passes/clean/move_integers.h"
 #include "tensor/tensor.h"
 
 namespace fettle::passes {
@@ -17,26 +17,9 @@ namespace {
 constexpr int64_t kMostElements = 1 << 16;
 constexpr int kMostInputs = 16;
 
-/// Elements of one input, and their shape.
-struct Operand {
-  const Shape* shape = nullptr;
-  DType dtype = DType::kUndefined;
-  const std::byte* data = nullptr;  // unaligned
-
-  int64_t operator[](int64_t i) const {
-    if (dtype == DType::kBool) return data[i] != std::byte{0};
-    int64_t value;
-    std::memcpy(&value, data + 8 * i, sizeof value);
-    return value;
-  }
-};
-using Operands = std::span<const Operand>;
-
-/// What a node gives: booleans are 0 and 1.
-struct Computed {
-  Shape shape;
-  std::vector<int64_t> elements;
-};
+using Operand = IntegerOperand;
+using Operands = IntegerOperands;
+using Computed = ComputedIntegers;
 
 int64_t Wrapped(uint64_t value) { return static_cast<int64_t>(value); }
 
@@ -89,38 +72,19 @@ struct Times {
   int64_t operator()(uint64_t a, uint64_t b) const { return Wrapped(a * b); }
 };
 
+struct Greatest {
+  int64_t operator()(int64_t a, int64_t b) const { return std::max(a, b); }
+};
+struct Least {
+  int64_t operator()(int64_t a, int64_t b) const { return std::min(a, b); }
+};
+
 bool Cast(const ir::Node&, Operands operands, Computed& computed) {
   return EachElement(operands, computed, [](const auto& at) { return at(0); });
 }
 
 bool Where(const ir::Node&, Operands operands, Computed& computed) {
   return EachElement(operands, computed, [](const auto& at) { return at(0) != 0 ? at(1) : at(2); });
-}
-
-/// Of a list of numbers.
-bool Gather(const ir::Node& node, Operands operands, Computed& computed) {
-  const int64_t extent = operands[0].shape->elements();
-  if (operands[0].shape->rank() != 1 || operands[1].dtype != DType::kI64) return false;
-  if (const int64_t axis = node.attributes.Int("axis", 0); axis != 0 && axis != -1) return false;
-  computed.shape = *operands[1].shape;
-  const int64_t count = computed.shape.elements();
-  computed.elements.resize(count);
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t index = operands[1][i];
-    if (index < -extent || index >= extent) return false;
-    computed.elements[i] = operands[0][index < 0 ? index + extent : index];
-  }
-  return true;
-}
-
-/// Of lists of numbers.
-bool Concat(const ir::Node&, Operands operands, Computed& computed) {
-  for (const Operand& operand : operands) {
-    if (operand.shape->rank() != 1 || operand.dtype != operands[0].dtype) return false;
-    for (int64_t i = 0; i < operand.shape->elements(); ++i) computed.elements.push_back(operand[i]);
-  }
-  computed.shape = {std::ssize(computed.elements)};
-  return true;
 }
 
 /// Forwards by a few, as positions are.
@@ -141,15 +105,22 @@ using Compute = bool (*)(const ir::Node& node, Operands operands, Computed& comp
 
 /// Null: none.
 Compute ComputeOf(const ir::Node& node) {
-  static const std::array<std::pair<const ir::OpDesc*, Compute>, 15> rows = {{
-      {&ops::Get("Gather"), Gather},
-      {&ops::Get("Concat"), Concat},
+  static const std::array<std::pair<const ir::OpDesc*, Compute>, 22> rows = {{
+      {&ops::Get("Gather"), GatherIntegers},
+      {&ops::Get("Concat"), ConcatIntegers},
+      {&ops::Get("Reshape"), ReshapeIntegers},
+      {&ops::Get("Unsqueeze"), UnsqueezeIntegers},
+      {&ops::Get("Squeeze"), SqueezeIntegers},
+      {&ops::Get("Slice"), SliceIntegers},
+      {&ops::Get("Expand"), ExpandIntegers},
       {&ops::Get("Equal"), Binary<std::equal_to<>>},
       {&ops::Get("Where"), Where},
       {&ops::Get("Add"), Binary<Plus>},
       {&ops::Get("Mul"), Binary<Times>},
       {&ops::Get("Sub"), Binary<Minus>},
       {&ops::Get("Cast"), Cast},
+      {&ops::Get("Max"), Binary<Greatest>},
+      {&ops::Get("Min"), Binary<Least>},
       {&ops::Get("Less"), Binary<std::less<>>},
       {&ops::Get("LessOrEqual"), Binary<std::less_equal<>>},
       {&ops::Get("Greater"), Binary<std::greater<>>},
@@ -163,15 +134,14 @@ Compute ComputeOf(const ir::Node& node) {
   return row == rows.end() ? nullptr : row->second;
 }
 
-/// Nothing where it is absent, of another type, repeated or computed elements, or too many.
+/// Nothing where it is absent, of another type, computed elements, or too many.
 std::optional<Operand> OperandOf(const ir::Graph& graph, ir::ValueId id) {
   if (id == ir::kAbsent) return std::nullopt;
   const Constant& constant = *graph.value(id).constant;
   const bool is_taken = constant.dtype() == DType::kI64 || constant.dtype() == DType::kBool;
-  if (!is_taken || constant.is_splat() || constant.source() != nullptr ||
-      constant.elements() > kMostElements)
+  if (!is_taken || constant.source() != nullptr || constant.elements() > kMostElements)
     return std::nullopt;
-  return Operand{&constant.shape(), constant.dtype(), constant.bytes().data()};
+  return Operand{&constant.shape(), constant.dtype(), constant.bytes().data(), constant.is_splat()};
 }
 
 template <typename T>
@@ -182,9 +152,9 @@ Constant ConstantOf(const Computed& computed, DType dtype) {
 }
 
 bool IsSame(const Constant& constant, const Computed& computed) {
-  if (constant.shape() != computed.shape || constant.is_splat() || constant.source() != nullptr)
-    return false;
-  const Operand now{&constant.shape(), constant.dtype(), constant.bytes().data()};
+  if (constant.shape() != computed.shape || constant.source() != nullptr) return false;
+  const Operand now{&constant.shape(), constant.dtype(), constant.bytes().data(),
+                    constant.is_splat()};
   for (int64_t i = 0; i < std::ssize(computed.elements); ++i)
     if (now[i] != computed.elements[i]) return false;
   return true;
