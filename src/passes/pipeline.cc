@@ -208,4 +208,11 @@ Status Optimise(ir::Graph& graph, const PipelineOptions& options) {
   return OkStatus();
 }
 
+Result<bool> OptimiseTyped(ir::Graph& graph, const PipelineOptions& options) {
+  std::vector<int> fired;
+  RETURN_IF_ERROR(RunPasses(graph, {.verify = options.verify, .fired = &fired}));
+  ASSIGN_OR_RETURN(const bool removed, RemoveDeadCode(graph));
+  return removed || !fired.empty();
+}
+
 }  // namespace fettle::passes

@@ -50,4 +50,9 @@ Status RunPasses(ir::Graph& graph, const PipelineOptions& options);
 /// with kInvalidModel or kUnsupported where inference refuses a node.
 Status Optimise(ir::Graph& graph, const PipelineOptions& options = {});
 
+/// All passes again, where the types of all values have become known since Optimise, and no more of
+/// shapes. Returns whether the graph is another one; ids change then. Failures are those of
+/// Optimise.
+Result<bool> OptimiseTyped(ir::Graph& graph, const PipelineOptions& options = {});
+
 }  // namespace fettle::passes

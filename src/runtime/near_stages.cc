@@ -119,8 +119,24 @@ std::vector<std::pair<double, NearStages::Example*>> NearStages::NearExamples(
 }
 
 Status NearStages::Sweep(std::span<const Tensor> inputs) {
-  if (!sweep_) sweep_.emplace(*graph_);
+  if (sweep_) return sweep_->Run(TypesOf(inputs));
+  sweep_.emplace(*graph_);
+  RETURN_IF_ERROR(sweep_->Run(TypesOf(inputs)));
+  if (!std::exchange(is_tidy_, true)) RETURN_IF_ERROR(TidyTyped());
   return sweep_->Run(TypesOf(inputs));
+}
+
+Status NearStages::TidyTyped() {
+  for (ir::ValueId id : graph_->inputs)
+    if (graph_->value(id).dtype == DType::kUndefined) return OkStatus();
+  ir::Graph typed = *graph_;
+  for (ir::ValueId id : typed.values().ids())
+    typed.value(id).dtype = sweep_->graph().value(id).dtype;
+  ASSIGN_OR_RETURN(const bool is_other, passes::OptimiseTyped(typed));
+  if (!is_other) return OkStatus();
+  graph_ = std::make_shared<const ir::Graph>(std::move(typed));
+  sweep_.emplace(*graph_);
+  return OkStatus();
 }
 
 void NearStages::ReadExtents() {

@@ -54,6 +54,8 @@ class NearStages {
 
   /// Sweeps the graph for these inputs.
   Status Sweep(std::span<const Tensor> inputs);
+  /// Passes that see the types which the first sweep has found, once for all extents.
+  Status TidyTyped();
   /// How far what was swept is from these; 0: not near, or null.
   double DistanceFrom(const std::shared_ptr<const exec::Extents>& extents) const;
   /// Those that what was swept may be made of, nearest first.
@@ -89,7 +91,7 @@ class NearStages {
   std::vector<Example> examples_;
   std::shared_ptr<const exec::Program> spare_;
   int64_t uses_ = 0;
-  bool is_off_ = false;
+  bool is_off_ = false, is_tidy_ = false;
 };
 
 }  // namespace fettle::runtime

@@ -60,6 +60,19 @@ TEST(NearShapes, ArePlannedOnceWherePassesSaveMuch) {
   }
 }
 
+/// The type of what is cast is known once the first shape has been inferred.
+TEST(NearShapes, CastNothingToTheTypeThatItHas) {
+  const auto session = SessionOf(
+      "input %x: f32[?]\n%a = Softplus(%x)\n%b = Cast(%a) {to=\"f32\"}\n%y = Neg(%b)\n"
+      "output %y\n",
+      {.threads = 1});
+  for (const int64_t elements : {40, 41, 42}) {
+    Plans(*session, elements);
+    for (const exec::StepProfile& step : session->profile())
+      EXPECT_EQ(step.op.find("Cast"), std::string::npos) << step.op;
+  }
+}
+
 TEST(NearShapes, MoveWhatTheirOwnExtentsSay) {
   const auto session = SessionOf(
       "input %x: f32[?]\nconst %one: i64[1] = 1\nconst %axis: i64[1] = 0\n"
