@@ -199,46 +199,91 @@ Status AllOf(const std::vector<Status>& failures) {
   return Unsupported("{} nodes are computed by no kernel:{}", failures.size(), lines);
 }
 
+/// Makes a cover, largest groups first, from the first node on.
+class Coverer {
+ public:
+  Coverer(const ir::Graph& graph, const DeviceSet& devices, const Limits& limits)
+      : graph_(graph),
+        devices_(devices),
+        limits_(limits),
+        groups_(passes::ListGroups(graph)),
+        by_node_(graph.nodes().size()),
+        covered_(graph.nodes().size()) {
+    for (const passes::Group& group : groups_) {
+      if (limits.reference_only && group.nodes.size() > 1) continue;
+      for (ir::NodeId node : group.nodes) by_node_[node].push_back(&group);
+    }
+  }
+
+  Result<Cover> Run() {
+    TakeAttention();
+    std::vector<Status> failures;
+    for (ir::NodeId id : graph_.nodes().ids()) {
+      if (covered_[id]) continue;
+      GroupChoices best = BestGroup(graph_, FreeGroupsOf(id), devices_, limits_, known_);
+      if (best.choices.empty())
+        failures.push_back(NoChoice(graph_.node(id), best));
+      else
+        Take(id, std::move(best));
+    }
+    if (!failures.empty()) return AllOf(failures);
+    return std::move(cover_);
+  }
+
+ private:
+  /// Attention before the groups that begin before it, which would take one of its many nodes from
+  /// it: scores need not be stored then.
+  void TakeAttention() {
+    for (ir::NodeId id : graph_.nodes().ids()) {
+      if (graph_.node(id).op != "Softmax"_op) continue;
+      std::vector<const passes::Group*> groups = FreeGroupsOf(id);
+      std::erase_if(groups,
+                    [](const passes::Group* group) { return group->pattern != "attention"; });
+      if (groups.empty()) continue;
+      GroupChoices best = BestGroup(graph_, groups, devices_, limits_, known_);
+      if (!best.choices.empty() && best.choices[0].kernel->device() == limits_.preferred)
+        Take(id, std::move(best));
+    }
+  }
+
+  /// Those of which no node is covered, the largest first.
+  const std::vector<const passes::Group*>& FreeGroupsOf(ir::NodeId id) {
+    std::vector<const passes::Group*>& groups = by_node_[id];
+    std::erase_if(groups, [&](const passes::Group* group) {
+      return std::ranges::any_of(group->nodes, [&](ir::NodeId node) { return covered_[node]; });
+    });
+    std::ranges::stable_sort(groups, std::greater<>(),
+                             [](const passes::Group* group) { return group->nodes.size(); });
+    return groups;
+  }
+
+  void Take(ir::NodeId id, GroupChoices best) {
+    const DeviceKind device = best.choices[0].kernel->device();
+    if (limits_.preferred != device)
+      Log(LogLevel::kInfo, "{}: computed by {}: {}", ir::Describe(graph_.node(id)),
+          device == DeviceKind::kCpu ? "the CPU" : DeviceKindName(device),
+          Reasons(best, limits_.preferred));
+    for (ir::NodeId node : best.nodes) covered_[node] = true;
+    cover_.push_back(std::move(best));
+    known_.AddLast();
+  }
+
+  const ir::Graph& graph_;
+  const DeviceSet& devices_;
+  const Limits& limits_;
+  std::vector<passes::Group> groups_;
+  IdVector<ir::NodeId, std::vector<const passes::Group*>> by_node_;
+  IdVector<ir::NodeId, bool> covered_;
+  Cover cover_;
+  KnownNodes known_{graph_, cover_};
+};
+
 }  // namespace
 
 Result<Cover> GreedyCover(const ir::Graph& graph, const DeviceSet& devices, const Limits& limits) {
   // Before anything is measured an accelerator that is not asked for is left alone.
   const DeviceSet used = limits.preferred == DeviceKind::kCpu ? DeviceSet(devices.cpu()) : devices;
-  std::vector<passes::Group> groups = passes::ListGroups(graph);
-  IdVector<ir::NodeId, std::vector<const passes::Group*>> by_node(graph.nodes().size());
-  for (const passes::Group& group : groups) {
-    if (limits.reference_only && group.nodes.size() > 1) continue;
-    for (ir::NodeId node : group.nodes) by_node[node].push_back(&group);
-  }
-  Cover cover;
-  KnownNodes known(graph, cover);
-  std::vector<Status> failures;
-  IdVector<ir::NodeId, bool> covered(graph.nodes().size());
-  for (size_t n = 0; n < graph.nodes().size(); ++n) {
-    if (covered[n]) continue;
-    std::erase_if(by_node[n], [&](const passes::Group* group) {
-      return std::any_of(group->nodes.begin(), group->nodes.end(),
-                         [&](ir::NodeId id) { return covered[id]; });
-    });
-    std::ranges::stable_sort(by_node[n], std::greater<>(),
-                             [](const passes::Group* group) { return group->nodes.size(); });
-    GroupChoices best = BestGroup(graph, by_node[n], used, limits, known);
-    if (best.choices.empty()) {
-      failures.push_back(NoChoice(graph.nodes()[n], best));
-      continue;
-    }
-    if (limits.preferred != best.choices[0].kernel->device())
-      Log(LogLevel::kInfo, "{}: computed by {}: {}", ir::Describe(graph.nodes()[n]),
-          best.choices[0].kernel->device() == DeviceKind::kCpu
-              ? "the CPU"
-              : DeviceKindName(best.choices[0].kernel->device()),
-          Reasons(best, limits.preferred));
-    for (ir::NodeId id : best.nodes) covered[id] = true;
-    cover.push_back(std::move(best));
-    known.AddLast();
-  }
-  if (!failures.empty()) return AllOf(failures);
-  return cover;
+  return Coverer(graph, used, limits).Run();
 }
 
 }  // namespace fettle::planner

@@ -68,6 +68,22 @@ TEST(GreedyCover, AsksKernelsOnceForNodesThatAreTheSame) {
   }
 }
 
+TEST(GreedyCover, LeavesAttentionTheNodesThatScaleItsQueries) {
+  ir::Graph graph =
+      ops::Parse(
+          "input %x: f32[1x2x1x16]\ninput %k: f32[1x2x99x16]\ninput %v: f32[1x2x99x16]\n"
+          "const %f: f32[] = 0.25\n"
+          "%a = Neg(%x)\n%q = Mul(%a, %f)\n%t = Transpose(%k) {perm=[0,1,3,2]}\n"
+          "%p = MatMul(%q, %t)\n%s = Softmax(%p)\n%y = MatMul(%s, %v)\noutput %y\n")
+          .value();
+  ASSERT_TRUE(ops::InferGraph(graph).ok());
+  const CpuDevice cpu(std::make_shared<ThreadPool>(1));
+  const Cover cover = GreedyCover(graph, DeviceSet(cpu), {.threads = 1}).value();
+  ASSERT_EQ(cover.size(), 2U);
+  const size_t most = std::max(cover[0].nodes.size(), cover[1].nodes.size());
+  EXPECT_EQ(most, 5U);
+}
+
 TEST(GreedyCover, TellsApartNodesThatReadOneValueTwice) {
   ir::Graph graph = ops::Parse(
                         "input %x: f32[8x8]\ninput %y: f32[8x8]\n%a = MatMul(%x, %y)\n"

@@ -124,6 +124,29 @@ constexpr std::string_view kSpeltNet =
     "%y = Add(%l, %n)\n"
     "output %y\n";
 
+/// One query of four heads and as many keys as there are, which two heads share.
+constexpr std::string_view kKeysNet =
+    "input %x: f32[2x?x16]\n"
+    "const %r: i64[1] = 1\n"
+    "const %k: f32[16x16] = noise(-1, 1)\n"
+    "const %z: i64[1] = 0\nconst %e: i64[2] = 1 2\nconst %t: i64[1] = 2\n"
+    "const %f: i64[2] = 1 4\nconst %c: i64[1] = 16\n"
+    "%l = Shape(%x) {start=1, end=2}\n"
+    "%g = Concat(%e, %t, %l, %c) {axis=0}\n"
+    "%h = Concat(%f, %l, %c) {axis=0}\n"
+    "%a = MatMul(%x, %k)\n"
+    "%b = Unsqueeze(%a, %z)\n%u = Unsqueeze(%b, %t)\n"
+    "%d = Expand(%u, %g)\n%i = Reshape(%d, %h)\n"
+    "%q = ReduceMax(%x, %r) {keepdims=1}\n"
+    "%qq = Concat(%q, %q) {axis=0}\n%m = Unsqueeze(%qq, %z)\n"
+    "%v = Unsqueeze(%x, %z)\n%w = Unsqueeze(%v, %t)\n"
+    "%j = Expand(%w, %g)\n%n = Reshape(%j, %h)\n"
+    "%o = Transpose(%i) {perm=[0,1,3,2]}\n"
+    "%p = MatMul(%m, %o)\n"
+    "%s = Softmax(%p)\n"
+    "%y = MatMul(%s, %n)\n"
+    "output %y\n";
+
 TensorMap OpenInputs(const Model& model, int64_t most, std::mt19937_64& random) {
   const ir::Value& input = model.graph().value(model.graph().inputs[0]);
   Shape shape = *input.shape;
@@ -193,7 +216,7 @@ TEST_P(NearStagesTest, AreNotPlanned) {
 
 INSTANTIATE_TEST_SUITE_P(All, NearStagesTest,
                          testing::Combine(testing::Values(kPictureNet, kTextNet, kTypeNet,
-                                                          kSpeltNet),
+                                                          kSpeltNet, kKeysNet),
                                           testing::Values(1, 2)));
 
 constexpr char kConvolvedTwice[] =
@@ -208,6 +231,17 @@ std::vector<std::string> KernelsOf(const Session& session) {
   for (const exec::StepProfile& step : session.profile())
     if (step.op.starts_with("Conv") && step.op != "Convert") kernels.push_back(step.kernel);
   return kernels;
+}
+
+TEST(NearStagesTest, ReadGrowingKeysAsTheyLie) {
+  const auto model = LoadNet(kKeysNet);
+  const auto session = Session::Create(model, {.threads = 1}).value();
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 4; ++i) {
+    RunAt(*session, OpenInputs(*model, 300, random));
+    EXPECT_EQ(
+        std::ranges::count(session->profile(), "cpu.attention.few", &exec::StepProfile::kernel), 1);
+  }
 }
 
 /// What the scalar reference would compute is planned as passes leave it.

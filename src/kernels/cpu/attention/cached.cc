@@ -283,17 +283,9 @@ class CachedAttention final : public CpuKernel {
   /// The results of all chunks become those of the first, and those the output.
   void JoinChunks(const CpuLaunch& args, int64_t head, int64_t chunks) const {
     const Rows sum = PartOf(args, head, 0, chunks);
-    const int64_t size = f_.a.v_size;
     for (int64_t chunk = 1; chunk < chunks; ++chunk) {
       const Rows part = PartOf(args, head, chunk, chunks);
-      for (int64_t r = 0; r < rows_; ++r) {
-        TiledRow &to = sum.known[r], &from = part.known[r];
-        const float max = std::max(to.max, from.max);
-        const float kept = RescaleOf(to.max, max), added = RescaleOf(from.max, max);
-        for (int64_t d = 0; d < size; ++d)
-          sum.y[r * size + d] = kept * sum.y[r * size + d] + added * part.y[r * size + d];
-        to = {max, kept * to.sum + added * from.sum};
-      }
+      JoinRows(part.y, part.known, rows_, f_.a.v_size, sum.y, sum.known);
     }
     Finish(args, BlockOf(args, head, 0), sum);
   }

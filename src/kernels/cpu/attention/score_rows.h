@@ -55,4 +55,9 @@ float RescaleOf(float from, float to);
 void AddValues(const float* w, int64_t rows, int64_t stride, const StoredRows& v, int64_t v_size,
                int64_t keys, const float* factors, float* y);
 
+/// Results of more keys join those of others: rows of `y` [rows, size] and what is `known` of their
+/// scores.
+void JoinRows(const float* more, const TiledRow* known_more, int64_t rows, int64_t size, float* y,
+              TiledRow* known);
+
 }  // namespace fettle::kernels

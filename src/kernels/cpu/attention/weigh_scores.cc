@@ -147,5 +147,16 @@ float RescaleOf(float from, float to) {
   return from == to ? 1.0F : std::exp(from - (std::isinf(to) ? 0.0F : to));
 }
 
+void JoinRows(const float* more, const TiledRow* known_more, int64_t rows, int64_t size, float* y,
+              TiledRow* known) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const TiledRow from = known_more[r], to = known[r];
+    const float max = std::max(to.max, from.max);
+    const float kept = RescaleOf(to.max, max), added = RescaleOf(from.max, max);
+    for (int64_t d = r * size; d < (r + 1) * size; ++d) y[d] = kept * y[d] + added * more[d];
+    known[r] = {max, kept * to.sum + added * from.sum};
+  }
+}
+
 }  // namespace fettle::kernels
 #endif
