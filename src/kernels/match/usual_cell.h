@@ -16,7 +16,9 @@ enum RecurrentOperand : size_t {
   kRecurrentLengths,
   kRecurrentH,
   kRecurrentC,
-  kRecurrentPeepholes
+  kRecurrentPeepholes,
+  kRecurrentInputSteps,
+  kRecurrentStateSteps
 };
 
 /// The cell of a group of one RNN, GRU or LSTM with constant weights, sigmoid gates and tanh, whose

@@ -107,8 +107,12 @@ Status InferRecurrent(InferContext& context) {
   RETURN_IF_ERROR(CheckShape(context, 5, "initial_h", state));
   RETURN_IF_ERROR(CheckShape(context, 6, "initial_c", state));
   RETURN_IF_ERROR(CheckShape(context, 7, "peepholes", {directions, 3 * hidden}));
+  for (int i : {8, 9}) {
+    if (context.has_input(i) && context.shape(i) != Shape{directions})
+      RETURN_IF_ERROR(CheckShape(context, i, "steps", {directions, cell.gates * hidden}));
+  }
   if (!IsFloat(context.dtype(0))) return InvalidModel("expected floats");
-  for (int i : {1, 2, 3, 5, 6, 7}) {
+  for (int i : {1, 2, 3, 5, 6, 7, 8, 9}) {
     if (context.has_input(i) && context.dtype(i) != context.dtype(0))
       return InvalidModel("expected operands of one type");
   }
@@ -199,7 +203,7 @@ std::span<const Operator> RecurrentOps() {
       {{.name = "LSTM",
         .traits = {Trait::kWholeOutput},
         .min_inputs = 3,
-        .max_inputs = 8,
+        .max_inputs = 10,
         .max_outputs = 3},
        {.infer = InferRecurrent,
         .reference = RecurrentReference,

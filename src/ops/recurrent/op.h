@@ -33,7 +33,10 @@ double ApplyActivation(const CellActivation& activation, double x);
 
 /// RNN, GRU or LSTM, resolved for its operands: x [steps, batch, input] ([batch, steps, input]
 /// where `batch_first`), w [directions, gates * hidden, input], r [directions, gates * hidden,
-/// hidden], b [directions, 2 * gates * hidden]. Gate order: LSTM i o f c, GRU z r h.
+/// hidden], b [directions, 2 * gates * hidden]. Gate order: LSTM i o f c, GRU z r h. An LSTM may
+/// have two constants more, of [directions] or [directions, gates * hidden]: all elements of w, and
+/// of r, are whole numbers from -128 to 127 times these steps. Kernels may then round each row of x
+/// and of states to 16 bits.
 struct RecurrentAttributes {
   RecurrentKind kind = RecurrentKind::kRnn;
   int gates = 1;
