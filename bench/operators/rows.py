@@ -13,7 +13,8 @@ TYPES = {"f": np.float32, "h": np.float16, "d": np.float64, "b": np.bool_, "i8":
          "u32": np.uint32, "i64": np.int64}
 MICROSOFT = {"GroupQueryAttention", "FusedMatMul", "MatMulNBits", "SkipLayerNormalization", "BiasGelu", "FastGelu",
              "QuickGelu", "QLinearAdd", "DynamicQuantizeMatMul", "DynamicQuantizeLSTM", "GatherBlockQuantized",
-             "MultiHeadAttention", "CDist"}
+             "MultiHeadAttention", "CDist", "MatMulIntegerToFloat", "QAttention", "QLinearMul", "QLinearSigmoid",
+             "QLinearLeakyRelu"}
 RANDOM = np.random.default_rng(1)
 TOKENS = (8, 196, 768)
 PLANES = (1, 64, 128, 128)
