@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.binary.bytes: convolutions and products of bytes with constant weights that have two values
 // for each output. These lie in memory as bits, an eighth of bytes and a thirty-second of floats;
 // each bit chooses one of its output's two bytes in a register, and sums are those of bytes.

@@ -1,3 +1,4 @@
+// compiled: small
 #include "kernels/cpu/binary/product_facts.h"
 
 #include "kernels/cpu/binary/tables.h"

@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.binary.weights: convolutions and products of floats with constant weights that have two
 // values for each output. These lie in memory as bits, a thirty-second of their bytes: a bit says
 // whether an output adds a number, and two numbers for each output make results of what comes out.

@@ -1,3 +1,4 @@
+// compiled: small
 #include "kernels/cpu/epilogue/epilogue.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: small
 // How products are cut into tasks, by the caches and the number of lanes.
 #include <algorithm>
 

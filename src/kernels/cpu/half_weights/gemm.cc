@@ -1,3 +1,4 @@
+// compiled: small
 // Products whose constant right operand stays packed in 16 bits an element: where reading it is
 // what takes time, half of the bytes are half of it. Slices of a panel become floats in the
 // first-level cache, where the fp32 micro-kernels multiply them; activations and sums are f32.

@@ -1,3 +1,4 @@
+// compiled: small
 #include "kernels/cpu/matmul/product_states.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: small
 #include "kernels/cpu/recurrent/weights.h"
 
 #include <algorithm>
