@@ -27,6 +27,7 @@
 #include "passes/find/unrolled_rnn.h"
 #include "passes/quantise/byte_moves.h"
 #include "passes/quantise/byte_tables.h"
+#include "passes/quantise/computed_filters.h"
 #include "passes/quantise/constants_in_floats.h"
 #include "passes/quantise/fold_weights.h"
 #include "passes/quantise/implied_clamps.h"
@@ -68,6 +69,7 @@ constexpr Pass kPasses[] = {
     {"einsum", SpellEinsum, true},
     {"rotary", SpellRotary, true},
     {"typed", SpellTyped, true},
+    {"computed_filters", SpellComputedFilters, true},
     {"constant_left", SwapConstantLeft, true},
     {"unrolled_rnn", FindUnrolledRnn, true},
     {"transposed_lines", SpellTransposedLines, true},

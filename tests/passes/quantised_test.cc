@@ -5,6 +5,7 @@
 #include "equivalence.h"
 #include "passes/quantise/byte_moves.h"
 #include "passes/quantise/byte_tables.h"
+#include "passes/quantise/computed_filters.h"
 #include "passes/quantise/constants_in_floats.h"
 #include "passes/quantise/implied_clamps.h"
 #include "passes/rewrite/blocked_scales.h"
@@ -29,6 +30,29 @@ std::string Blocked(std::string_view tensors, std::string_view op, std::string_v
   return Ops(Rewrite(
       SplitBlockedScales,
       fmt::format("{}%y = {}(%x, %s, %z) {{{}}}\noutput %y\n", tensors, op, attributes), true, 0));
+}
+
+/// A ConvInteger of so many channels with 3x3 filters, whose results are the same afterwards.
+std::string Filtered(int channels, std::string_view zeros, std::string_view operands) {
+  return Ops(Rewrite(SpellComputedFilters,
+                     fmt::format("input %x: u8[1x{0}x5x4] = noise(0, 255)\n"
+                                 "input %w: i8[3x{0}x3x3] = noise(-128, 127)\n{1}"
+                                 "%y = ConvInteger(%x, %w{2}) {{pads=[1,0,1,1]}}\noutput %y\n",
+                                 channels, zeros, operands),
+                     true, 0));
+}
+
+TEST(ComputedFilters, AreFiltersOfFloats) {
+  EXPECT_EQ(Filtered(28, "", ""), "Cast Cast Conv Cast");
+  EXPECT_EQ(Filtered(5, "input %u: u8[] = noise(0, 255)\nconst %v: i8[3] = -7 0 9\n", ", %u, %v"),
+            "Cast Cast Sub Cast Cast Reshape Sub Conv Cast");
+}
+
+TEST(ComputedFilters, OfManyChannelsAreTwo) {
+  constexpr std::string_view kTwo = "Cast Cast Mul Floor Mul Sub Conv Cast Mul Conv Cast Add";
+  EXPECT_EQ(Filtered(29, "", ""), kTwo);
+  EXPECT_EQ(Filtered(456, "", ""), kTwo);
+  EXPECT_EQ(Filtered(457, "", ""), "ConvInteger");
 }
 
 TEST(BlockedScales, BecomeAnAxis) {

@@ -1,0 +1,94 @@
+#include "passes/quantise/computed_filters.h"
+
+#include <string>
+
+#include "passes/edit/typed_nodes.h"
+
+namespace fettle::passes {
+namespace {
+
+/// Floats hold whole numbers up to 2^24.
+constexpr int64_t kExact = int64_t{1} << 24, kByte = 255, kHigh = 16;
+
+class ComputedFilter {
+ public:
+  ComputedFilter(Editor& editor, ir::NodeId id)
+      : nodes_(editor, editor.node(id), DType::kF32), id_(id) {}
+
+  Status Spell() {
+    const Shape w = nodes_.ShapeOf(node().inputs[1]);
+    const int64_t terms = w.elements() / w[0];
+    if (terms * kByte * kHigh > kExact) return OkStatus();
+    Dims channels(w.rank(), 1);
+    channels[0] = w[0];
+    const ir::ValueId x = Floats(0, {}), filters = Floats(1, channels);
+    if (terms * kByte * kByte <= kExact) {
+      nodes_.editor().Replace(id_, "Cast"_op, {Convolve(x, filters)}, {{"to", std::string("i32")}});
+      return OkStatus();
+    }
+    const Dims dims = nodes_.ShapeOf(x).dims();
+    ASSIGN_OR_RETURN(const ir::ValueId part, nodes_.Number(1.0 / kHigh));
+    ASSIGN_OR_RETURN(const ir::ValueId whole, nodes_.Number(kHigh));
+    ASSIGN_OR_RETURN(Constant number, ConstantFrom(DType::kI32, Shape{}, {kHigh}));
+    const ir::ValueId high = nodes_.Add("Floor"_op, {nodes_.Add("Mul"_op, {x, part}, dims)}, dims);
+    const ir::ValueId low =
+        nodes_.Add("Sub"_op, {x, nodes_.Add("Mul"_op, {high, whole}, dims)}, dims);
+    const Dims y = Produced();
+    const ir::ValueId times = nodes_.editor().AddConstant(std::move(number));
+    const ir::ValueId highs =
+        nodes_.AddOf(DType::kI32, "Mul"_op, {Whole(Convolve(high, filters)), times}, y);
+    const ir::ValueId lows = Whole(Convolve(low, filters));
+    nodes_.editor().Replace(id_, "Add"_op, {highs, lows});
+    return OkStatus();
+  }
+
+ private:
+  const ir::Node& node() const { return nodes_.like(); }
+  Dims Produced() const { return nodes_.ShapeOf(node().outputs[0]).dims(); }
+
+  /// Operand `i` less its zero points, which are reshaped to `zeros` where there are several.
+  ir::ValueId Floats(size_t i, const Dims& zeros) {
+    const Dims dims = nodes_.ShapeOf(node().inputs[i]).dims();
+    const ir::Attributes to = {{"to", std::string("f32")}};
+    const ir::ValueId x = nodes_.Add("Cast"_op, {node().inputs[i]}, dims, to);
+    const ir::ValueId zero = node().input(i + 2);
+    if (zero == ir::kAbsent) return x;
+    const Shape shape = nodes_.ShapeOf(zero);
+    ir::ValueId less = nodes_.Add("Cast"_op, {zero}, shape.dims(), to);
+    if (shape.elements() > 1) less = nodes_.Reshape(less, zeros);
+    return nodes_.Add("Sub"_op, {x, less}, dims);
+  }
+  ir::ValueId Convolve(ir::ValueId x, ir::ValueId filters) {
+    return nodes_.Add("Conv"_op, {x, filters}, Produced(), node().attributes);
+  }
+  ir::ValueId Whole(ir::ValueId x) {
+    return nodes_.AddOf(DType::kI32, "Cast"_op, {x}, Produced(), {{"to", std::string("i32")}});
+  }
+
+  TypedNodes nodes_;
+  ir::NodeId id_;
+};
+
+bool IsComputed(const Editor& editor, const ir::Node& node) {
+  if (node.dead || node.op != "ConvInteger"_op) return false;
+  for (ir::ValueId id : node.inputs) {
+    if (id != ir::kAbsent && !editor.value(id).has_concrete_shape()) return false;
+  }
+  const ir::Value& w = editor.value(node.inputs[1]);
+  return !w.is_constant() && w.shape->elements() > 0 &&
+         editor.value(node.outputs[0]).has_concrete_shape();
+}
+
+}  // namespace
+
+Result<bool> SpellComputedFilters(ir::Graph& graph) {
+  if (!HasOp(graph, {"ConvInteger"_op})) return false;
+  Editor editor(graph);
+  const ir::NodeId end = editor.end();
+  for (ir::NodeId id = 0; id < end; ++id) {
+    if (IsComputed(editor, editor.node(id))) RETURN_IF_ERROR(ComputedFilter(editor, id).Spell());
+  }
+  return editor.Finish();
+}
+
+}  // namespace fettle::passes
