@@ -61,19 +61,24 @@ TEST_F(DecisionTest, ReadsParametersAsEarlierBuildsWroteThem) {
   EXPECT_FALSE(ParseDecision(graph_, text).ok());
 }
 
-TEST_F(DecisionTest, OnlyImagesOfCallersAreReadAsSuch) {
-  const auto reads_an_image = [&](std::string_view quantised) {
+TEST_F(DecisionTest, OnlyImagesOfCallersAreReadAsSuchForWhoWantsChannelsLast) {
+  constexpr std::string_view kConv =
+      "%d = DequantizeLinear(%q, %s, %z)\nconst %w: i8[16x4x3x3]\nconst %v: i8[] = 0\n"
+      "%e = DequantizeLinear(%w, %s, %v)\n%c = Conv(%d, %e)\n%y = QuantizeLinear(%c, %s, %z)\n";
+  const auto reads_an_image = [&](std::string_view quantised, std::string_view reader,
+                                  std::string_view output) {
     const ir::Graph graph =
         MakeGraph(fmt::format("input %x: f32[1x4x16x16]\n%p = Softmax(%x) {{axis=-1}}\n"
                               "const %s: f32[] = 0.01\nconst %z: u8[] = 3\n"
-                              "%q = QuantizeLinear({}, %s, %z)\noutput %p\noutput %q\n",
-                              quantised));
+                              "%q = QuantizeLinear({}, %s, %z)\n{}output %p\noutput {}\n",
+                              quantised, reader, output));
     const Decision decision = PreferredDecision(graph, device_, {.threads = 2}).value();
     const std::string text = PrintDecision(graph, decision);
     return text.find("cpu.quantised.image") != std::string::npos;
   };
-  EXPECT_TRUE(reads_an_image("%x"));
-  EXPECT_FALSE(reads_an_image("%p"));
+  EXPECT_TRUE(reads_an_image("%x", kConv, "%y"));
+  EXPECT_FALSE(reads_an_image("%p", kConv, "%y"));
+  EXPECT_FALSE(reads_an_image("%x", "", "%q"));
 }
 
 TEST_F(DecisionTest, AnyLineLostOrCutIsAClearFailureOrAnotherDecision) {

@@ -51,19 +51,19 @@ float FindProductFactor(const PairRowArgs& product) {
   return 0;
 }
 
-PairRowFunction FindRowOfBoth(PairOp op, const PairRowArgs& row) {
-  if (row.factor != 0) return RunProductRowAvx2;
-  constexpr float kMostSteps = 0x1p30F;
-  const float most = kBytes * (row.a_type.scale + row.b_type.scale) / row.y_type.scale;
-  // A whole vector of AVX-512 has its own conversions.
-  const bool takes_sums = RunsAvx2() && !RunsSimdTarget("AVX3") && row.reciprocal != 0 &&
-                          std::isfinite(row.reciprocal) && most < kMostSteps;
-  if (!takes_sums || op == PairOp::kMul) return FindPairRow(op);
-  return op == PairOp::kAdd ? RunSumRowAvx2 : RunDifferenceRowAvx2;
-}
 #else
 float FindProductFactor(const PairRowArgs&) { return 0; }
-PairRowFunction FindRowOfBoth(PairOp op, const PairRowArgs&) { return FindPairRow(op); }
 #endif
+
+PairRowFunction FindRowOfBoth(PairOp op, const PairRowArgs& row) {
+#if defined(__x86_64__)
+  if (row.factor != 0) return RunProductRowAvx2;
+#endif
+  constexpr float kMostSteps = 0x1p21F;
+  const float most = 256 * (row.a_type.scale + row.b_type.scale) / row.y_type.scale;
+  const bool takes_sums = row.reciprocal != 0 && std::isfinite(row.reciprocal) && most < kMostSteps;
+  if (!takes_sums || op == PairOp::kMul) return FindPairRow(op);
+  return op == PairOp::kAdd ? RunSumRow : RunDifferenceRow;
+}
 
 }  // namespace fettle::kernels

@@ -1,5 +1,5 @@
-// Rows of bytes where no operand is repeated, 32 bytes at a time with AVX2. The quantised product
-// of two bytes is one multiplication of a whole number, where that rounds to the same.
+// Rows of bytes where no operand is repeated, a vector of bytes at a time. The quantised product of
+// two bytes is one multiplication of a whole number, where that rounds to the same.
 #pragma once
 
 #include "kernels/cpu/quantised_elementwise/pair_row.h"
@@ -15,10 +15,10 @@ float FindProductFactor(const PairRowArgs& product);
 /// Rows with such a factor, neither operand repeated. Only where CpuInfo says avx2.
 void RunProductRowAvx2(const PairRowArgs& row);
 
-/// The same of sums and differences that divide by their reciprocal and whose steps stay in 32
-/// bits.
-void RunSumRowAvx2(const PairRowArgs& row);
-void RunDifferenceRowAvx2(const PairRowArgs& row);
+/// The same of sums and differences that divide by their reciprocal and whose steps are below 2^22,
+/// by any vectors (sum_row.cc).
+void RunSumRow(const PairRowArgs& row);
+void RunDifferenceRow(const PairRowArgs& row);
 
 /// What computes rows such as `row` where neither operand is repeated: one of these, or
 /// FindPairRow.

@@ -67,7 +67,7 @@ class Image final : public CpuKernel {
 };
 
 constexpr Family<Facts> kFamily{
-    .read = Read, .states = States, .prepare = Make<Image>, .taste = Always<14>};
+    .read = Read, .states = States, .prepare = Make<Image>, .taste = Always<kBesideBest>};
 
 }  // namespace
 
