@@ -3,12 +3,11 @@
 // parts, then every element.
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 #include <utility>
 
 #include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/elementwise/instruction.h"
-#include "kernels/cpu/reduce/fold.h"
+#include "kernels/cpu/quantised/range.h"
 #include "kernels/family.h"
 #include "ops/op.h"
 
@@ -17,15 +16,7 @@ namespace {
 
 constexpr int64_t kElementsPerTask = 32768;
 
-/// The least and the greatest number with zero among them; NaN is none. Folds pass it on.
-std::pair<float, float> RangeOfNumbers(const float* x, int64_t n) {
-  float low = 0, high = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    low = std::fmin(low, x[i]);
-    high = std::fmax(high, x[i]);
-  }
-  return {low, high};
-}
+using Range = std::pair<float, float>;
 
 struct Facts {
   int64_t elements;
@@ -57,26 +48,16 @@ class DynamicQuantise final : public CpuKernel {
   }
 
   /// The least and the greatest input. The range holds zero, so that padding is exact.
-  std::pair<float, float> RangeOf(const CpuLaunch& args) const {
+  Range RangeOf(const CpuLaunch& args) const {
     const auto* x = args.inputs[0].host<float>();
-    float *lows = args.At(lows_), *highs = args.At(highs_);
+    Range* ranges = args.At(ranges_);
     args.stream.ParallelFor(tasks_, [&](int64_t task, int) {
-      FoldBlock block{.kind = FoldKind::kMin,
-                      .from = reinterpret_cast<const std::byte*>(x + task * kElementsPerTask),
-                      .row = Count(task)};
-      Fold(block, lows + task);
-      block.kind = FoldKind::kMax;
-      Fold(block, highs + task);
-      if (std::isnan(lows[task]) || std::isnan(highs[task]))
-        std::tie(lows[task], highs[task]) =
-            RangeOfNumbers(x + task * kElementsPerTask, Count(task));
+      ranges[task] = RangeOfNumbers(x + task * kElementsPerTask, Count(task));
     });
-    float low = 0, high = 0;
-    for (int64_t i = 0; i < tasks_; ++i) {
-      low = std::min(low, lows[i]);
-      high = std::max(high, highs[i]);
-    }
-    return {low, high};
+    Range all;
+    for (int64_t i = 0; i < tasks_; ++i)
+      all = {std::min(all.first, ranges[i].first), std::max(all.second, ranges[i].second)};
+    return all;
   }
 
   void Quantise(const CpuLaunch& args, float scale, float zero) const {
@@ -99,7 +80,7 @@ class DynamicQuantise final : public CpuKernel {
 
   int64_t elements_, tasks_;
   int scale_output_, zero_output_;
-  RunScratch<float> lows_ = PerRun<float>(tasks_), highs_ = PerRun<float>(tasks_);
+  RunScratch<Range> ranges_ = PerRun<Range>(tasks_);
 };
 
 int OutputIndex(const ir::Graph& group, size_t i) {
