@@ -1,3 +1,4 @@
+// compiled: small
 #include "kernels/cpu/binary/geometry.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.quantised.gemm.amx made ready.
 #include <algorithm>
 #include <cstring>

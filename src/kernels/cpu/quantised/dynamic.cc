@@ -7,7 +7,7 @@
 
 #include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/elementwise/instruction.h"
-#include "kernels/cpu/quantised/range.h"
+#include "kernels/cpu/reduce/range.h"
 #include "kernels/family.h"
 #include "ops/op.h"
 

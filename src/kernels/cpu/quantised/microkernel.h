@@ -29,12 +29,17 @@ struct QuantTileArgs {
   int64_t next_step = 0;
   int32_t* c = nullptr;  // [rows][nr], 64-byte aligned
 
-  /// The next two only where the kernels finish tiles. What sums begin with, of nr columns; null:
-  /// 0.
+  /// The next three only where the kernels finish tiles. Not 0: rows of c lie so many elements
+  /// apart, of any alignment.
+  int64_t c_stride = 0;
+  /// What sums begin with, of nr columns; null: 0.
   const int32_t* init = nullptr;
   /// Null: sums are stored. Otherwise the bytes of the tile's rows are, in registers, as
   /// RequantiseBytesAvx512 makes them; sums, rows and init are not read.
   const RequantiseArgs* results = nullptr;
+
+  /// What is taken off all sums of each row, or null. Only where the kernels lessen.
+  const int32_t* row_less = nullptr;
 
   /// Where a_step is not 0: so many tiles below each other, of one tap, whose rows lie a_step bytes
   /// apart from the first of `a` on. Their sums follow each other. Only where the kernels repeat.
@@ -43,6 +48,8 @@ struct QuantTileArgs {
 
 inline constexpr int kMaxQuantRows = 28;
 inline constexpr int kMaxQuantSums = 448;  // of one tile
+/// QuantTileArgs::row_less of nothing.
+inline constexpr int32_t kNothingLess[kMaxQuantRows] = {};
 
 struct QuantKernels {
   const char* name = "";  // part of pack recipes
@@ -52,6 +59,7 @@ struct QuantKernels {
   bool wide = true;
   bool finishes = false;  // see QuantTileArgs::results
   bool repeats = false;   // see QuantTileArgs::repeat
+  bool lessens = false;   // see QuantTileArgs::row_less
   /// B has two bytes for each column, each four times, and bits that choose between them.
   bool bits = false;
   using Run = void (*)(const QuantTileArgs&);

@@ -91,6 +91,7 @@ class TileBytes {
 template <int kVectors>
 struct ByteColumns {
   static constexpr int kCount = kVectors, kStepBytes = kVectors * 64;
+  static constexpr bool kLessens = kVectors == 2;
   explicit ByteColumns(const std::byte*&) {}
   [[gnu::always_inline]] __m512i Load(const std::byte* step, int v) const {
     return _mm512_loadu_si512(step + v * 64);
@@ -101,6 +102,7 @@ struct ByteColumns {
 template <int kVectors>
 struct BitColumns {
   static constexpr int kCount = kVectors, kStepBytes = kVectors * 8;
+  static constexpr bool kLessens = false;
   __m512i low[kVectors];
   const std::byte*
       high;  // in the first-level cache: in registers, columns themselves had none left
@@ -132,8 +134,12 @@ struct Tile<kVectors, std::index_sequence<kRow...>> {
   [[gnu::always_inline]] void StartRow(size_t r, const __m512i* init) {
     for (int v = 0; v < kVectors; ++v) sums[r][v] = init[v];
   }
+  [[gnu::always_inline]] void LessenRow(size_t r, int32_t less) {
+    for (int v = 0; v < kVectors; ++v)
+      sums[r][v] = _mm512_sub_epi32(sums[r][v], _mm512_set1_epi32(less));
+  }
   [[gnu::always_inline]] void StoreRow(size_t r, int32_t* c) {
-    for (int v = 0; v < kVectors; ++v) _mm512_store_si512(c + v * 16, sums[r][v]);
+    for (int v = 0; v < kVectors; ++v) _mm512_storeu_si512(c + v * 16, sums[r][v]);
   }
   // Rows are unrolled by expansion: a loop over them would keep the sums in memory.
   [[gnu::always_inline]] void Start(const int32_t* init) {
@@ -142,8 +148,14 @@ struct Tile<kVectors, std::index_sequence<kRow...>> {
       first[v] = init == nullptr ? _mm512_setzero_si512() : _mm512_loadu_si512(init + v * 16);
     (StartRow(kRow, first), ...);
   }
-  [[gnu::always_inline]] void Finish(int32_t* c) {
-    (StoreRow(kRow, c + kRow * kVectors * 16), ...);
+  /// Without a branch: else g++ makes a loop for each answer.
+  [[gnu::always_inline]] void Lessen(const int32_t* less) {
+    less = less == nullptr ? kNothingLess : less;
+    (LessenRow(kRow, less[kRow]), ...);
+  }
+  [[gnu::always_inline]] void Finish(int32_t* c, int64_t stride) {
+    if (stride == 0) stride = kVectors * 16;
+    (StoreRow(kRow, c + static_cast<int64_t>(kRow) * stride), ...);
   }
 
   /// The rows of vector `g` of bytes.
@@ -228,7 +240,10 @@ void RunTile(const QuantTileArgs& args) {
     }
     for (; s < args.steps; ++s, b += kBytes) tile.template Step<1>(rows, s * 4, columns, b);
   }
-  if (args.results == nullptr) return tile.Finish(args.c);
+  if (args.results == nullptr) {
+    if constexpr (Columns::kLessens) tile.Lessen(args.row_less);
+    return tile.Finish(args.c, args.c_stride);
+  }
   constexpr int kPer = TileBytes<kVectors>::kRows;
   tile.FinishBytes(*args.results, std::make_index_sequence<(kRows + kPer - 1) / kPer>());
 }
@@ -241,6 +256,7 @@ constexpr QuantKernels MakeTable(const char* name, std::index_sequence<kRow...>)
   table.nr = Columns::kCount * 16;
   table.wide = false;
   table.finishes = true;
+  table.lessens = Columns::kLessens;
   ((table.tile[kRow + 1] = RunTile<kRow + 1, Columns>), ...);
   return table;
 }

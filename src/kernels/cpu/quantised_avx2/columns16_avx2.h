@@ -82,6 +82,10 @@ struct Columns16<Products, kRows, std::index_sequence<kRow...>> {
     low[r] = Products::Add(low[r], x, b0);
     high[r] = Products::Add(high[r], x, b1);
   }
+  [[gnu::always_inline]] void LessenRow(size_t r, int32_t less) {
+    low[r] = _mm256_sub_epi32(low[r], _mm256_set1_epi32(less));
+    high[r] = _mm256_sub_epi32(high[r], _mm256_set1_epi32(less));
+  }
   [[gnu::always_inline]] void Start(const int32_t* init) {
     const auto first = [&](int v) {
       return init == nullptr ? _mm256_setzero_si256()
@@ -96,9 +100,13 @@ struct Columns16<Products, kRows, std::index_sequence<kRow...>> {
     const __m256i b1 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b + 32));
     (StepRow(kRow, rows[kRow] + offset, b0, b1), ...);
   }
-  [[gnu::always_inline]] void Finish(int32_t* c) {
-    ((_mm256_store_si256(reinterpret_cast<__m256i*>(c + kRow * 16), low[kRow]),
-      _mm256_store_si256(reinterpret_cast<__m256i*>(c + kRow * 16 + 8), high[kRow])),
+  [[gnu::always_inline]] void Finish(int32_t* c, int64_t stride, const int32_t* less) {
+    less = less == nullptr ? kNothingLess : less;
+    (LessenRow(kRow, less[kRow]), ...);
+    ((_mm256_storeu_si256(reinterpret_cast<__m256i*>(c + static_cast<int64_t>(kRow) * stride),
+                          low[kRow]),
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(c + static_cast<int64_t>(kRow) * stride + 8),
+                          high[kRow])),
      ...);
   }
   [[gnu::always_inline]] void FinishPair(const Columns16Bytes& bytes, size_t r) {
@@ -113,6 +121,10 @@ struct Columns16<Products, kRows, std::index_sequence<kRow...>> {
     (FinishPair(bytes, 2 * kPair), ...);
   }
   using Pairs = std::make_index_sequence<(kRows + 1) / 2>;
+
+  static int64_t StrideOf(const QuantTileArgs& args) {
+    return args.c_stride == 0 ? 16 : args.c_stride;
+  }
 
   /// Calls finish(tile) for each of several tiles.
   template <typename Finish>
@@ -134,11 +146,14 @@ struct Columns16<Products, kRows, std::index_sequence<kRow...>> {
   }
   static void RunMany(const QuantTileArgs& args) {
     if (args.results == nullptr) {
+      const int64_t stride = StrideOf(args);
       int32_t* c = args.c;
+      const int32_t* less = args.row_less;
       return RunEach(
           args, [&](Columns16 & tile) __attribute__((always_inline)) {
-            tile.Finish(c);
-            c += kRows * 16;
+            tile.Finish(c, stride, less);
+            if (less != nullptr) less += kRows;
+            c += kRows * stride;
           });
     }
     Columns16Bytes bytes(*args.results);
@@ -162,7 +177,7 @@ struct Columns16<Products, kRows, std::index_sequence<kRow...>> {
       for (int r = 0; r < kRows; ++r) rows[r] = a[r] + offset;
       for (int64_t s = 0; s < args.steps; ++s, b += 64) tile.Step(rows, s * 4, b);
     }
-    if (args.results == nullptr) return tile.Finish(args.c);
+    if (args.results == nullptr) return tile.Finish(args.c, StrideOf(args), args.row_less);
     tile.FinishBytes(Columns16Bytes(*args.results), Pairs());
   }
 };
@@ -173,7 +188,7 @@ constexpr QuantKernels MakeColumns16(const char* name, std::index_sequence<kRow.
   table.name = name;
   table.mr = sizeof...(kRow);
   table.nr = 16;
-  table.finishes = table.repeats = true;
+  table.finishes = table.repeats = table.lessens = true;
   ((table.tile[kRow + 1] = Columns16<Products, kRow + 1, std::make_index_sequence<kRow + 1>>::Run),
    ...);
   return table;

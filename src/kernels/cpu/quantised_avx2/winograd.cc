@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.quantised.conv.winograd23: 3x3 convolutions of bytes by F(2x2, 3x3) in whole numbers
 // (winograd_tile.h), whose products are those of widened bytes: for CPUs of AVX2 that have no dot
 // products of bytes.

@@ -41,6 +41,8 @@ class IntegerMatMul final : public CpuKernel {
     reads_rows_ = !kernels_.wide && !f_.a.is_signed && f_.p.k % 4 == 0;
     needs_row_sums_ = f_.b.zeros > 0 || Shift(f_.b) != 0;
     needs_column_sums_ = f_.a.zeros > 0 || Shift(f_.a) != 0;
+    begins_ = kernels_.finishes && f_.a.zeros <= 1;
+    lessens_ = kernels_.lessens && begins_ && f_.b.zeros <= 1;
     // In the first-level cache, and some tasks for each thread.
     constexpr int64_t kPackedBytes = 16 << 10;
     const int64_t all = std::ssize(f_.p.batches) * Panels();
@@ -55,9 +57,10 @@ class IntegerMatMul final : public CpuKernel {
   std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
 
   Status Run(const CpuLaunch& args) const override {
-    const int64_t copies = reads_rows_ && !needs_row_sums_ ? 0 : CeilDiv(AllRows(), kRows);
+    const bool sums = HasZeros(args);
+    const int64_t copies = reads_rows_ && !sums ? 0 : CeilDiv(AllRows(), kRows);
     args.stream.ParallelFor(copies, [&](int64_t task, int) {
-      CopyRows(args, task * kRows, std::min(AllRows(), (task + 1) * kRows));
+      CopyRows(args, task * kRows, std::min(AllRows(), (task + 1) * kRows), sums);
     });
     const int64_t groups = CeilDiv(Panels(), panels_);
     args.stream.ParallelFor(std::ssize(f_.p.batches) * groups, [&](int64_t task, int lane) {
@@ -72,6 +75,7 @@ class IntegerMatMul final : public CpuKernel {
     int64_t first = 0, count = 0;
     alignas(64) int32_t sums[kMaxColumns];
     int32_t zeros[kMaxColumns];
+    bool has_zeros = false;
   };
 
   int64_t Panels() const { return CeilDiv(f_.p.n, kernels_.nr); }
@@ -92,7 +96,14 @@ class IntegerMatMul final : public CpuKernel {
     return side.Zero(operands_, args, i) - Shift(side);
   }
 
-  void CopyRows(const CpuLaunch& args, int64_t begin, int64_t end) const {
+  /// Whether a column has a zero point: only then do the sums of rows count.
+  bool HasZeros(const CpuLaunch& args) const {
+    bool any = Zero(args, f_.b, 0) != 0;
+    for (int64_t i = 1; i < f_.b.zeros && !any; ++i) any = Zero(args, f_.b, i) != 0;
+    return needs_row_sums_ && any;
+  }
+
+  void CopyRows(const CpuLaunch& args, int64_t begin, int64_t end, bool sums) const {
     const uint8_t* from = RowOf(args, begin);
     if (kernels_.wide) {
       const uint8_t* rows[kRows];
@@ -107,27 +118,24 @@ class IntegerMatMul final : public CpuKernel {
     }
     for (int64_t r = begin; r < end; ++r, from += f_.p.k) {
       auto* to = reinterpret_cast<uint8_t*>(args.At(copies_) + r * RowBytes());
-      args.At(row_sums_)[r] = kernels_.wide ? SumOfWide(to) : CopyRow(from, to);
+      if (!kernels_.wide && !reads_rows_) CopyRow(from, to);
+      if (sums) args.At(row_sums_)[r] = SumOf(from);
     }
   }
 
-  int32_t SumOfWide(const uint8_t* row) const {
-    int32_t sum = 0;
-    for (int64_t k = 0; k < f_.p.k && needs_row_sums_; ++k)
-      sum += reinterpret_cast<const int16_t*>(row)[k];
-    return sum;
+  /// The sum of what is multiplied in place of a row.
+  int32_t SumOf(const uint8_t* row) const {
+    const int32_t sum = SumOfBytes(row, f_.p.k, f_.a.is_signed ? 0x80 : 0);
+    return kernels_.wide && f_.a.is_signed ? sum - 128 * static_cast<int32_t>(f_.p.k) : sum;
   }
 
-  /// Returns the sum.
-  int32_t CopyRow(const uint8_t* from, uint8_t* to) const {
-    if (reads_rows_) return SumOfBytes(from, f_.p.k);
+  void CopyRow(const uint8_t* from, uint8_t* to) const {
     if (f_.a.is_signed) {
       FlipBytes(from, f_.p.k, to);
     } else {
       std::memcpy(to, from, f_.p.k);
     }
     std::fill(to + f_.p.k, to + RowBytes(), uint8_t{0});
-    return SumOfBytes(to, f_.p.k);
   }
 
   /// A panel of the columns of B, of the matrix at `b`, and their sums where they count, by a row
@@ -163,11 +171,19 @@ class IntegerMatMul final : public CpuKernel {
       of.first = (first + p) * kernels_.nr;
       of.count = std::min<int64_t>(kernels_.nr, f_.p.n - of.first);
       PackPanel(b, args.At(packed_, lane) + p * panel_bytes_, args.At(ones_, lane), of);
+      if (begins_) Multiply(of.sums, -static_cast<uint32_t>(Zero(args, f_.a, 0)));
       std::fill_n(of.zeros, kMaxColumns, one_zero ? Zero(args, f_.b, 0) : 0);
       for (int64_t n = 0; n < of.count && !one_zero; ++n)
         of.zeros[n] = Zero(args, f_.b, of.first + n);
+      of.has_zeros = std::any_of(of.zeros, of.zeros + of.count, [](int32_t z) { return z != 0; });
     }
     return count;
+  }
+
+  /// Modulo 2^32.
+  static void Multiply(int32_t* sums, uint32_t by) {
+    for (int i = 0; i < kMaxColumns; ++i)
+      sums[i] = static_cast<int32_t>(static_cast<uint32_t>(sums[i]) * by);
   }
 
   void RunPanels(const CpuLaunch& args, int64_t batch, int64_t first_panel, int lane) const {
@@ -181,6 +197,8 @@ class IntegerMatMul final : public CpuKernel {
         reads_rows_ ? reinterpret_cast<const std::byte*>(RowOf(args, 0)) : args.At(copies_);
     const int64_t row_bytes = reads_rows_ ? f_.p.k : RowBytes();
     const int64_t most = MostTiles(height);
+    const bool has_zeros =
+        std::any_of(columns, columns + count, [](const Columns& of) { return of.has_zeros; });
     for (int64_t m = 0, rows = 0; m < f_.p.m; m += rows) {
       const int64_t left = f_.p.m - m, below = std::clamp<int64_t>(left / height, 1, most);
       rows = std::min(left, height * below);
@@ -190,12 +208,21 @@ class IntegerMatMul final : public CpuKernel {
       QuantTileArgs tile{.a = pointers, .steps = steps_, .c = sums, .repeat = below};
       if (below > 1) tile.a_step = row_bytes;
       const auto run = kernels_.tile[rows / below];
+      RowTerms terms;
+      if (!begins_ || has_zeros) Read(args, {first, first + rows}, has_zeros, terms);
       for (int64_t p = 0; p < count; ++p) {
         const Columns& of = columns[p];
-        tile.b = tile.next_b = packed + p * panel_bytes_;
-        run(tile);
         int32_t* to = out + m * f_.p.n + of.first;
-        Finish(args, first, {sums, to, rows, of.count, kernels_.nr, f_.p.n}, of.sums, of.zeros);
+        const bool is_done = (lessens_ || (begins_ && !of.has_zeros)) && of.count == kernels_.nr;
+        tile.b = tile.next_b = packed + p * panel_bytes_;
+        tile.init = begins_ ? of.sums : nullptr;
+        tile.c = is_done ? to : sums;
+        tile.c_stride = is_done ? f_.p.n : 0;
+        if (lessens_ && has_zeros) tile.row_less = terms.less;
+        run(tile);
+        if (!is_done)
+          TakeOffZeros({sums, to, rows, of.count, kernels_.nr, f_.p.n},
+                       {terms.zeros, terms.sums, of.sums, of.zeros});
       }
     }
   }
@@ -207,25 +234,31 @@ class IntegerMatMul final : public CpuKernel {
         1, std::min<int64_t>(kMaxQuantRows, kMaxQuantSums / kernels_.nr) / height);
   }
 
-  /// Takes off what zero points add to the sums of rows from `first` on.
-  void Finish(const CpuLaunch& args, int64_t first, const ProductSums& sums,
-              const int32_t* column_sums, const int32_t* zeros) const {
-    if (!needs_row_sums_ && !needs_column_sums_) {
-      static constexpr uint32_t kNone[kMaxQuantRows] = {};
-      return TakeOffZeros(sums, {kNone, kNone, column_sums, zeros});
-    }
-    uint32_t row_zeros[kMaxQuantRows], row_sums[kMaxQuantRows];
+  /// What zero points of the rows from `first` on add.
+  struct RowTerms {
+    uint32_t zeros[kMaxQuantRows] = {}, sums[kMaxQuantRows] = {};
+    int32_t less[kMaxQuantRows];  // where the kernels take it off
+  };
+  struct Range {
+    int64_t begin, end;
+  };
+  void Read(const CpuLaunch& args, Range rows, bool sums, RowTerms& terms) const {
     // Zero points of rows are those of one matrix.
     const int64_t period = std::max<int64_t>(1, f_.a.zeros);
     const int32_t one_zero = period == 1 ? Zero(args, f_.a, 0) : 0;
-    for (int64_t r = 0; r < sums.rows; ++r) {
-      const int32_t zero = period == 1 ? one_zero : Zero(args, f_.a, (first + r) % period);
-      row_zeros[r] = static_cast<uint32_t>(zero);
-      row_sums[r] = needs_row_sums_ ? static_cast<uint32_t>(args.At(row_sums_)[first + r]) -
-                                          static_cast<uint32_t>(f_.p.k) * row_zeros[r]
-                                    : 0;
+    const auto depth = static_cast<uint32_t>(f_.p.k);
+    for (int64_t r = rows.begin, i = 0; r < rows.end; ++r, ++i) {
+      const auto zero =
+          static_cast<uint32_t>(period == 1 ? one_zero : Zero(args, f_.a, r % period));
+      if (!begins_) terms.zeros[i] = zero;
+      if (sums) terms.sums[i] = static_cast<uint32_t>(args.At(row_sums_)[r]) - depth * zero;
     }
-    TakeOffZeros(sums, {row_zeros, row_sums, column_sums, zeros});
+    if (!lessens_) return;
+    const auto by = static_cast<uint32_t>(Zero(args, f_.b, 0));
+    for (int64_t i = 0; i < rows.end - rows.begin; ++i) {
+      terms.less[i] = static_cast<int32_t>(terms.sums[i] * by);
+      terms.sums[i] = 0;
+    }
   }
 
   std::shared_ptr<const ir::Graph> group_;
@@ -238,6 +271,8 @@ class IntegerMatMul final : public CpuKernel {
   bool reads_rows_ = false;         // where they are
   bool needs_row_sums_ = false;     // columns have zero points
   bool needs_column_sums_ = false;  // rows have
+  bool begins_ = false;             // sums begin with what the rows' zero point adds
+  bool lessens_ = false;            // and with what the columns' adds
   RunScratch<std::byte> copies_;    // of rows
   RunScratch<int32_t> row_sums_;
   LaneScratch<std::byte> packed_, ones_;

@@ -72,9 +72,7 @@ class IntegerTiles final : public CpuKernel {
   }
   int32_t SumOfRow(const uint8_t* row) const {
     if (!f_.a.is_signed) return SumOfBytes(row, f_.p.k);
-    int32_t sum = 0;
-    for (int64_t k = 0; k < f_.p.k; ++k) sum += static_cast<int8_t>(row[k]);
-    return sum;
+    return SumOfBytes(row, f_.p.k, 0x80) - 128 * static_cast<int32_t>(f_.p.k);
   }
 
   /// Packs the columns of B from `column` on, and sums them by a row of ones.

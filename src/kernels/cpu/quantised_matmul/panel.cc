@@ -86,15 +86,23 @@ void PackWideOnTarget(const ByteMatrix& b, bool is_signed, int zero, int nr, uin
             : PackWide<uint8_t>(b, zero, nr, copy, panel);
 }
 
-int32_t SumOnTarget(const uint8_t* x, int64_t n) {
-  const hn::ScalableTag<uint8_t> d;
-  const hn::Repartition<uint64_t, decltype(d)> wide;
+/// Adds the sum of as many whole vectors of `d` as follow x[i].
+template <class DB>
+HWY_INLINE uint64_t SumVectors(DB d, const uint8_t* x, int64_t n, uint8_t flip, int64_t& i) {
+  const hn::Repartition<uint64_t, DB> wide;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto flips = hn::Set(d, flip);
   auto sums = hn::Zero(wide);
+  for (; i + lanes <= n; i += lanes)
+    sums = hn::Add(sums, hn::SumsOf8(hn::Xor(hn::LoadU(d, x + i), flips)));
+  return hn::GetLane(hn::SumOfLanes(wide, sums));
+}
+
+int32_t SumOnTarget(const uint8_t* x, int64_t n, uint8_t flip) {
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) sums = hn::Add(sums, hn::SumsOf8(hn::LoadU(d, x + i)));
-  uint64_t sum = hn::GetLane(hn::SumOfLanes(wide, sums));
-  for (; i < n; ++i) sum += x[i];
+  uint64_t sum = n < 64 ? 0 : SumVectors(hn::ScalableTag<uint8_t>(), x, n, flip, i);
+  sum += SumVectors(hn::CappedTag<uint8_t, kBytes>(), x, n, flip, i);
+  for (; i < n; ++i) sum += static_cast<uint8_t>(x[i] ^ flip);
   return static_cast<int32_t>(sum);
 }
 
@@ -103,15 +111,17 @@ void TakeOffOnTarget(const ProductSums& sums, const ZeroTerms& terms) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto* column_sums = reinterpret_cast<const uint32_t*>(terms.column_sums);
   const auto* zeros = reinterpret_cast<const uint32_t*>(terms.column_zeros);
-  uint32_t any = 0;
-  for (int64_t i = 0; i < sums.columns; ++i) any |= zeros[i];
+  uint32_t different = 0;
+  for (int64_t i = 1; i < sums.columns; ++i) different |= zeros[i] ^ zeros[0];
   for (int64_t r = 0; r < sums.rows; ++r) {
     const auto* from = reinterpret_cast<const uint32_t*>(sums.from + r * sums.from_stride);
     auto* to = reinterpret_cast<uint32_t*>(sums.to + r * sums.to_stride);
     const uint32_t zero = terms.row_zeros[r], less = terms.row_sums[r];
     int64_t i = 0;
-    if ((any | zero) == 0) {
-      for (; i + lanes <= sums.columns; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+    if ((different | zero) == 0) {
+      const auto all = hn::Set(d, less * zeros[0]);
+      for (; i + lanes <= sums.columns; i += lanes)
+        hn::StoreU(hn::Sub(hn::LoadU(d, from + i), all), d, to + i);
     }
     for (; i + lanes <= sums.columns; i += lanes) {
       const auto added = hn::Add(hn::Mul(hn::Set(d, zero), hn::LoadU(d, column_sums + i)),
@@ -148,7 +158,9 @@ void PackWideSteps(const ByteMatrix& b, bool is_signed, int zero, int nr, int16_
   HWY_DYNAMIC_DISPATCH(PackWideOnTarget)(b, is_signed, zero, nr, copy, panel);
 }
 
-int32_t SumOfBytes(const uint8_t* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(SumOnTarget)(x, n); }
+int32_t SumOfBytes(const uint8_t* x, int64_t n, uint8_t flip) {
+  return HWY_DYNAMIC_DISPATCH(SumOnTarget)(x, n, flip);
+}
 
 void TakeOffZeros(const ProductSums& sums, const ZeroTerms& terms) {
   HWY_DYNAMIC_DISPATCH(TakeOffOnTarget)(sums, terms);

@@ -20,7 +20,8 @@ void PackByteSteps(const ByteMatrix& b, uint8_t flip, int nr, uint8_t* panel);
 /// [steps][nr][2] of i16: each element, i8 where `is_signed`, less `zero`; what is none is 0.
 void PackWideSteps(const ByteMatrix& b, bool is_signed, int zero, int nr, int16_t* panel);
 
-int32_t SumOfBytes(const uint8_t* x, int64_t n);
+/// The sum of x ^ flip.
+int32_t SumOfBytes(const uint8_t* x, int64_t n, uint8_t flip = 0);
 
 /// What zero points add to rows of sums of products; all modulo 2^32.
 struct ZeroTerms {

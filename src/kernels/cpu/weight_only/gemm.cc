@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.weight_only.gemm: products whose right operand is a constant of 4 or 8 bits with scales, left
 // as it is in memory. Few rows multiply its codes as they are read; for many, slices of a panel are
 // decoded into the cache and multiplied by the fp32 micro-kernels.

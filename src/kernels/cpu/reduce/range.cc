@@ -1,7 +1,7 @@
-#include "kernels/cpu/quantised/range.h"
+#include "kernels/cpu/reduce/range.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/cpu/quantised/range.cc"
+#define HWY_TARGET_INCLUDE "kernels/cpu/reduce/range.cc"
 #include <hwy/foreach_target.h>
 // Highway needs this order.
 #include <hwy/highway.h>
@@ -16,7 +16,7 @@ using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
 
 /// What keeps four vectors apart: each waits for its last one.
-struct Extremes {
+struct LowsAndHighs {
   V low[4], high[4];
 
   HWY_INLINE void Add(int i, V x) {
@@ -31,7 +31,7 @@ struct Extremes {
 
 std::pair<float, float> Range(const float* x, int64_t n) {
   const D d;
-  Extremes all;
+  LowsAndHighs all;
   for (int i = 0; i < 4; ++i) all.low[i] = all.high[i] = hn::Zero(d);
   int64_t k = 0;
   for (; k + 4 * kLanes <= n; k += 4 * kLanes) {
