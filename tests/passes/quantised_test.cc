@@ -55,6 +55,21 @@ TEST(ComputedFilters, OfManyChannelsAreTwo) {
   EXPECT_EQ(Filtered(457, "", ""), "ConvInteger");
 }
 
+/// A ConvInteger of constant filters of one channel, with `end` behind it.
+std::string OneChannel(std::string_view type, std::string_view end) {
+  return Ops(Rewrite(SpellComputedFilters,
+                     fmt::format("input %x: u8[1x4x5x4] = noise(0, 255)\n"
+                                 "const %w: {}[8x1x3x3] = noise(-128, 127)\n"
+                                 "%s = ConvInteger(%x, %w) {{group=4}}\n{}output %y\n",
+                                 type, end),
+                     true, 0));
+}
+
+TEST(ComputedFilters, OfOneChannelAreFloatsWhereSumsStayIntegers) {
+  EXPECT_EQ(OneChannel("i8", "%y = Neg(%s)\n"), "Cast Cast Conv Cast Neg");
+  EXPECT_EQ(OneChannel("i8", "%y = Cast(%s) {to=\"f32\"}\n"), "ConvInteger Cast");
+}
+
 TEST(BlockedScales, BecomeAnAxis) {
   constexpr std::string_view kLast =
       "input %x: i8[3x5x48] = noise(-99, 99)\ninput %s: f32[3x5x3] = noise(0.1, 1)\n"

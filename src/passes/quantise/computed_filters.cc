@@ -69,14 +69,19 @@ class ComputedFilter {
   ir::NodeId id_;
 };
 
-bool IsComputed(const Editor& editor, const ir::Node& node) {
+/// Whether kernels of bytes have no sums for it, or slow ones: its weights are computed, or groups
+/// of few channels make integers that nothing turns into floats.
+bool IsSpelled(const Editor& editor, const ir::Node& node) {
   if (node.dead || node.op != "ConvInteger"_op) return false;
   for (ir::ValueId id : node.inputs) {
     if (id != ir::kAbsent && !editor.value(id).has_concrete_shape()) return false;
   }
-  const ir::Value& w = editor.value(node.inputs[1]);
-  return !w.is_constant() && w.shape->elements() > 0 &&
-         editor.value(node.outputs[0]).has_concrete_shape();
+  const ir::Value &w = editor.value(node.inputs[1]), &y = editor.value(node.outputs[0]);
+  if (w.shape->elements() == 0 || !y.has_concrete_shape()) return false;
+  if (!w.is_constant()) return true;
+  const ir::NodeId reader = editor.OnlyReader(node.outputs[0]);
+  return (*w.shape)[1] <= 2 && node.attributes.Int("group", 1) > 1 &&
+         (reader < 0 || editor.node(reader).op != "Cast"_op);
 }
 
 }  // namespace
@@ -86,7 +91,7 @@ Result<bool> SpellComputedFilters(ir::Graph& graph) {
   Editor editor(graph);
   const ir::NodeId end = editor.end();
   for (ir::NodeId id = 0; id < end; ++id) {
-    if (IsComputed(editor, editor.node(id))) RETURN_IF_ERROR(ComputedFilter(editor, id).Spell());
+    if (IsSpelled(editor, editor.node(id))) RETURN_IF_ERROR(ComputedFilter(editor, id).Spell());
   }
   return editor.Finish();
 }
