@@ -75,6 +75,9 @@ constexpr Case kShapeCases[] = {
      "input %x: f32[1x32x9x9]\ninput %r: f32[1x32x5x5]\nconst %w: f32[32x16x3x3]\n"
      "%c = Conv(%x, %w) {group=2, pads=[1,1,1,1], strides=[2,2]}\n%s = Add(%c, %r)\n"
      "%y = Relu(%s)\noutput %y\n"},
+    {"conv.grouped_1x1_many_rows",
+     "input %x: f32[2x150x9x31]\nconst %w: f32[74x75x1x1]\nconst %b: f32[74]\n"
+     "%c = Conv(%x, %w, %b) {group=2}\n%y = Relu(%c)\noutput %y\n"},
     {"conv.grouped_1x1",
      "input %x: f32[1x24x5x7]\nconst %w: f32[16x12x1x1]\n"
      "%y = Conv(%x, %w) {group=2}\noutput %y\n"},
@@ -156,6 +159,9 @@ constexpr Case kDepthwiseCases[] = {
     {"conv.depthwise_dilated",
      "input %x: f32[1x8x11x11]\nconst %w: f32[8x1x3x3]\n"
      "%y = Conv(%x, %w) {dilations=[2,2], group=8, pads=[2,2,2,2]}\noutput %y\n"},
+    {"conv.depthwise_5x5_stride_3",
+     "input %x: f32[1x70x13x47]\nconst %w: f32[70x1x5x5]\nconst %b: f32[70]\n"
+     "%y = Conv(%x, %w, %b) {group=70, pads=[2,3,2,2], strides=[3,3]}\noutput %y\n"},
     {"conv.depthwise_multiplier_2",
      "input %x: f32[1x5x6x7]\nconst %w: f32[10x1x3x3]\n"
      "%y = Conv(%x, %w) {group=5, pads=[1,1,1,1]}\noutput %y\n"},

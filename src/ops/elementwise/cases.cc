@@ -150,6 +150,9 @@ constexpr Case kSpecialCases[] = {
     {"elementwise.where",
      "input %c: bool[3x1] = noise(0, 1)\ninput %a: f32[37]\ninput %b: f32[1]\n"
      "%y = Where(%c, %a, %b)\noutput %y\n"},
+    {"elementwise.where_one_condition",
+     "input %c: bool[1] = noise(0, 1)\ninput %a: i64[37] = noise(-9, 9)\n"
+     "input %b: i64[1] = noise(-9, 9)\n%y = Where(%c, %a, %b)\noutput %y\n"},
     {"elementwise.where_i64",
      "input %c: bool[37] = noise(0, 1)\ninput %a: i64[37] = noise(-9, 9)\n"
      "input %b: i64[37] = noise(-9, 9)\n%y = Where(%c, %a, %b)\noutput %y\n"},

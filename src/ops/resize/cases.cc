@@ -21,6 +21,9 @@ std::span<const Case> ResizeCases() {
       {"resize.linear_x2_half_pixel",
        "input %x: f32[1x5x7x9]\nconst %s: f32[4] = 1 1 2 2\n"
        "%y = Resize(%x, _, %s) {mode=\"linear\"}\noutput %y\n"},
+      {"resize.linear_half_of_wide_rows",
+       "input %x: f32[1x2x12x75]\nconst %s: i64[4] = 1 2 6 37\n"
+       "%y = Resize(%x, _, _, %s) {mode=\"linear\"}\noutput %y\n"},
       {"resize.linear_align_corners",
        "input %x: f32[2x3x5x7]\nconst %s: i64[4] = 2 3 9 11\n"
        "%y = Resize(%x, _, _, %s) {coordinate_transformation_mode=\"align_corners\", "
@@ -195,6 +198,10 @@ std::span<const Case> ResizeCases() {
        "const %b: i64[3] = 2 2 2\n"
        "%y = Col2Im(%x, %i, %b)\n"
        "output %y\n"},
+      {"resize.col2im_long_lines",
+       "input %x: f32[2x18x350]\n"
+       "const %i: i64[2] = 12 37\nconst %b: i64[2] = 3 3\n"
+       "%y = Col2Im(%x, %i, %b)\noutput %y\n"},
       {"resize.col2im_short_lines",
        "input %x: f32[2x6x55]\n"
        "const %i: i64[2] = 15 31\nconst %b: i64[2] = 3 1\n"
