@@ -9,14 +9,28 @@ namespace fettle::passes {
 namespace {
 
 /// Channels come in vectors of this many on most processors, and pixels of a line.
-constexpr double kLanes = 8, kPixels = 16;
-/// In multiply-adds: what the addition of a column's element to its pixel takes, that of a line of
-/// them more, an element of the output, one of the input where its line is copied, and one that is
-/// loaded for some products.
-constexpr double kAdd = 16, kLine = 256, kElement = 8, kCopy = 10, kLoad = 3;
-/// Columns that stay near between the two.
-constexpr int64_t kMostColumns = 1 << 20;
-constexpr double kLeastRatio = 1.5;
+constexpr double kLanes = 8;
+/// In multiply-adds, of which a cycle has 16: what the addition of a column's element to its pixel
+/// takes, what it takes more from far, that of a line of them more, and of a plane of lines; an
+/// element of the output, and one that is converted, too; a line of it that is summed up by itself,
+/// each row of the kernel that meets it, and each of its channels; one of the input where its line
+/// is copied; what each tap takes more than its products where vectors are of channels; and what
+/// three steps take more than one.
+constexpr double kAdd = 8, kFar = 16, kLine = 80, kPlane = 640;
+constexpr double kElement = 10, kConverted = 16;
+constexpr double kSums = 4096, kRowSums = 640, kChannelSums = 1024;
+constexpr double kCopy = 5, kTap = 6, kSteps = 4e4;
+/// Where vectors are of pixels, what a product takes, and the loads for it of a few channels' sums:
+/// of all lines at once, and of each by itself.
+constexpr double kProduct = 1, kLoad = 0.6, kLineProduct = 1.25, kLineLoad = 1.5;
+/// Products for an element that are so few that vectors are of pixels, however many channels.
+constexpr double kFewProducts = 128;
+/// The share of a line's vectors that it has to fill.
+constexpr double kFilled = 0.8, kFilledByGroup = 0.6;
+/// Columns that stay near between the steps (those of twice as many are far), and the most of them
+/// and of elements of an output.
+constexpr int64_t kNearColumns = 1 << 20, kMostColumns = 1 << 22;
+constexpr double kLeastRatio = 1.1;
 
 /// The pads of the Col2Im, all begins before all ends; nothing where its blocks would not be the
 /// pixels of the input.
@@ -36,31 +50,61 @@ std::optional<std::vector<int64_t>> ColumnPads(const Transposed& of) {
 
 double Number(int64_t n) { return static_cast<double>(n); }
 
-/// Of sums for each output pixel, in vectors of channels or, where these are few, of pixels.
-double DirectCost(const Transposed& of) {
+/// What a convolution of as many pixels as the output has takes, where vectors are of channels.
+double CostByChannels(const Transposed& of, double pixels, double taps) {
   const double channels = Number(of.w[1]);
-  double outputs = Number(of.x[0] * of.conv.group), sums = Number(of.inputs());
-  for (size_t i = 0; i < of.conv.output.size(); ++i) {
-    outputs *= Number(of.conv.output[i]);
-    sums *= std::ceil(Number(of.conv.kernel[i]) / Number(of.conv.strides[i]));
-  }
   const double vectors = std::ceil(channels / kLanes) * kLanes;
-  const double by_channels = outputs * (sums * vectors + channels * kElement);
-  const double line = Number(of.conv.output.back()) / Number(of.conv.strides.back());
-  if (channels > kLanes || line < kLanes) return by_channels;
-  const double lines = outputs / Number(of.conv.output.back());
-  const double padding = std::ceil(line / kPixels) * kPixels / line;
-  const double products = Number(of.columns()) * Number(of.inputs()) * padding;
-  const double by_pixels = products * (1.25 + kLoad / channels) + Number(of.x.elements()) * kCopy +
-                           (outputs * kElement + lines * kLine) * channels;
-  return std::min(by_channels, by_pixels);
+  return pixels * ((Number(of.inputs()) + kTap) * taps * vectors + channels * kConverted);
+}
+
+bool IsUnit(const std::vector<int64_t>& strides) {
+  return std::ranges::all_of(strides, [](int64_t step) { return step == 1; });
+}
+
+/// Of sums for each output pixel. Where there are few channels or products, vectors are of pixels:
+/// of all lines at once or, with a stride, of each by itself, which it should fill.
+double DirectCost(const Transposed& of) {
+  const std::vector<int64_t>&output = of.conv.output, &strides = of.conv.strides;
+  const double channels = Number(of.w[1]), inputs = Number(of.inputs());
+  double pixels = Number(of.x[0] * of.conv.group), taps = 1;
+  for (size_t i = 0; i < output.size(); ++i) {
+    pixels *= Number(output[i]);
+    taps *= Number(of.conv.kernel[i]) / Number(strides[i]);
+  }
+  const double by_channels = CostByChannels(of, pixels, taps);
+  const double width = Number(output.back()), line = width / Number(strides.back());
+  const auto by_pixels = [&](double product) {
+    return pixels * channels * (inputs * taps * product + kElement) +
+           Number(of.x.elements()) * kCopy;
+  };
+  if (IsUnit(strides)) {
+    const int last = of.conv.spatial_rank() - 1;
+    // Lines run through the padding; planes of it are left out.
+    const double padded = (width + Number(of.conv.Span(last) - 1)) / width;
+    if (kFilledByGroup * padded > 1) return by_channels;
+    const double planes = last == 2 ? Number(of.x[2]) / Number(output[0]) : 1;
+    const double product = (kProduct + kLoad / channels) * padded * planes;
+    return std::min(by_channels, by_pixels(product));
+  }
+  const bool is_light = channels <= kLanes || inputs * taps <= kFewProducts;
+  const double filled = line / (std::ceil(line / kLanes) * kLanes);
+  if (!is_light || line < kLanes || filled < (of.conv.group > 1 ? kFilledByGroup : kFilled))
+    return by_channels;
+  const double rows = Number(of.taps() / of.conv.kernel.back());
+  const double by_lines = by_pixels((kLineProduct + kLineLoad / channels) / filled) +
+                          pixels / width * (kSums + rows * kRowSums + channels * kChannelSums);
+  // Between channels-last neighbours the former convert nothing.
+  return channels <= kLanes ? by_lines : std::min(by_channels, by_lines);
 }
 
 double ColumnsCost(const Transposed& of) {
   double outputs = Number(of.x[0] * of.conv.group * of.w[1]);
   for (const int64_t extent : of.conv.output) outputs *= Number(extent);
-  const double add = kAdd + kLine / Number(of.x[of.x.rank() - 1]);
-  return Number(of.columns()) * (Number(of.inputs()) + add) + outputs * kElement;
+  const int last = of.x.rank() - 1;
+  const double lines = last > 2 ? Number(of.x[last - 1]) : 1;
+  const double far = std::clamp(Number(of.columns()) / Number(kNearColumns) - 1, 0.0, 1.0);
+  const double add = kAdd + far * kFar + (kLine + kPlane / lines) / Number(of.x[last]);
+  return Number(of.columns()) * (Number(of.inputs()) + add) + outputs * kElement + kSteps;
 }
 
 /// [ic, oc / group, k...] as [oc * taps, ic / group, 1...].
@@ -104,7 +148,10 @@ void SpellColumns(Editor& editor, ir::NodeId id, const Transposed& of) {
 
 bool TakesColumns(const Editor& editor, ir::NodeId id, const Transposed& of) {
   if (editor.value(editor.node(id).inputs[0]).dtype != DType::kF32) return false;
-  if (of.columns() == 0 || of.columns() > kMostColumns || !ColumnPads(of)) return false;
+  const int64_t outputs = editor.value(editor.node(id).outputs[0]).shape->elements();
+  if (of.columns() == 0 || !ColumnPads(of)) return false;
+  if (of.taps() == 1 && IsUnit(of.conv.strides)) return false;
+  if (std::max(of.columns(), outputs) > kMostColumns) return false;
   return DirectCost(of) >= kLeastRatio * ColumnsCost(of);
 }
 

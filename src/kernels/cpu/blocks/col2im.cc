@@ -101,23 +101,51 @@ class Col2Im final : public CpuKernel {
   template <typename T>
   void AddLines(const T* x, const LineTap& of, size_t axis, const Place& place, T* rows) const {
     const ops::Col2ImAttributes& col = facts_.col;
-    if (axis + 1 == col.block.size()) {
-      const int64_t line = (place.tap * col.block.back() + of.tap) * lines_ + place.from;
-      const T* from = x + line * col.positions.back();
-      T* to = rows + place.to * stride_ * pitch_ + of.start;
-      for (int64_t i = of.begin; i < of.end; ++i) to[i] += from[i];
-      return;
-    }
+    const size_t last = col.block.size() - 1;
+    if (axis == last) return AddRun(x, of, place, {1, 0}, rows);
     for (int64_t tap = 0; tap < col.block[axis]; ++tap) {
-      for (int64_t i = 0; i < col.positions[axis]; ++i) {
-        const int64_t pixel =
-            i * col.strides[axis] + tap * col.dilations[axis] - col.pad_begin[axis];
-        if (pixel < 0 || pixel >= col.image[axis]) continue;
-        AddLines(x, of, axis + 1,
-                 {place.tap * col.block[axis] + tap, place.from * col.positions[axis] + i,
-                  place.to * col.image[axis] + pixel},
-                 rows);
+      // Positions [begin, end) of the axis lie in the image.
+      const int64_t stride = col.strides[axis],
+                    at = tap * col.dilations[axis] - col.pad_begin[axis];
+      const int64_t count = col.positions[axis];
+      const int64_t begin = at < 0 ? std::min(CeilDiv(-at, stride), count) : 0;
+      const int64_t room = std::max<int64_t>(col.image[axis] - at, 0);
+      const int64_t end = std::clamp(CeilDiv(room, stride), begin, count);
+      Place next{place.tap * col.block[axis] + tap, place.from * count + begin,
+                 place.to * col.image[axis] + begin * stride + at};
+      if (axis + 1 == last) {
+        AddRun(x, of, next, {end - begin, stride}, rows);
+        continue;
       }
+      for (int64_t i = begin; i < end; ++i, ++next.from, next.to += stride)
+        AddLines(x, of, axis + 1, next, rows);
+    }
+  }
+
+  /// Lines of positions one behind the other, and how many lines of the image lie between theirs.
+  struct Lines {
+    int64_t count, step;
+  };
+  template <typename T>
+  void AddRun(const T* x, const LineTap& of, const Place& place, const Lines& lines,
+              T* rows) const {
+    const int64_t width = facts_.col.positions.back(), line = stride_ * pitch_;
+    const int64_t first = (place.tap * facts_.col.block.back() + of.tap) * lines_ + place.from;
+    const T* from = x + first * width + of.begin;
+    const int64_t at = place.to * line + of.start + of.begin;
+    if constexpr (std::is_same_v<T, float>) {
+      if (lines.count * (of.end - of.begin) > kMostLanes / 2)
+        return kernels_.add_lines({.in = from,
+                                   .in_step = width,
+                                   .num_lines = lines.count,
+                                   .count = of.end - of.begin,
+                                   .out = rows + at,
+                                   .out_step = lines.step * line,
+                                   .room = pixels_ / width_ * line - at});
+    }
+    for (int64_t i = 0; i < lines.count; ++i, from += width) {
+      T* to = rows + at + i * lines.step * line;
+      for (int64_t j = 0; j < of.end - of.begin; ++j) to[j] += from[j];
     }
   }
 

@@ -199,9 +199,27 @@ void DropColumns(const NarrowedRows& args) {
   }
 }
 
+void AddLines(const AddedLines& args) {
+  const float* const end = args.out + args.room;
+  const float* in = args.in;
+  float* out = args.out;
+  const int64_t whole = args.count / kLanes * kLanes, left = args.count - whole;
+  for (int64_t line = 0; line < args.num_lines; ++line, in += args.in_step, out += args.out_step) {
+    for (int64_t i = 0; i < whole; i += kLanes)
+      hn::StoreU(hn::Add(hn::LoadU(D(), out + i), hn::LoadU(D(), in + i)), D(), out + i);
+    if (left == 0) continue;
+    if (end - (out + whole) >= kLanes) {
+      const V rest = LoadFirst(D(), left, in + whole);
+      hn::StoreU(hn::Add(hn::LoadU(D(), out + whole), rest), D(), out + whole);
+    } else {
+      for (int64_t i = whole; i < args.count; ++i) out[i] += in[i];
+    }
+  }
+}
+
 const PlaneKernels* PlaneKernelsOf() {
   static constexpr PlaneKernels kKernels{
-      kLanes, kManyRegisters ? 8 : 6, RunPlanes, CopyPart, JoinPhases, DropColumns};
+      kLanes, kManyRegisters ? 8 : 6, RunPlanes, CopyPart, JoinPhases, DropColumns, AddLines};
   return &kKernels;
 }
 

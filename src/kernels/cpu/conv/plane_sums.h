@@ -60,6 +60,17 @@ struct NarrowedRows {
   float* out = nullptr;
 };
 
+/// Lines added to others: out[i * out_step + j] += in[i * in_step + j] for j < count.
+struct AddedLines {
+  const float* in = nullptr;
+  int64_t in_step = 0, num_lines = 0, count = 0;
+  float* out = nullptr;
+  int64_t out_step = 0;
+  /// Elements from `out` on that may be written: whole vectors of them are, with zeros added behind
+  /// a line.
+  int64_t room = 0;
+};
+
 /// The outputs that weights are stored for where there are `outputs`: sums are kept for as many.
 int64_t PlaneBlock(int64_t outputs);
 
@@ -71,6 +82,7 @@ struct PlaneKernels {
   void (*copy)(const PartArgs&) = nullptr;
   void (*join_phases)(const PhaseRows&) = nullptr;
   void (*drop_columns)(const NarrowedRows&) = nullptr;
+  void (*add_lines)(const AddedLines&) = nullptr;
 };
 
 /// Those of the widest set that this machine runs.
