@@ -77,10 +77,9 @@ class Assigner {
   /// What a result in `state` costs those that read it: kernels may differ in layouts alone, and a
   /// Transpose beside the CPU may be the conversion to the layout that they want.
   int64_t BytesAhead(ir::ValueId id, const State& state) const {
-    const bool leaves =
-        std::find(graph_.outputs.begin(), graph_.outputs.end(), id) != graph_.outputs.end();
-    int64_t bytes =
-        leaves && !state.layout.IsRowMajor() ? 2 * StateBytes(*graph_.value(id).shape, state) : 0;
+    int64_t bytes = Leaves(id) && !state.layout.IsRowMajor()
+                        ? 2 * StateBytes(*graph_.value(id).shape, state)
+                        : 0;
     for (const GroupChoices* reader : readers_[id]) {
       if (reader->choices.empty()) continue;
       const Choice& first = reader->choices[0];
@@ -98,11 +97,25 @@ class Assigner {
     for (size_t i = 0; i < group.fragment.inputs.size(); ++i)
       bytes += ConversionBytes(group.fragment.inputs[i], choice.states().inputs[i]);
     const ir::Graph& graph = *group.fragment.graph;
-    const bool is_device_transpose = choice.kernel->device() != DeviceKind::kCpu &&
-                                     graph.nodes().size() == 1 &&
-                                     graph.nodes()[0].op == "Transpose"_op;
-    if (!is_device_transpose && !group.differ_in_layouts) return bytes;
+    const bool is_transpose = graph.nodes().size() == 1 && graph.nodes()[0].op == "Transpose"_op;
+    const bool is_on_cpu = choice.kernel->device() == DeviceKind::kCpu;
+    const bool is_border = is_transpose && is_on_cpu && IsBorder(group.fragment);
+    // What copies the caller's values, and for the caller, is priced beside views, which copy none.
+    if (is_border && !choice.match->is_view(choice.states_index))
+      bytes += 2 * StateBytes(*graph.value(graph.outputs[0]).shape, choice.states().outputs[0]);
+    if (!is_border && (!is_transpose || is_on_cpu) && !group.differ_in_layouts) return bytes;
     return bytes + BytesAhead(group.fragment.outputs[0], choice.states().outputs[0]);
+  }
+
+  bool Leaves(ir::ValueId id) const {
+    return std::find(graph_.outputs.begin(), graph_.outputs.end(), id) != graph_.outputs.end();
+  }
+
+  /// Whether a group reads a value of the caller's, or makes a result of the network.
+  bool IsBorder(const passes::Fragment& group) const {
+    const auto& given = graph_.inputs;
+    return Leaves(group.outputs[0]) ||
+           std::find(given.begin(), given.end(), group.inputs[0]) != given.end();
   }
 
   /// Whether `choice` is for values of the caller's where there are computed ones.

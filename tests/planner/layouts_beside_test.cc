@@ -10,14 +10,18 @@
 namespace fettle::planner {
 namespace {
 
-/// The kernels of the plan of before any measuring, in order.
-std::vector<std::string> Kernels(const std::string& text) {
+/// The plan of before any measuring.
+Decision Preferred(const std::string& text) {
   ir::Graph graph = ops::Parse(text).value();
   EXPECT_TRUE(ops::InferGraph(graph).ok());
   const CpuDevice cpu(std::make_shared<ThreadPool>(1));
-  const Decision decision = PreferredDecision(graph, DeviceSet(cpu), {.threads = 1}).value();
+  return PreferredDecision(graph, DeviceSet(cpu), {.threads = 1}).value();
+}
+
+/// Its kernels, in order.
+std::vector<std::string> Kernels(const std::string& text) {
   std::vector<std::string> kernels;
-  for (const GroupDecision& group : decision.groups) kernels.push_back(group.kernel);
+  for (const GroupDecision& group : Preferred(text).groups) kernels.push_back(group.kernel);
   return kernels;
 }
 
@@ -44,6 +48,19 @@ TEST_F(LayoutsBeside, PlanesStayPlanes) {
   EXPECT_THAT(Kernels("input %x: f32[1x12x40x48]\nconst %w: f32[12x3x4x4]\n"
                       "%y = ConvTranspose(%x, %w) {group=4, strides=[2,2]}\noutput %y\n"),
               ElementsAre("cpu.conv_transpose.planes"));
+  EXPECT_THAT(Kernels("input %x: f32[1x200x40x48]\nconst %w: f32[60x200x1x1]\n%y = Conv(%x, %w)\n"
+                      "output %y\n"),
+              ElementsAre("cpu.conv.pointwise.row"));
+}
+
+/// A view would leave the result in a layout that is converted for the caller.
+TEST(BorderTransposes, AreCopiedOnce) {
+  for (const char* axes : {"[0,2,1]", "[2,0,1]", "[1,2,0]"}) {
+    const Decision decision = Preferred(
+        fmt::format("input %x: f32[3x40x50]\n%y = Transpose(%x) {{perm={}}}\noutput %y\n", axes));
+    ASSERT_EQ(decision.groups.size(), 1U);
+    EXPECT_TRUE(decision.groups[0].states.outputs[0].layout.IsRowMajor()) << axes;
+  }
 }
 
 /// Many channels go through channels-last kernels, and so does what lies between them.
