@@ -152,18 +152,19 @@ TEST(DepthwiseBytes, SumsOfZeroByScalesThatOverflowAreTheLeastValue) {
   for (const std::string_view target : SimdTargets()) {
     ForceSimdTarget(target);
     std::vector<uint8_t> y(kChannels, 77);
-    DepthwisePixel pixel;
-    pixel.form = DepthwiseForm::kBytes;
-    pixel.out_zero = 100;
-    pixel.bias = bias.data();
-    pixel.weights = bias.data();
-    pixel.scale = scale.data();
-    pixel.channels = kChannels;
-    pixel.padded_channels = kPadded;
-    pixel.out = reinterpret_cast<std::byte*>(y.data());
-    pixel.low = -90;
-    pixel.high = 50;
-    RunDepthwisePixel(pixel);
+    DepthwiseRow row;
+    row.form = DepthwiseForm::kBytes;
+    row.out_zero = 100;
+    row.bias = bias.data();
+    row.weights = bias.data();
+    row.scale = scale.data();
+    row.channels = kChannels;
+    row.padded_channels = kPadded;
+    row.out_width = 1;
+    row.out = reinterpret_cast<std::byte*>(y.data());
+    row.low = -90;
+    row.high = 50;
+    RunDepthwiseTaps(row, nullptr);
     EXPECT_EQ(y, std::vector<uint8_t>(kChannels, 10)) << target;
   }
   ForceSimdTarget("");

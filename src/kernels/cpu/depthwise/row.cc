@@ -246,31 +246,75 @@ void RunRow(const DepthwiseRow& row) {
   }
 }
 
-template <DepthwiseForm kForm>
-void RunPixelAs(const DepthwisePixel& pixel) {
-  const Codec<kForm> codec(pixel);
-  const auto tap = [&](int64_t t, int64_t c) HWY_ATTR {
-    return codec.Load(reinterpret_cast<const In<kForm>*>(pixel.taps[t]) + c);
-  };
-  for (int64_t c = 0; c < pixel.channels; c += kLanes) {
-    V even = hn::LoadU(D(), pixel.bias + c), odd = hn::Zero(D());
-    const float* w = pixel.weights + c;
-    int64_t t = 0;
-    for (; t + 2 <= pixel.num_taps; t += 2, w += 2 * pixel.padded_channels) {
-      even = hn::MulAdd(tap(t, c), hn::LoadU(D(), w), even);
-      odd = hn::MulAdd(tap(t + 1, c), hn::LoadU(D(), w + pixel.padded_channels), odd);
+/// kOutputs neighbouring outputs and kVectors vectors of channels from `c` on, by the kernel
+/// columns [k0, k1) which lie inside of the lines for all of them.
+template <DepthwiseForm kForm, int kOutputs, int kVectors>
+HWY_INLINE void RunTapsAt(const DepthwiseRow& row, const float* const* weights, int64_t ow,
+                          int64_t k0, int64_t k1, int64_t c) {
+  const Codec<kForm> codec(row);
+  const int64_t step = row.stride * row.in_pixel, tap = row.dilation * row.in_pixel;
+  const int64_t first = (ow * row.stride - row.pad + k0 * row.dilation) * row.in_pixel + c;
+  V acc[kOutputs][kVectors];
+  for (int v = 0; v < kVectors; ++v)
+    for (int o = 0; o < kOutputs; ++o) acc[o][v] = hn::LoadU(D(), row.bias + c + v * kLanes);
+  for (int64_t line = 0; line < row.num_lines; ++line) {
+    const auto* x = reinterpret_cast<const In<kForm>*>(row.lines[line]) + first;
+    const float* w = weights[line] + k0 * row.padded_channels + c;
+    for (int64_t k = k0; k < k1; ++k, x += tap, w += row.padded_channels) {
+      for (int v = 0; v < kVectors; ++v) {
+        const V weight = hn::LoadU(D(), w + v * kLanes);
+        for (int o = 0; o < kOutputs; ++o)
+          acc[o][v] = hn::MulAdd(codec.Load(x + o * step + v * kLanes), weight, acc[o][v]);
+      }
     }
-    if (t < pixel.num_taps) even = hn::MulAdd(tap(t, c), hn::LoadU(D(), w), even);
-    codec.Store(hn::Add(even, odd), pixel.channels - c,
-                reinterpret_cast<Out<kForm>*>(pixel.out) + c);
+  }
+  auto* out = reinterpret_cast<Out<kForm>*>(row.out) + ow * row.out_pixel + c;
+  for (int o = 0; o < kOutputs; ++o)
+    for (int v = 0; v < kVectors; ++v)
+      codec.Store(acc[o][v], row.channels - c - v * kLanes, out + o * row.out_pixel + v * kLanes);
+}
+
+template <DepthwiseForm kForm, int kOutputs, int kVectors>
+HWY_NOINLINE void RunTapsOf(const DepthwiseRow& row, const float* const* weights, int64_t ow,
+                            int64_t k0, int64_t k1) {
+  int64_t c = 0;
+  if constexpr (kVectors > 1) {
+    for (; c + (kVectors - 1) * kLanes < row.channels; c += kVectors * kLanes)
+      RunTapsAt<kForm, kOutputs, kVectors>(row, weights, ow, k0, k1, c);
+  }
+  for (; c < row.channels; c += kLanes) RunTapsAt<kForm, kOutputs, 1>(row, weights, ow, k0, k1, c);
+}
+
+template <DepthwiseForm kForm>
+void RunTapsAs(const DepthwiseRow& row, const float* const* weights) {
+  constexpr int kMany = HWY_TARGET == HWY_SCALAR ? 1 : 8,
+                kVectors = HWY_TARGET == HWY_SCALAR ? 1 : 4;
+  const int64_t taps = row.kernel_width, stride = row.stride, dilation = row.dilation;
+  // Outputs [begin, end) meet no padding.
+  const int64_t begin = row.pad > 0 ? (row.pad + stride - 1) / stride : 0;
+  const int64_t last = row.in_width - 1 - (taps - 1) * dilation + row.pad;
+  const int64_t end = last < 0 ? 0 : std::min(row.out_width, last / stride + 1);
+  for (int64_t ow = 0; ow < row.out_width;) {
+    if (kMany > 1 && ow >= begin && ow < end && end - begin >= kMany) {
+      // The last block overlaps the one before: it writes the same values again.
+      RunTapsOf<kForm, kMany, 1>(row, weights, std::min(ow, end - kMany), 0, taps);
+      ow = std::min(ow + kMany, end);
+      continue;
+    }
+    const int64_t at = ow * stride - row.pad, left = std::max<int64_t>(row.in_width - at, 0);
+    const int64_t k0 = at < 0 ? (-at + dilation - 1) / dilation : 0;
+    const int64_t k1 = std::min(taps, (left + dilation - 1) / dilation);
+    RunTapsOf<kForm, 1, kVectors>(row, weights, ow, k0, k1);
+    ++ow;
   }
 }
 
-void RunPixel(const DepthwisePixel& pixel) {
-  switch (pixel.form) {
-    case DepthwiseForm::kFloats: return RunPixelAs<DepthwiseForm::kFloats>(pixel);
-    case DepthwiseForm::kFloatsFromBytes: return RunPixelAs<DepthwiseForm::kFloatsFromBytes>(pixel);
-    case DepthwiseForm::kBytes: return RunPixelAs<DepthwiseForm::kBytes>(pixel);
+void RunTaps(const DepthwiseRow& row, const float* const* weights) {
+  switch (row.form) {
+    case DepthwiseForm::kFloats: return RunTapsAs<DepthwiseForm::kFloats>(row, weights);
+    case DepthwiseForm::kFloatsFromBytes:
+      return RunTapsAs<DepthwiseForm::kFloatsFromBytes>(row, weights);
+    case DepthwiseForm::kBytes: return RunTapsAs<DepthwiseForm::kBytes>(row, weights);
   }
 }
 
@@ -282,7 +326,7 @@ HWY_AFTER_NAMESPACE();
 namespace fettle::kernels {
 
 HWY_EXPORT(RunRow);
-HWY_EXPORT(RunPixel);
+HWY_EXPORT(RunTaps);
 
 bool HasDepthwiseRow(int64_t kernel_width, int64_t stride, int64_t dilation) {
   if (stride < 1 || stride > 2 || dilation < 1 || stride * dilation > 2) return false;
@@ -297,7 +341,9 @@ bool HasDepthwiseRow(int64_t kernel_width, int64_t stride, int64_t dilation) {
 
 void RunDepthwiseRow(const DepthwiseRow& row) { HWY_DYNAMIC_DISPATCH(RunRow)(row); }
 
-void RunDepthwisePixel(const DepthwisePixel& pixel) { HWY_DYNAMIC_DISPATCH(RunPixel)(pixel); }
+void RunDepthwiseTaps(const DepthwiseRow& row, const float* const* weights) {
+  HWY_DYNAMIC_DISPATCH(RunTaps)(row, weights);
+}
 
 }  // namespace fettle::kernels
 #endif

@@ -58,11 +58,8 @@ void RunDepthwiseRow(const DepthwiseRow& row);
 /// they share a vector of channels at a time, so that each comes into the first-level cache once.
 void RunDepthwiseRows(std::span<const DepthwiseRow> rows);
 
-/// One output pixel with any taps: out = sum of taps[t][c] * weights[t][c] + bias.
-struct DepthwisePixel : DepthwiseCommon {
-  const std::byte* const* taps = nullptr;
-  int64_t num_taps = 0;
-};
-void RunDepthwisePixel(const DepthwisePixel& pixel);
+/// A row of any kernel width, stride and dilation, and of any number of lines; weights[i]: those of
+/// the kernel row that meets line i.
+void RunDepthwiseTaps(const DepthwiseRow& row, const float* const* weights);
 
 }  // namespace fettle::kernels

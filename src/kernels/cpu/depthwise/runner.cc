@@ -87,7 +87,7 @@ DepthwiseRunner::DepthwiseRunner(const DepthwiseProblem& problem, const Depthwis
     : p_(problem),
       blocking_(blocking),
       padded_(RoundUp(problem.g.oc, kDepthwisePad)),
-      by_rows_(problem.g.kernel[0] * problem.g.kernel[1] <= kMaxDepthwiseLines &&
+      by_rows_(KernelRows() <= kMaxDepthwiseLines &&
                HasDepthwiseRow(problem.g.kernel[2], problem.g.stride[2], problem.g.dilation[2])),
       row_tasks_(CeilDiv(problem.g.batch * problem.g.out[0] * problem.g.out[1], blocking.rows)),
       channel_tasks_(CeilDiv(problem.g.oc, blocking.channels)) {}
@@ -103,7 +103,7 @@ DepthwiseRunner::Task DepthwiseRunner::TaskAt(int64_t i) const {
 int64_t DepthwiseRunner::PointerBytes() const {
   return by_rows_ && !IsVolume()
              ? 0
-             : RoundUp(p_.g.out[2] * p_.g.taps() * static_cast<int64_t>(sizeof(void*)), 64);
+             : RoundUp(2 * KernelRows() * static_cast<int64_t>(sizeof(void*)), 64);
 }
 
 int64_t DepthwiseRunner::CopyBytes() const {
@@ -125,11 +125,17 @@ void DepthwiseRunner::RunRow(const DepthwiseMemory& memory, const Task& task, in
   DepthwiseCommon common = CommonOf(memory, task);
   common.out_pixel = out_pixel;
   common.out = out;
-  if (!by_rows_ || !LinesFollow(row))
-    return RunByPixels(common, memory, row, task.channel, scratch);
-  ByRow by_row;
-  PlanRow(common, memory, row, task.channel, scratch + PointerBytes(), by_row);
-  RunDepthwiseRow(by_row.work);
+  std::byte* const copies = scratch + PointerBytes();
+  DepthwiseRow work;
+  if (by_rows_ && LinesFollow(row)) {
+    FewLines few;
+    PlanRow(common, memory, row, task.channel, copies, few, work);
+    return RunDepthwiseRow(work);
+  }
+  auto** lines = reinterpret_cast<const std::byte**>(scratch);
+  auto** weights = reinterpret_cast<const float**>(lines + KernelRows());
+  PlanRow(common, memory, row, task.channel, copies, {lines, weights}, work);
+  RunDepthwiseTaps(work, weights);
 }
 
 void DepthwiseRunner::RunTask(const DepthwiseMemory& memory, const Task& task, std::byte* y,
@@ -147,14 +153,13 @@ void DepthwiseRunner::RunTask(const DepthwiseMemory& memory, const Task& task, s
   constexpr int64_t kTogether = 8;
   DepthwiseCommon common = CommonOf(memory, task);
   common.out_pixel = out.block;
-  ByRow planned[kTogether];
+  FewLines lines[kTogether];
   DepthwiseRow rows[kTogether];
   for (int64_t row = task.row; row < task.end;) {
     const int64_t count = std::min(kTogether, task.end - row);
     for (int64_t i = 0; i < count; ++i, ++row) {
       common.out = place(row);
-      PlanRow(common, memory, row, task.channel, nullptr, planned[i]);
-      rows[i] = planned[i].work;
+      PlanRow(common, memory, row, task.channel, nullptr, lines[i], rows[i]);
     }
     RunDepthwiseRows({rows, static_cast<size_t>(count)});
   }
@@ -185,19 +190,20 @@ const std::byte* DepthwiseRunner::Line(const DepthwiseMemory& memory, int64_t ro
 }
 
 void DepthwiseRunner::PlanRow(const DepthwiseCommon& common, const DepthwiseMemory& memory,
-                              int64_t row, int64_t channel, std::byte* copies, ByRow& out) const {
+                              int64_t row, int64_t channel, std::byte* copies,
+                              const LinesOfRow& found, DepthwiseRow& work) const {
   const ConvGeometry& g = p_.g;
-  DepthwiseRow& work = out.work;
   static_cast<DepthwiseCommon&>(work) = common;
-  work.lines = out.lines;
+  work.lines = found.lines;
   work.num_lines = 0;
-  for (int64_t line = 0; line < g.kernel[0] * g.kernel[1]; ++line) {
+  for (int64_t line = 0; line < KernelRows(); ++line) {
     const std::byte* at =
         Line(memory, row, channel, line / g.kernel[1], line % g.kernel[1], copies);
     if (at == nullptr) continue;
-    if (work.num_lines == 0) work.weights = common.weights + line * g.kernel[2] * padded_;
-    out.lines[work.num_lines++] = at;
+    found.lines[work.num_lines] = at;
+    found.weights[work.num_lines++] = common.weights + line * g.kernel[2] * padded_;
   }
+  if (work.num_lines > 0) work.weights = found.weights[0];
   work.zeros = memory.zeros;
   work.in_width = g.in[2];
   work.out_width = g.out[2];
@@ -205,33 +211,6 @@ void DepthwiseRunner::PlanRow(const DepthwiseCommon& common, const DepthwiseMemo
   work.stride = g.stride[2];
   work.dilation = g.dilation[2];
   work.pad = g.pad[2];
-}
-
-void DepthwiseRunner::RunByPixels(const DepthwiseCommon& common, const DepthwiseMemory& memory,
-                                  int64_t row, int64_t channel, std::byte* scratch) const {
-  const ConvGeometry& g = p_.g;
-  auto** pointers = reinterpret_cast<const std::byte**>(scratch);
-  for (int64_t kd = 0, tap = 0; kd < g.kernel[0]; ++kd) {
-    for (int64_t kh = 0; kh < g.kernel[1]; ++kh) {
-      const std::byte* at = Line(memory, row, channel, kd, kh, scratch + PointerBytes());
-      for (int64_t kw = 0; kw < g.kernel[2]; ++kw, ++tap) {
-        for (int64_t ow = 0; ow < g.out[2]; ++ow) {
-          const int64_t iw = ow * g.stride[2] - g.pad[2] + kw * g.dilation[2];
-          const bool inside = at != nullptr && iw >= 0 && iw < g.in[2];
-          pointers[ow * g.taps() + tap] =
-              inside ? at + iw * common.in_pixel * p_.in_bytes : memory.zeros;
-        }
-      }
-    }
-  }
-  DepthwisePixel work;
-  static_cast<DepthwiseCommon&>(work) = common;
-  work.num_taps = g.taps();
-  for (int64_t ow = 0; ow < g.out[2]; ++ow) {
-    work.taps = pointers + ow * g.taps();
-    work.out = common.out + ow * common.out_pixel * p_.out_bytes;
-    RunDepthwisePixel(work);
-  }
 }
 
 }  // namespace fettle::kernels

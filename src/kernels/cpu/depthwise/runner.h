@@ -78,6 +78,7 @@ class DepthwiseRunner {
 
  private:
   bool Multiplies() const { return p_.g.oc != p_.g.ic; }
+  int64_t KernelRows() const { return p_.g.kernel[0] * p_.g.kernel[1]; }
   bool IsVolume() const { return p_.g.kernel[0] > 1; }
   /// Whether the kernel rows that an output row meets follow each other: not so at the upper and
   /// lower borders of a volume's planes.
@@ -91,15 +92,19 @@ class DepthwiseRunner {
                         int64_t kh, std::byte* copies) const;
   /// What `memory` says of all channels, for those of `task`.
   DepthwiseCommon CommonOf(const DepthwiseMemory& memory, const Task& task) const;
-  /// An output row by kernel rows, and the room for their lines.
-  struct ByRow {
-    DepthwiseRow work;
+  /// Where lines of the input go that an output row meets, and the weights of each.
+  struct LinesOfRow {
+    const std::byte** lines;
+    const float** weights;
+  };
+  struct FewLines {
     const std::byte* lines[kMaxDepthwiseLines];
+    const float* weights[kMaxDepthwiseLines];
+    operator LinesOfRow() { return {lines, weights}; }
   };
   void PlanRow(const DepthwiseCommon& common, const DepthwiseMemory& memory, int64_t row,
-               int64_t channel, std::byte* copies, ByRow& out) const;
-  void RunByPixels(const DepthwiseCommon& common, const DepthwiseMemory& memory, int64_t row,
-                   int64_t channel, std::byte* scratch) const;
+               int64_t channel, std::byte* copies, const LinesOfRow& found,
+               DepthwiseRow& work) const;
 
   DepthwiseProblem p_;
   DepthwiseBlocking blocking_;
