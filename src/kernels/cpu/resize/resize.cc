@@ -161,6 +161,29 @@ class Resize final : public CpuKernel, public MovesToExtents<Resize> {
     for (int64_t i = 1; i < count; ++i) std::memcpy(out + i * bytes, out, bytes);
   }
 
+  /// Row `y` of picture `image`, which begins at `x`, not spread yet.
+  const float* Blended(const std::byte* x, int64_t image, int64_t y, float* scratch) const {
+    const ops::AxisTaps& taps = plan_.height.taps;
+    const bool widens = IsHalf(plan_.from);
+    auto* widened = reinterpret_cast<std::byte*>(scratch + InRow() + OutRow());
+    BlendedRows rows;
+    bool adds = false;
+    for (int t = 0; t < taps.taps; ++t) {
+      const size_t at = y * taps.taps + t;
+      const std::byte* from = x + StorageBytes(plan_.from, taps.index[at] * InRow());
+      if (picks_rows_ && !IsNearEnd(image, taps.index[at]))
+        return reinterpret_cast<const float*>(from);
+      if (widens) ConvertRow(plan_.from, from, DType::kF32, widened, InRow());
+      rows.from[rows.count] = widens ? widened : from;
+      rows.weight[rows.count++] = static_cast<float>(taps.weight[at]);
+      if (!widens && rows.count < BlendedRows::kMost && t + 1 < taps.taps) continue;
+      BlendRows(widens ? DType::kF32 : plan_.from, rows, adds, InRow(), scratch);
+      adds = true;
+      rows.count = 0;
+    }
+    return scratch;
+  }
+
   void Row(const LaunchArgs& args, int64_t row, float* scratch) const {
     const int64_t image = row / plan_.height.out, y = row % plan_.height.out;
     const ops::AxisTaps& taps = plan_.height.taps;
@@ -169,23 +192,7 @@ class Resize final : public CpuKernel, public MovesToExtents<Resize> {
     std::byte* out = args.outputs[0].host<std::byte>() + StorageBytes(plan_.to, row * OutRow());
     if (picks_halves_ || picks_floats_)
       return PickRow(x + StorageBytes(plan_.from, taps.index[y] * InRow()), out);
-    const float* blended = scratch;
-    for (int t = 0; t < taps.taps; ++t) {
-      const size_t at = y * taps.taps + t;
-      const std::byte* from = x + StorageBytes(plan_.from, taps.index[at] * InRow());
-      if (picks_rows_ && !IsNearEnd(image, taps.index[at])) {
-        blended = reinterpret_cast<const float*>(from);
-        continue;
-      }
-      DType type = plan_.from;
-      if (IsHalf(type)) {
-        auto* widened = reinterpret_cast<std::byte*>(scratch + InRow() + OutRow());
-        ConvertRow(type, from, DType::kF32, widened, InRow());
-        from = widened;
-        type = DType::kF32;
-      }
-      BlendRow(type, from, static_cast<float>(taps.weight[at]), t > 0, InRow(), scratch);
-    }
+    const float* blended = Blended(x, image, y, scratch);
     const bool is_direct = plan_.to == DType::kF32;
     float* spread = is_direct ? reinterpret_cast<float*>(out) : scratch + InRow();
     SpreadRow(table_, blended, spread);

@@ -15,41 +15,61 @@ HWY_BEFORE_NAMESPACE();
 namespace fettle::kernels {
 namespace HWY_NAMESPACE {
 
-template <bool add, typename T>
-HWY_INLINE void Blend(const T* from, float weight, int64_t n, float* to) {
+template <int kRows, typename T>
+HWY_INLINE void Blend(const BlendedRows& rows, bool add, int64_t n, float* to) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto w = hn::Set(d, weight);
+  const auto w = hn::Set(d, rows.weight[0]), v = hn::Set(d, rows.weight[kRows - 1]);
+  const T* from = reinterpret_cast<const T*>(rows.from[0]);
+  const T* other = reinterpret_cast<const T*>(rows.from[kRows - 1]);
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {
-    const auto x = LoadFloats(d, from + i);
-    hn::StoreU(add ? hn::MulAdd(x, w, hn::LoadU(d, to + i)) : hn::Mul(x, w), d, to + i);
+    auto sum = hn::Mul(LoadFloats(d, from + i), w);
+    if (kRows == 2) sum = hn::MulAdd(LoadFloats(d, other + i), v, sum);
+    hn::StoreU(add ? hn::Add(sum, hn::LoadU(d, to + i)) : sum, d, to + i);
   }
   if (i == n) return;
-  const auto x = LoadSomeFloats(d, from + i, n - i);
-  const auto sum = add ? hn::MulAdd(x, w, LoadSomeFloats(d, to + i, n - i)) : hn::Mul(x, w);
+  auto sum = hn::Mul(LoadSomeFloats(d, from + i, n - i), w);
+  if (kRows == 2) sum = hn::MulAdd(LoadSomeFloats(d, other + i, n - i), v, sum);
+  if (add) sum = hn::Add(sum, LoadSomeFloats(d, to + i, n - i));
   StoreSomeFloats(d, sum, to + i, n - i);
 }
 
 template <typename T>
-void BlendTyped(const std::byte* from, float weight, bool add, int64_t n, float* to) {
-  const T* p = reinterpret_cast<const T*>(from);
-  add ? Blend<true>(p, weight, n, to) : Blend<false>(p, weight, n, to);
+void BlendTyped(const BlendedRows& rows, bool add, int64_t n, float* to) {
+  rows.count == 2 ? Blend<2, T>(rows, add, n, to) : Blend<1, T>(rows, add, n, to);
 }
 
-void BlendRowOnTarget(DType storage, const std::byte* from, float weight, bool add, int64_t n,
-                      float* to) {
+void BlendRowsOnTarget(DType storage, const BlendedRows& rows, bool add, int64_t n, float* to) {
   switch (storage) {
-    case DType::kU8: return BlendTyped<uint8_t>(from, weight, add, n, to);
-    case DType::kI8: return BlendTyped<int8_t>(from, weight, add, n, to);
-    default: return BlendTyped<float>(from, weight, add, n, to);
+    case DType::kU8: return BlendTyped<uint8_t>(rows, add, n, to);
+    case DType::kI8: return BlendTyped<int8_t>(rows, add, n, to);
+    default: return BlendTyped<float>(rows, add, n, to);
   }
 }
 
 /// The lanes of this target, for tables made ahead.
 int64_t LanesOnTarget() { return static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>())); }
 
+/// The inputs of a vector of outputs at one tap: a shuffle of one vector or, with kTwo, of two.
+template <bool kTwo, class D>
+HWY_INLINE hn::Vec<D> Shuffled(D d, const SpreadTable& table, const float* from, int64_t at) {
+  const hn::RebindToSigned<D> di;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int32_t base = table.base[at / lanes];
+  const auto within = hn::IndicesFromVec(d, hn::LoadU(di, table.within.data() + at));
+  const auto x = hn::TableLookupLanes(hn::LoadU(d, from + base), within);
+  if constexpr (!kTwo) return x;
+  const int32_t second = table.second[at / lanes];
+  if (second == base) return x;
+  const auto behind = hn::Gt(hn::LoadU(di, table.index.data() + at),
+                             hn::Set(di, base + static_cast<int32_t>(lanes) - 1));
+  const auto y = hn::TableLookupLanes(hn::LoadU(d, from + second), within);
+  return hn::IfThenElse(hn::RebindMask(d, behind), y, x);
+}
+
 /// Narrow pixels: shuffles, or gathers where the inputs lie further apart.
+template <bool kTwo>
 void SpreadElements(const SpreadTable& table, const float* from, float* to) {
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
@@ -60,11 +80,9 @@ void SpreadElements(const SpreadTable& table, const float* from, float* to) {
     auto sum = hn::Zero(d);
     for (int t = 0; t < table.taps; ++t) {
       const int64_t at = t * table.stride + i;
-      const int32_t base = shuffles ? table.base[at / lanes] : -1;
-      const auto x = base >= 0 ? hn::TableLookupLanes(
-                                     hn::LoadU(d, from + base),
-                                     hn::IndicesFromVec(d, hn::LoadU(di, table.within.data() + at)))
-                               : hn::GatherIndex(d, from, hn::LoadU(di, table.index.data() + at));
+      const auto x = shuffles && table.base[at / lanes] >= 0
+                         ? Shuffled<kTwo>(d, table, from, at)
+                         : hn::GatherIndex(d, from, hn::LoadU(di, table.index.data() + at));
       sum = hn::MulAdd(x, hn::LoadU(d, table.weight.data() + at), sum);
     }
     if (i + lanes <= n) {
@@ -101,7 +119,8 @@ void SpreadPixels(const SpreadTable& table, const float* from, float* to) {
 }
 
 void SpreadRowOnTarget(const SpreadTable& table, const float* from, float* to) {
-  table.expanded ? SpreadElements(table, from, to) : SpreadPixels(table, from, to);
+  if (!table.expanded) return SpreadPixels(table, from, to);
+  table.needs_two ? SpreadElements<true>(table, from, to) : SpreadElements<false>(table, from, to);
 }
 
 template <typename T>
@@ -167,7 +186,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fettle::kernels {
 
-HWY_EXPORT(BlendRowOnTarget);
+HWY_EXPORT(BlendRowsOnTarget);
 HWY_EXPORT(LanesOnTarget);
 HWY_EXPORT(SpreadRowOnTarget);
 HWY_EXPORT(DoubleRowOnTarget);
@@ -180,7 +199,7 @@ constexpr int64_t kWidePixel = 8;
 /// More lanes than any vector of float has.
 constexpr int64_t kMostLanes = 64;
 
-/// Finds the vectors of outputs whose inputs lie within a vector.
+/// Finds the vectors of outputs whose inputs lie within a vector, or within two.
 void FindShuffles(int64_t lanes, SpreadTable& table) {
   table.lanes = lanes;
   table.within.assign(table.index.size(), 0);
@@ -191,9 +210,17 @@ void FindShuffles(int64_t lanes, SpreadTable& table) {
     const auto begin = table.index.begin() + static_cast<std::ptrdiff_t>(at);
     const auto [least, most] =
         std::minmax_element(begin, begin + static_cast<std::ptrdiff_t>(std::max<size_t>(used, 1)));
-    const bool fits = *most - *least < lanes;
-    table.base.push_back(fits ? *least : -1);
-    for (size_t i = 0; i < used && fits; ++i) table.within[at + i] = table.index[at + i] - *least;
+    const int32_t first = *least, width = static_cast<int32_t>(lanes);
+    const bool fits = *most - first < 2 * width;
+    // The second vector ends with the last input: nothing behind it is read.
+    const int32_t second = std::max(first, *most - width + 1);
+    table.base.push_back(fits ? first : -1);
+    table.second.push_back(second);
+    table.needs_two |= fits && second != first;
+    for (size_t i = 0; i < used && fits; ++i) {
+      const int32_t index = table.index[at + i];
+      table.within[at + i] = index - (index < first + width ? first : second);
+    }
   }
 }
 
@@ -225,8 +252,8 @@ SpreadTable MakeSpreadTable(int64_t count, int taps, int64_t inner,
   return table;
 }
 
-void BlendRow(DType storage, const std::byte* from, float weight, bool add, int64_t n, float* to) {
-  HWY_DYNAMIC_DISPATCH(BlendRowOnTarget)(storage, from, weight, add, n, to);
+void BlendRows(DType storage, const BlendedRows& rows, bool add, int64_t n, float* to) {
+  HWY_DYNAMIC_DISPATCH(BlendRowsOnTarget)(storage, rows, add, n, to);
 }
 
 void SpreadRow(const SpreadTable& table, const float* from, float* to) {

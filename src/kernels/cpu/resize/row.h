@@ -21,17 +21,28 @@ struct SpreadTable {
   int64_t stride = 0;  // entries between taps
   std::vector<int32_t> index;
   std::vector<float> weight;
-  int64_t lanes = 0;          // of the vectors that `base` is for
-  std::vector<int32_t> base;  // [t][vector]; -1: gather
-  std::vector<int32_t> within;
+  int64_t lanes = 0;  // of the vectors that `base` is for
+  /// [t][vector]: where one vector of inputs begins, or -1 to gather; and where a second one does,
+  /// which holds those behind the first.
+  std::vector<int32_t> base, second;
+  bool needs_two = false;       // whether there are such second ones
+  std::vector<int32_t> within;  // its vector
 };
 
 /// `index` and `weight` hold [i][t] for `count` outputs.
 SpreadTable MakeSpreadTable(int64_t count, int taps, int64_t inner,
                             const std::vector<int64_t>& index, const std::vector<double>& weight);
 
-/// to = weight * from, or to += weight * from, for `n` elements of type `storage` (f32, u8, i8).
-void BlendRow(DType storage, const std::byte* from, float weight, bool add, int64_t n, float* to);
+/// One or two rows of one type (f32, u8, i8) and their weights.
+struct BlendedRows {
+  static constexpr int kMost = 2;
+
+  const std::byte* from[kMost];
+  float weight[kMost];
+  int count = 0;
+};
+/// to = the sum of weight * row, or to += that, for `n` elements stored as `storage`.
+void BlendRows(DType storage, const BlendedRows& rows, bool add, int64_t n, float* to);
 
 /// Writes table.count * table.inner elements; reads up to 64 bytes behind the input row.
 void SpreadRow(const SpreadTable& table, const float* from, float* to);
