@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/elementwise/where_rows.cc"
@@ -80,6 +81,15 @@ void WhereOnTarget(int64_t bytes, const std::byte* const* operands, std::byte* o
                    unsigned once) {
   HWY_ALIGN std::byte spread[3][64];  // of the widest vector
   const std::byte* in[] = {operands[0], operands[1], operands[2]};
+  if ((once & 1) != 0) {  // one condition: a copy of an operand, or one element of it everywhere
+    const int chosen = *in[0] != std::byte{0} ? 1 : 2;
+    if ((once >> chosen & 1) == 0) {
+      if (in[chosen] != out) std::memcpy(out, in[chosen], static_cast<size_t>(n * bytes));
+      return;
+    }
+    in[3 - chosen] = in[chosen];
+    once |= 6;
+  }
 #pragma GCC unroll 1
   for (int k = 0; k < 3; ++k) {
     if ((once >> k & 1) == 0) continue;
