@@ -42,9 +42,15 @@ class Col2Im final : public CpuKernel {
         stride_(facts.col.strides.back()),
         pitch_(CeilDiv(width_, stride_)),
         lines_(Product(facts.col.positions) / facts.col.positions.back()) {
+    // Taps of small planes are added to several of them by one call.
+    constexpr int64_t kNearElements = 1 << 14;
+    const int64_t share =
+        CeilDiv(facts.planes, problem.threads == 1 ? 1 : int64_t{4} * problem.threads);
+    const int64_t near = kNearElements / std::max<int64_t>(Columns() + RowElements(), 1);
+    planes_ = std::max<int64_t>(1, std::min(near, share));
     if (stride_ == 1) return;
     // What vectors read behind the last row lies there, too.
-    const int64_t sums = pixels_ / width_ * stride_ * pitch_ + kMostLanes;
+    const int64_t sums = planes_ * RowElements() + kMostLanes;
     rows_ = PerLane<double>(facts.storage == DType::kF64 ? sums : CeilDiv(sums, 2));
   }
 
@@ -69,22 +75,35 @@ class Col2Im final : public CpuKernel {
     int64_t tap, start, begin, end;
   };
 
+  /// Neighbouring planes: their columns, and the rows that these are added to.
+  template <typename T>
+  struct Planes {
+    const T* x;
+    T* rows;
+    int64_t count;
+  };
+
   template <typename T>
   void Run(const CpuLaunch& args) const {
     const T* x = reinterpret_cast<const T*>(operands_.input(args, 0));
     T* y = reinterpret_cast<T*>(operands_.output(args, 0));
-    const int64_t columns = Product(facts_.col.block) * Product(facts_.col.positions);
-    args.stream.ParallelFor(facts_.planes, [&](int64_t plane, int lane) {
+    args.stream.ParallelFor(CeilDiv(facts_.planes, planes_), [&](int64_t task, int lane) {
+      const int64_t plane = task * planes_, count = std::min(planes_, facts_.planes - plane);
       T* const image = y + plane * pixels_;
       T* const rows = stride_ == 1 ? image : reinterpret_cast<T*>(args.At(rows_, lane));
-      std::fill_n(rows, pixels_ / width_ * stride_ * pitch_, T{0});
+      std::fill_n(rows, count * RowElements(), T{0});
       // Neighbouring taps of a line add to the same elements: one tap waits for the stores of
       // another.
       for (int64_t tap = 0; tap < facts_.col.block.back(); ++tap)
-        AddLines(x + plane * columns, RunOf(tap), 0, {}, rows);
-      if (stride_ > 1) Order(rows, image);
+        AddLines(Planes<T>{x + plane * Columns(), rows, count}, RunOf(tap), 0, {});
+      for (int64_t i = 0; stride_ > 1 && i < count; ++i)
+        Order(rows + i * RowElements(), image + i * pixels_);
     });
   }
+
+  /// Elements of a plane's columns, and of its rows.
+  int64_t Columns() const { return Product(facts_.col.block) * Product(facts_.col.positions); }
+  int64_t RowElements() const { return pixels_ / width_ * stride_ * pitch_; }
 
   LineTap RunOf(int64_t tap) const {
     const ops::Col2ImAttributes& col = facts_.col;
@@ -99,10 +118,10 @@ class Col2Im final : public CpuKernel {
 
   /// Adds the lines of positions that lie in the image, all axes from `axis` on.
   template <typename T>
-  void AddLines(const T* x, const LineTap& of, size_t axis, const Place& place, T* rows) const {
+  void AddLines(const Planes<T>& planes, const LineTap& of, size_t axis, const Place& place) const {
     const ops::Col2ImAttributes& col = facts_.col;
     const size_t last = col.block.size() - 1;
-    if (axis == last) return AddRun(x, of, place, {1, 0}, rows);
+    if (axis == last) return AddRun(planes, of, place, {1, 0});
     for (int64_t tap = 0; tap < col.block[axis]; ++tap) {
       // Positions [begin, end) of the axis lie in the image.
       const int64_t stride = col.strides[axis],
@@ -114,11 +133,11 @@ class Col2Im final : public CpuKernel {
       Place next{place.tap * col.block[axis] + tap, place.from * count + begin,
                  place.to * col.image[axis] + begin * stride + at};
       if (axis + 1 == last) {
-        AddRun(x, of, next, {end - begin, stride}, rows);
+        AddRun(planes, of, next, {end - begin, stride});
         continue;
       }
       for (int64_t i = begin; i < end; ++i, ++next.from, next.to += stride)
-        AddLines(x, of, axis + 1, next, rows);
+        AddLines(planes, of, axis + 1, next);
     }
   }
 
@@ -127,25 +146,30 @@ class Col2Im final : public CpuKernel {
     int64_t count, step;
   };
   template <typename T>
-  void AddRun(const T* x, const LineTap& of, const Place& place, const Lines& lines,
-              T* rows) const {
+  void AddRun(const Planes<T>& planes, const LineTap& of, const Place& place,
+              const Lines& lines) const {
     const int64_t width = facts_.col.positions.back(), line = stride_ * pitch_;
     const int64_t first = (place.tap * facts_.col.block.back() + of.tap) * lines_ + place.from;
-    const T* from = x + first * width + of.begin;
+    const T* from = planes.x + first * width + of.begin;
     const int64_t at = place.to * line + of.start + of.begin;
     if constexpr (std::is_same_v<T, float>) {
-      if (lines.count * (of.end - of.begin) > kMostLanes / 2)
-        return kernels_.add_lines({.in = from,
-                                   .in_step = width,
-                                   .num_lines = lines.count,
-                                   .count = of.end - of.begin,
-                                   .out = rows + at,
-                                   .out_step = lines.step * line,
-                                   .room = pixels_ / width_ * line - at});
+      kernels_.add_lines({.in = from,
+                          .in_step = width,
+                          .in_plane = Columns(),
+                          .num_planes = planes.count,
+                          .num_lines = lines.count,
+                          .count = of.end - of.begin,
+                          .out = planes.rows + at,
+                          .out_step = lines.step * line,
+                          .out_plane = RowElements(),
+                          .room = planes.count * RowElements() - at});
+      return;
     }
-    for (int64_t i = 0; i < lines.count; ++i, from += width) {
-      T* to = rows + at + i * lines.step * line;
-      for (int64_t j = 0; j < of.end - of.begin; ++j) to[j] += from[j];
+    for (int64_t i = 0; i < planes.count * lines.count; ++i) {
+      const int64_t plane = i / lines.count, n = i % lines.count;
+      const T* in = from + plane * Columns() + n * width;
+      T* to = planes.rows + at + plane * RowElements() + n * lines.step * line;
+      for (int64_t j = 0; j < of.end - of.begin; ++j) to[j] += in[j];
     }
   }
 
@@ -171,8 +195,9 @@ class Col2Im final : public CpuKernel {
   Facts facts_;
   const PlaneKernels& kernels_ = GetPlaneKernels();
   int64_t pixels_, width_, stride_;
-  int64_t pitch_;  // of the rows of a line
-  int64_t lines_;  // of positions
+  int64_t pitch_;       // of the rows of a line
+  int64_t lines_;       // of positions
+  int64_t planes_ = 1;  // of a task
   LaneScratch<double> rows_;
 };
 

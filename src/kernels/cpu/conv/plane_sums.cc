@@ -201,19 +201,22 @@ void DropColumns(const NarrowedRows& args) {
 
 void AddLines(const AddedLines& args) {
   const float* const end = args.out + args.room;
-  const float* in = args.in;
-  float* out = args.out;
   const int64_t whole = args.count / kLanes * kLanes, left = args.count - whole;
-  for (int64_t line = 0; line < args.num_lines; ++line, in += args.in_step, out += args.out_step) {
-    for (int64_t i = 0; i < whole; i += kLanes)
-      hn::StoreU(hn::Add(hn::LoadU(D(), out + i), hn::LoadU(D(), in + i)), D(), out + i);
-    if (left == 0) continue;
+  const auto add = [&](const float* in, float* out) HWY_ATTR {
+    for (int64_t j = 0; j < whole; j += kLanes)
+      hn::StoreU(hn::Add(hn::LoadU(D(), out + j), hn::LoadU(D(), in + j)), D(), out + j);
+    if (left == 0) return;
     if (end - (out + whole) >= kLanes) {
       const V rest = LoadFirst(D(), left, in + whole);
       hn::StoreU(hn::Add(hn::LoadU(D(), out + whole), rest), D(), out + whole);
     } else {
-      for (int64_t i = whole; i < args.count; ++i) out[i] += in[i];
+      for (int64_t j = whole; j < args.count; ++j) out[j] += in[j];
     }
+  };
+  for (int64_t plane = 0; plane < args.num_planes; ++plane) {
+    for (int64_t line = 0; line < args.num_lines; ++line)
+      add(args.in + plane * args.in_plane + line * args.in_step,
+          args.out + plane * args.out_plane + line * args.out_step);
   }
 }
 

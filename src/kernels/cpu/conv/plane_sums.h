@@ -60,12 +60,14 @@ struct NarrowedRows {
   float* out = nullptr;
 };
 
-/// Lines added to others: out[i * out_step + j] += in[i * in_step + j] for j < count.
+/// Lines of planes added to others: out[p * out_plane + i * out_step + j] += in[p * in_plane + i *
+/// in_step + j] for j < count.
 struct AddedLines {
   const float* in = nullptr;
-  int64_t in_step = 0, num_lines = 0, count = 0;
+  int64_t in_step = 0, in_plane = 0;
+  int64_t num_planes = 1, num_lines = 0, count = 0;
   float* out = nullptr;
-  int64_t out_step = 0;
+  int64_t out_step = 0, out_plane = 0;
   /// Elements from `out` on that may be written: whole vectors of them are, with zeros added behind
   /// a line.
   int64_t room = 0;
