@@ -282,8 +282,9 @@ bool SuitsWinograd(const PlaneProblem& conv) {
 /// Inputs of channels-last kernels that fill no vector, and those whose slices take long to copy.
 constexpr int64_t kFewInputs = 4, kManyInputs = 64;
 /// Taps of a plane that are few enough to be loaded anew for each output row, where channels-last
-/// vectors are full; and elements of an input that stay near while it is converted.
-constexpr int64_t kFewTaps = 14, kNearInput = 1 << 20;
+/// vectors are full, and where planes are read as they lie instead of converted; and elements of an
+/// input that stay near while it is converted.
+constexpr int64_t kFewTaps = 14, kFewUncopiedTaps = 20, kNearInput = 1 << 20;
 
 /// Whether a depthwise layer of volumes takes fewer cycles than a channels-last one, which loads
 /// wide windows anew for each vector of channels.
@@ -318,7 +319,8 @@ int Taste(const FlatProblem& flat, const Device&) {
   const int64_t vectors = RoundUp(g.ic, lanes);
   const bool is_near = g.IsImage() && g.ic * g.in[1] * g.in[2] <= kNearInput;
   const bool copies = 5 * g.ic >= 4 * vectors && is_near && !flat.reads_planes;
-  if (is_depthwise && (copies || g.kernel[1] * g.kernel[2] * g.ic > kFewTaps * vectors)) return 6;
+  const int64_t few = flat.reads_planes ? kFewUncopiedTaps : kFewTaps;
+  if (is_depthwise && (copies || g.kernel[1] * g.kernel[2] * g.ic > few * vectors)) return 6;
   const double kept = flat.kept();
   if (2 * outputs <= lanes && !is_depthwise) return kept >= 0.5 ? kBeforeBest : 6;
   const bool is_shallow = conv.inputs() <= kFewInputs && !is_depthwise;
