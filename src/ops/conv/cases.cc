@@ -78,6 +78,9 @@ constexpr Case kShapeCases[] = {
     {"conv.grouped_1x1_many_rows",
      "input %x: f32[2x150x9x31]\nconst %w: f32[74x75x1x1]\nconst %b: f32[74]\n"
      "%c = Conv(%x, %w, %b) {group=2}\n%y = Relu(%c)\noutput %y\n"},
+    {"conv.1x1_apart",
+     "input %x: f32[2x70x13x47]\nconst %w: f32[33x70x1x1]\nconst %b: f32[33]\n"
+     "%y = Conv(%x, %w, %b) {strides=[3,2]}\noutput %y\n"},
     {"conv.grouped_1x1",
      "input %x: f32[1x24x5x7]\nconst %w: f32[16x12x1x1]\n"
      "%y = Conv(%x, %w) {group=2}\noutput %y\n"},

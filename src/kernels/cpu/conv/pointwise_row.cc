@@ -1,13 +1,14 @@
 // compiled: small
-// cpu.conv.pointwise.row: 1x1 convolutions of row-major tensors, whose channels are planes: the
-// weights are the rows of a product and the pixels its columns, so that neither side is converted.
-// A task packs the planes' pixels as panels and multiplies all rows by them. The bias is one more
-// input, of ones.
+// cpu.conv.pointwise.row: 1x1 convolutions, of any stride, of row-major tensors, whose channels are
+// planes: the weights are the rows of a product and the pixels its columns, so that neither side is
+// converted. A task packs the planes' pixels as panels and multiplies all rows by them. The bias is
+// one more input, of ones.
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/conv/at_extents.h"
 #include "kernels/cpu/conv/operands.h"
+#include "kernels/cpu/conv/plane_sums.h"
 #include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
@@ -35,7 +36,11 @@ struct Conv {
 Result<Conv> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(group, "Conv"));
   ASSIGN_OR_RETURN(const ConvGeometry g, ReadConvGeometry(group, group.nodes()[0]));
-  if (!g.IsPointwise()) return Unsupported("not a 1x1 kernel");
+  if (g.taps() != 1) return Unsupported("not a 1x1 kernel");
+  for (size_t axis = 0; axis < 3; ++axis) {
+    if (g.pad[axis] != 0 || (g.out[axis] - 1) * g.stride[axis] >= g.in[axis])
+      return Unsupported("padding");
+  }
   if (g.oc == 0 || g.ic == 0) return Unsupported("no channels");
   return Conv{operands, g};
 }
@@ -158,16 +163,42 @@ class PointwiseRow final : public CpuKernel, public MovesToExtents<PointwiseRow>
 
   /// [panel][input][nr], the last input of ones for the bias.
   void PackPixels(const CpuLaunch& args, const Task& task, float* out) const {
-    const int64_t pixels = conv_.g.image_pixels(), inputs = conv_.inputs();
-    const int64_t channel = task.image * conv_.g.ic + task.group * inputs;
+    const ConvGeometry& g = conv_.g;
+    const int64_t pixels = g.in[0] * g.in[1] * g.in[2], inputs = conv_.inputs();
+    const int64_t channel = task.image * g.ic + task.group * inputs;
     const float* x = args.inputs[input_].host<float>() + channel * pixels;
     for (int64_t pixel = task.pixel; pixel < task.end; pixel += kernels_.nr) {
       const int64_t columns = std::min<int64_t>(kernels_.nr, task.end - pixel);
-      PackPanel({x + pixel, pixels}, inputs, columns, kernels_.nr, 1, out);
+      if (g.IsPointwise()) {
+        PackPanel({x + pixel, pixels}, inputs, columns, kernels_.nr, 1, out);
+      } else {
+        PackApart(x, pixel, columns, out);
+      }
       out += inputs * kernels_.nr;
       if (conv_.depth() == inputs) continue;
       std::fill_n(out, kernels_.nr, 1.0f);
       out += kernels_.nr;
+    }
+  }
+
+  /// A panel of pixels that a stride leaves: parts of lines of the input.
+  void PackApart(const float* x, int64_t pixel, int64_t columns, float* out) const {
+    const ConvGeometry& g = conv_.g;
+    if (columns < kernels_.nr) std::fill_n(out, conv_.inputs() * kernels_.nr, 0.0f);
+    for (int64_t column = 0; column < columns;) {
+      const int64_t row = (pixel + column) / g.out[2], at = (pixel + column) % g.out[2];
+      const int64_t count = std::min(columns - column, g.out[2] - at);
+      const int64_t plane = row / g.out[1] * g.stride[0], h = row % g.out[1] * g.stride[1];
+      copies_.copy({.line = x + (plane * g.in[1] + h) * g.in[2],
+                    .num_lines = conv_.inputs(),
+                    .line_step = g.in[0] * g.in[1] * g.in[2],
+                    .width = g.in[2],
+                    .first = at * g.stride[2],
+                    .stride = g.stride[2],
+                    .count = count,
+                    .out = out + column,
+                    .out_step = kernels_.nr});
+      column += count;
     }
   }
 
@@ -198,6 +229,7 @@ class PointwiseRow final : public CpuKernel, public MovesToExtents<PointwiseRow>
   size_t input_;
   PixelLayout out_;
   const MicroKernels& kernels_ = GetMicroKernels();
+  const PlaneKernels& copies_ = GetPlaneKernels();
   Epilogue epilogue_;
   RowTiles tiles_;
   int64_t panels_ = 1, tiles_of_task_ = 1;  // of a task
