@@ -14,6 +14,12 @@ class BlockSource {
   /// Of minima: what times each block's scale is its minimum, exactly; 0 where nothing is, and for
   /// other parts.
   virtual float times_scale() const = 0;
+  /// Of scales and minima that are whole numbers of 8 bits times a step: how many of them share it.
+  /// 0 where they are not that, and for other parts.
+  virtual int64_t numbers_of_step() const { return 0; }
+  /// Steps [begin, begin + count), and numbers_of_step() numbers for each.
+  virtual void CopySteps(int64_t /*begin*/, int64_t /*count*/, Half* /*steps*/,
+                         int8_t* /*numbers*/) const {}
 };
 
 /// Bits that hold the codes of `constant`, of bytes; 8 where that is not known.
@@ -26,6 +32,12 @@ inline int CodeBitsOf(const Constant& constant) {
 inline float TimesScaleOf(const Constant& constant) {
   const auto* source = dynamic_cast<const BlockSource*>(constant.source());
   return source == nullptr ? 0 : source->times_scale();
+}
+
+/// Null, or what reads `constant`, whose elements are whole numbers times steps.
+inline const BlockSource* StepsOf(const Constant& constant) {
+  const auto* source = dynamic_cast<const BlockSource*>(constant.source());
+  return source == nullptr || source->numbers_of_step() == 0 ? nullptr : source;
 }
 
 }  // namespace fettle

@@ -4,8 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string_view>
 #include <vector>
+
+#include "importers/gguf/gguf_file.h"
+#include "tensor/block_source.h"
 
 namespace fettle::gguf {
 namespace {
@@ -67,6 +71,49 @@ TEST(GgufTypes, BlocksAreWhatTheFormatSays) {
     EXPECT_DOUBLE_EQ(sum, known.sum) << known.name;
   }
   EXPECT_EQ(FindType(9), nullptr);  // Q8_1, which files do not hold
+}
+
+/// Whether the numbers and steps of `part`, of 3 rows of 2 blocks, make its elements.
+void ExpectSteps(const Constant& part, int64_t each) {
+  const BlockSource* source = StepsOf(part);
+  ASSERT_NE(source, nullptr);
+  ASSERT_EQ(source->numbers_of_step(), each);
+  std::vector<float> values(part.elements());
+  part.CopyTo(0, part.elements(), reinterpret_cast<std::byte*>(values.data()));
+  std::vector<Half> steps(6);
+  std::vector<int8_t> numbers(values.size());
+  source->CopySteps(0, 1, steps.data(), numbers.data());
+  source->CopySteps(1, 5, steps.data() + 1, numbers.data() + each);
+  for (size_t i = 0; i < values.size(); ++i)
+    EXPECT_EQ(values[i], static_cast<float>(steps[i / each]) * static_cast<float>(numbers[i])) << i;
+}
+
+TEST(GgufTypes, ScalesAreNumbersTimesSteps) {
+  const std::map<uint32_t, std::vector<int64_t>> kSteps = {
+      {10, {80, 82}}, {11, {108}}, {12, {0, 2}}, {13, {0, 2}}, {14, {208}}};
+  for (const auto& [id, halves] : kSteps) {
+    const TensorType* type = FindType(id);
+    SCOPED_TRACE(type->name);
+    std::vector<uint8_t> bytes;
+    for (int i = 0; i < 6; ++i) {
+      std::vector<uint8_t> block = BlockOf(type->bytes, halves);
+      for (const int64_t at : halves) block[at] = static_cast<uint8_t>(i * 11);  // other steps
+      bytes.insert(bytes.end(), block.begin(), block.end());
+    }
+    const TensorInfo tensor{.type = type, .rows = 3, .columns = 2 * type->elements, .bytes = bytes};
+    const BlockConstants constants = ReadBlocks(tensor, nullptr);
+    ExpectSteps(constants.scales, type->elements / type->part);
+    if (type->times_scale == 0) ExpectSteps(constants.minima, type->elements / type->part);
+    EXPECT_EQ(StepsOf(constants.codes), nullptr);
+  }
+}
+
+/// Types whose scales are halves by themselves.
+TEST(GgufTypes, OtherScalesHaveNoSteps) {
+  const TensorType* type = FindType(2);
+  const std::vector<uint8_t> bytes = BlockOf(type->bytes, {0});
+  const TensorInfo tensor{.type = type, .rows = 1, .columns = type->elements, .bytes = bytes};
+  EXPECT_EQ(StepsOf(ReadBlocks(tensor, nullptr).scales), nullptr);
 }
 
 }  // namespace

@@ -76,13 +76,39 @@ class TensorSource final : public ConstantSource, public SixteenBitSource, publi
   float times_scale() const override {
     return part_ == Part::kMinima ? tensor_.type->times_scale : 0;
   }
+  int64_t numbers_of_step() const override {
+    const TensorType& type = *tensor_.type;
+    const bool has_steps = type.bits != 0 && type.most_of_step == 0;
+    return has_steps && (part_ == Part::kScales || part_ == Part::kMinima)
+               ? type.elements / type.part
+               : 0;
+  }
+  void CopySteps(int64_t begin, int64_t count, Half* steps, int8_t* numbers) const override {
+    const TensorType& type = *tensor_.type;
+    const int64_t at = type.step_at + (part_ == Part::kMinima ? sizeof(Half) : 0);
+    const Half one(1.0F);
+    for (int64_t i = begin; i < begin + count; ++i, ++steps) {
+      uint8_t block[kMaxBlockElements];
+      std::memcpy(block, tensor_.bytes.data() + i * type.bytes, type.bytes);
+      std::memcpy(steps, block + at, sizeof(Half));
+      std::memcpy(block + at, &one, sizeof(Half));  // what is read then is the numbers
+      float whole[kMaxBlockElements / 16];
+      ReadPart(block, reinterpret_cast<std::byte*>(whole));
+      numbers = std::transform(whole, whole + numbers_of_step(), numbers,
+                               [](float x) { return static_cast<int8_t>(x); });
+    }
+  }
 
  private:
   int64_t ElementBytes() const { return part_ == Part::kCodes ? 1 : halves_ ? 2 : 4; }
 
   void ReadBlock(const uint8_t* from, std::byte* out) const {
-    const TensorType& type = *tensor_.type;
     if (halves_) return ReadHalves(from, out);
+    ReadPart(from, out);
+  }
+
+  void ReadPart(const uint8_t* from, std::byte* out) const {
+    const TensorType& type = *tensor_.type;
     auto* floats = reinterpret_cast<float*>(out);
     switch (part_) {
       case Part::kCodes: return type.read(from, {.codes = reinterpret_cast<uint8_t*>(out)});

@@ -26,9 +26,9 @@ struct TensorType {
   int64_t part = 0;  // elements that share a scale
   void (*read)(const uint8_t* block, const BlockParts& parts) = nullptr;
   /// Times the first half of a block (its step), the largest number that scales and minima hold; 0:
-  /// they are products that halves do not hold.
+  /// they are whole numbers of 8 bits times their steps, which halves do not hold.
   int64_t most_of_step = 0;
-  int64_t step_at = 0;  // where the step lies
+  int64_t step_at = 0;  // where the step lies; behind it that of minima, if they have one
   /// What times a scale is its minimum, a power of two; 0: minima are numbers of their own.
   float times_scale = 0;
   int code_bits = bits;  // that codes have

@@ -7,6 +7,7 @@
 #include "kernels/cpu/block_product/round_row-inl.h"
 #include "kernels/cpu/quantised/microkernel.h"
 #include "kernels/cpu/simd/targets.h"
+#include "tensor/block_source.h"
 #include "tensor/read_floats.h"
 
 namespace fettle::kernels {
@@ -31,6 +32,24 @@ void PackScales(const BlockLayout& layout, const Constant& scales, int64_t at, s
   }
 }
 
+/// Scales (`kind` 0) or minima as steps and numbers.
+void PackSteps(const BlockLayout& layout, const BlockSource& source, int64_t kind, std::byte* out) {
+  const int64_t steps = layout.blocks() / layout.step_blocks;
+  std::vector<Half> column(steps);
+  std::vector<int8_t> numbers(layout.blocks());
+  for (int64_t n = 0; n < layout.n; ++n) {
+    source.CopySteps(n * steps, steps, column.data(), numbers.data());
+    std::byte* to = out + n / kBlockColumns * layout.panel_bytes();
+    for (int64_t i = 0; i < steps; ++i, to += layout.step_bytes()) {
+      std::memcpy(to + (kind * kBlockColumns + n % kBlockColumns) * 2, &column[i], 2);
+      std::byte* first = to + (layout.kinds() * 2 + kind) * kBlockColumns + n % kBlockColumns;
+      for (int64_t b = 0; b < layout.step_blocks; ++b)
+        first[b * layout.kinds() * kBlockColumns] =
+            static_cast<std::byte>(numbers[i * layout.step_blocks + b]);
+    }
+  }
+}
+
 /// The codes of one column of a block.
 void PackColumn(const BlockLayout& layout, const std::byte* codes, int64_t column, std::byte* out) {
   if (layout.bits == 8) {
@@ -52,8 +71,8 @@ void PackColumn(const BlockLayout& layout, const std::byte* codes, int64_t colum
   if (layout.has_planes()) std::memcpy(out + (half * kBlockColumns + column * 4), &plane, 4);
 }
 
-float ReadScale(const BlockLayout& layout, const std::byte* from, int64_t i) {
-  if (layout.halves) {
+float ReadScale(bool halves, const std::byte* from, int64_t i) {
+  if (halves) {
     Half half;
     std::memcpy(&half, from + i * 2, 2);
     return static_cast<float>(half);
@@ -63,9 +82,22 @@ float ReadScale(const BlockLayout& layout, const std::byte* from, int64_t i) {
   return x;
 }
 
+void ScalePanel(const BlockLayout& layout, const std::byte* panel, float* out) {
+  for (int64_t b = 0; b < layout.blocks(); b += layout.step_blocks) {
+    const std::byte* numbers = panel + layout.kinds() * kBlockColumns * 2;
+    for (int64_t i = 0; i < layout.step_blocks * layout.kinds(); ++i) {
+      for (int64_t c = 0; c < kBlockColumns; ++c)
+        *out++ = static_cast<float>(static_cast<int8_t>(*numbers++)) *
+                 ReadScale(true, panel, i % layout.kinds() * kBlockColumns + c);
+    }
+    panel += layout.step_bytes();
+  }
+}
+
 void UnpackPanel(const BlockLayout& layout, const std::byte* panel, std::byte* out) {
   const int64_t fours = layout.block / 4, bits = 8 / fours;
-  for (int64_t b = 0; b < layout.blocks(); ++b) {
+  panel += layout.front_bytes();
+  for (int64_t b = 0; b < layout.blocks(); ++b, panel += layout.block_bytes()) {
     const std::byte* plane = panel + layout.block / 2 * kBlockColumns;
     for (int64_t i = 0; i < fours; ++i, out += kBlockColumns * 4) {
       const std::byte* from = panel + i % (fours / 2) * kBlockColumns * 4;
@@ -75,10 +107,6 @@ void UnpackPanel(const BlockLayout& layout, const std::byte* panel, std::byte* o
         out[j] = static_cast<std::byte>(low | high << 4);
       }
     }
-    const int64_t rest = layout.block_bytes() - layout.code_bytes();
-    std::memcpy(out, panel + layout.code_bytes(), rest);
-    panel += layout.block_bytes();
-    out += rest;
   }
 }
 
@@ -98,8 +126,9 @@ void PortableTile(const BlockTile& tile) {
   const auto* bytes = reinterpret_cast<const int8_t*>(tile.rows);
   const auto* steps = reinterpret_cast<const float*>(tile.rows + layout.steps_at());
   float y[kBlockColumns] = {};
-  for (int64_t b = 0; b < layout.blocks(); ++b) {
-    const std::byte* block = tile.panel + b * layout.block_bytes();
+  const std::byte* scales = tile.scales;
+  for (int64_t b = 0; b < layout.blocks(); ++b, scales += tile.scales_stride, ++steps) {
+    const std::byte* block = tile.codes + b * tile.codes_stride;
     int32_t dots[kBlockColumns] = {};
     for (int64_t i = 0; i < layout.block; i += 4) {
       uint8_t codes[kBlockColumns * 4];
@@ -108,13 +137,13 @@ void PortableTile(const BlockTile& tile) {
       for (int64_t c = 0; c < kBlockColumns; ++c)
         for (int64_t j = 0; j < 4; ++j) dots[c] += codes[c * 4 + j] * a[j];
     }
-    const std::byte* scales = block + layout.code_bytes();
+    const float sum = steps[layout.sum_at()];
     for (int64_t c = 0; c < kBlockColumns; ++c) {
-      y[c] += steps[b] * ReadScale(layout, scales, c) * static_cast<float>(dots[c]);
-      const float minimum = layout.times_scale == 0
-                                ? ReadScale(layout, scales + layout.scale_bytes(), c)
-                                : ReadScale(layout, scales, c) * layout.times_scale;
-      y[c] += steps[layout.blocks() + b] * minimum;
+      const float product = *steps * static_cast<float>(dots[c]);
+      const float scale = ReadScale(layout.halves, scales, c);
+      y[c] += layout.times_scale == 0
+                  ? scale * product + sum * ReadScale(layout.halves, scales, kBlockColumns + c)
+                  : scale * (product + sum);
     }
   }
   std::copy_n(y, tile.columns, tile.c);
@@ -142,7 +171,12 @@ void PackBlocks(const BlockLayout& layout, const Constant& codes, const Constant
     std::byte* panel = out + n / kBlockColumns * layout.panel_bytes();
     for (int64_t b = 0; b < layout.blocks(); ++b)
       PackColumn(layout, column.data() + b * layout.block, n % kBlockColumns,
-                 panel + b * layout.block_bytes());
+                 panel + layout.front_bytes() + b * layout.block_bytes());
+  }
+  if (layout.step_blocks > 0) {
+    PackSteps(layout, *StepsOf(scales), 0, out);
+    if (layout.times_scale == 0) PackSteps(layout, *StepsOf(minima), 1, out);
+    return;
   }
   const auto pack = layout.halves ? PackScales<Half> : PackScales<float>;
   pack(layout, scales, layout.code_bytes(), out);
@@ -156,6 +190,7 @@ const BlockKernels& GetBlockKernels() {
     kernels.nibbles[1] = kernels.bytes[1] = kernels.small[1] = PortableTile;
     kernels.round = RoundRow;
     kernels.unpack = UnpackPanel;
+    kernels.scale = ScalePanel;
     return kernels;
   }();
   ApplyIsaCap();

@@ -20,6 +20,9 @@ inline constexpr int kMaxBlockRows = 8;
 ///  8 bits: [block / 4][16][4] bytes
 /// then 16 scales and 16 minima, halves as the constants are (`halves`), or floats. Minima that are
 /// `times_scale` times the scales are left out.
+/// Where `step_blocks` blocks share a step, scales and minima stand in front of all blocks instead:
+/// 16 steps of the scales, 16 of the minima, halves, then for each of these blocks 16 and 16 signed
+/// bytes, which are multiplied by them.
 /// Columns that are missing are 0. Behind all panels lies a line whose first byte is the greatest
 /// code.
 struct BlockLayout {
@@ -27,6 +30,9 @@ struct BlockLayout {
   int bits = 4;
   bool halves = false;
   float times_scale = 0;  // 0: minima are there
+  int64_t step_blocks = 0;
+  /// Of rounded rows: how many arrays of sums there are, and which is for this product.
+  int64_t row_sums = 1, sums = 0;
 
   bool has_planes() const { return bits == 5 || bits == 6; }
   /// Of a panel whose codes became bytes.
@@ -38,15 +44,24 @@ struct BlockLayout {
   int64_t blocks() const { return k / block; }
   int64_t panels() const { return (n + kBlockColumns - 1) / kBlockColumns; }
   int64_t code_bytes() const { return block * bits / 8 * kBlockColumns; }
-  int64_t scale_bytes() const { return kBlockColumns * (halves ? 2 : 4); }
-  int64_t block_bytes() const { return code_bytes() + scale_bytes() * (times_scale == 0 ? 2 : 1); }
-  int64_t panel_bytes() const { return blocks() * block_bytes(); }
+  /// Scales and minima, or scales alone.
+  int64_t kinds() const { return times_scale == 0 ? 2 : 1; }
+  int64_t scale_bytes() const { return step_blocks > 0 ? 0 : kBlockColumns * (halves ? 2 : 4); }
+  int64_t step_bytes() const { return kinds() * kBlockColumns * (2 + step_blocks); }
+  int64_t front_bytes() const {
+    return step_blocks > 0 ? (blocks() / step_blocks * step_bytes() + 63) / 64 * 64 : 0;
+  }
+  int64_t block_bytes() const { return code_bytes() + kinds() * scale_bytes(); }
+  int64_t panel_bytes() const { return front_bytes() + blocks() * block_bytes(); }
   int64_t greatest_at() const { return panels() * panel_bytes(); }
   int64_t bytes() const { return greatest_at() + 64; }
 
-  /// A rounded row: k signed bytes, then for each block its step, then step * sum of its bytes.
+  /// A rounded row: k signed bytes, then for each block its step, then arrays of step * sum of its
+  /// bytes, each times a factor: times_scale, or 1 where minima are there.
   int64_t steps_at() const { return (k + 63) / 64 * 64; }
-  int64_t row_bytes() const { return (steps_at() + 2 * blocks() * 4 + 63) / 64 * 64; }
+  int64_t row_bytes() const { return (steps_at() + (1 + row_sums) * blocks() * 4 + 63) / 64 * 64; }
+  /// From a block's step to its sum.
+  int64_t sum_at() const { return (1 + sums) * blocks(); }
 };
 
 /// Writes layout.bytes() bytes.
@@ -56,8 +71,9 @@ void PackBlocks(const BlockLayout& layout, const Constant& codes, const Constant
 /// c[rows][columns] = rounded rows times a panel.
 struct BlockTile {
   const BlockLayout* layout = nullptr;
-  const std::byte* panel = nullptr;
-  const std::byte* rows = nullptr;  // layout->row_bytes() apart
+  const std::byte *codes = nullptr, *scales = nullptr;  // of the first block
+  int64_t codes_stride = 0, scales_stride = 0;          // bytes from a block to the next
+  const std::byte* rows = nullptr;                      // layout->row_bytes() apart
   float* c = nullptr;
   int64_t c_stride = 0;
   int64_t columns = 0;  // 1 .. 16
@@ -77,8 +93,10 @@ struct BlockKernels {
   BlockTileRun small[kMaxBlockRows + 1] = {};
   /// One row by a panel with planes; or null.
   BlockTileRun planes[2] = {};
-  /// A panel with planes as one of layout.InBytes().
+  /// The codes of a panel with planes as bytes, without scales between them.
   void (*unpack)(const BlockLayout& layout, const std::byte* panel, std::byte* out) = nullptr;
+  /// Scales and minima that have steps as floats: [blocks][kinds][16].
+  void (*scale)(const BlockLayout& layout, const std::byte* panel, float* out) = nullptr;
   /// k floats to a rounded row.
   void (*round)(const BlockLayout& layout, const float* a, std::byte* row) = nullptr;
 

@@ -28,6 +28,17 @@ struct Facts {
   const ops::BlockProduct& first() const { return products[0].p; }
 };
 
+/// Blocks that share a step of their scales, and of minima where these are kept; 0: they share
+/// none.
+int64_t StepBlocksOf(const ir::Graph& graph, const ir::Node& node) {
+  const Constant &scales = *graph.value(node.inputs[2]).constant,
+                 &minima = *graph.value(node.inputs[3]).constant;
+  const BlockSource* steps = StepsOf(scales);
+  const bool has_all =
+      steps != nullptr && (TimesScaleOf(minima) != 0 || StepsOf(minima) != nullptr);
+  return has_all ? steps->numbers_of_step() : 0;
+}
+
 /// Rows that a task multiplies a panel by, or twice as many where panels are unpacked: what they
 /// take stays in the second-level cache.
 constexpr int64_t kTaskRows = 64;
@@ -44,10 +55,15 @@ class BlockProductRows final : public CpuKernel {
     if (norm_) packs_ = norm_->packs();
     for (size_t i = 0; i < facts.products.size(); ++i)
       Add(graph, graph.nodes()[i + (norm_ ? 1 : 0)], facts.products[i]);
-    int64_t unpacked = 0;
-    for (const Product& product : products_)
-      if (Unpacks(product)) unpacked = std::max(unpacked, product.layout.InBytes().panel_bytes());
+    int64_t unpacked = 0, scales = 0;
+    for (Product& product : products_) {
+      product.layout.row_sums = std::ssize(factors_);
+      if (Unpacks(product)) unpacked = p_.k * kBlockColumns;
+      if (product.layout.step_blocks > 0)
+        scales = std::max(scales, product.layout.blocks() * product.layout.kinds() * kBlockColumns);
+    }
     unpacked_ = PerLane<std::byte>(unpacked);
+    scales_ = PerLane<float>(scales);
     task_rows_ = unpacked > 0 ? 2 * kTaskRows : kTaskRows;
     row_tasks_ = (p_.rows + task_rows_ - 1) / task_rows_;
     // Four tasks a lane even out what lanes lose.
@@ -94,21 +110,31 @@ class BlockProductRows final : public CpuKernel {
     layout = {.n = facts.p.n, .k = facts.p.k, .block = facts.p.block, .bits = facts.bits};
     layout.halves = graph.value(node.inputs[2]).dtype == DType::kF16;
     layout.times_scale = TimesScaleOf(*graph.value(node.inputs[3]).constant);
+    layout.step_blocks = StepBlocksOf(graph, node);
+    layout.sums = SumsTimes(layout.times_scale == 0 ? 1 : layout.times_scale);
     product.output = IndexOf(graph.outputs, node.outputs[0]);
     product.pack = packs_.size();
     product.first_panel = panels_;
     panels_ += layout.panels();
     PackRequest request;
     request.constants = {node.inputs[1], node.inputs[2], node.inputs[3]};
-    request.recipe =
-        fmt::format("block_product.greatest.n{}.k{}.block{}.bits{}.halves{}.m{}", layout.n,
-                    layout.k, layout.block, layout.bits, layout.halves, layout.times_scale);
+    request.recipe = fmt::format(
+        "block_product.greatest.n{}.k{}.block{}.bits{}.halves{}.m{}.steps{}", layout.n, layout.k,
+        layout.block, layout.bits, layout.halves, layout.times_scale, layout.step_blocks);
     request.bytes = layout.bytes();
     request.pack = [layout](std::span<const Constant* const> constants, std::byte* out) {
       PackBlocks(layout, *constants[0], *constants[1], *constants[2], out);
       return OkStatus();
     };
     packs_.push_back(std::move(request));
+  }
+
+  /// Which array of a row's sums is times `factor`.
+  int64_t SumsTimes(float factor) {
+    const auto found = std::ranges::find(factors_, factor);
+    if (found != factors_.end()) return found - factors_.begin();
+    factors_.push_back(factor);
+    return std::ssize(factors_) - 1;
   }
 
   std::byte* Rounded(const CpuLaunch& args, int64_t row) const {
@@ -122,7 +148,13 @@ class BlockProductRows final : public CpuKernel {
       norm_->Run(args, a, y, 1);
       a = y;
     }
-    kernels_.round(products_[0].layout, a, Rounded(args, row));
+    const BlockLayout& layout = products_[0].layout;
+    kernels_.round(layout, a, Rounded(args, row));
+    const int64_t blocks = layout.blocks();
+    auto* sums = reinterpret_cast<float*>(Rounded(args, row) + layout.steps_at()) + blocks;
+    for (int64_t i = layout.row_sums - 1; i >= 0;
+         --i)  // the first one is what the others are made of
+      for (int64_t b = 0; b < blocks; ++b) sums[i * blocks + b] = sums[b] * factors_[i];
   }
 
   /// More rows than one multiply bytes.
@@ -140,13 +172,22 @@ class BlockProductRows final : public CpuKernel {
     const BlockTileRun* tiles = unpacks ? kernels_.small : kernels_.TilesOf(layout, packed);
     BlockTile tile;
     tile.layout = unpacks ? &bytes : &layout;
+    tile.codes_stride = unpacks ? bytes.code_bytes() : layout.block_bytes();
+    tile.scales_stride = layout.block_bytes();
+    if (layout.step_blocks > 0) tile.scales_stride = layout.kinds() * kBlockColumns * 4;
     tile.c_stride = layout.n;
     const int64_t stop = std::min(row + task_rows_, p_.rows);
     for (int64_t panel = begin; panel < end; ++panel) {
-      tile.panel = packed + panel * layout.panel_bytes();
+      const std::byte* at = packed + panel * layout.panel_bytes();
+      tile.codes = at + layout.front_bytes();
+      tile.scales = tile.codes + layout.code_bytes();
+      if (layout.step_blocks > 0) {
+        kernels_.scale(layout, at, args.At(scales_, lane));
+        tile.scales = reinterpret_cast<const std::byte*>(args.At(scales_, lane));
+      }
       if (unpacks) {
-        kernels_.unpack(layout, tile.panel, args.At(unpacked_, lane));
-        tile.panel = args.At(unpacked_, lane);
+        kernels_.unpack(layout, at, args.At(unpacked_, lane));
+        tile.codes = args.At(unpacked_, lane);
       }
       tile.columns = std::min(kBlockColumns, layout.n - panel * kBlockColumns);
       float* c = args.outputs[product.output].host<float>() + panel * kBlockColumns;
@@ -164,11 +205,13 @@ class BlockProductRows final : public CpuKernel {
   std::optional<LayerRows> norm_;
   std::vector<Product> products_;
   std::vector<PackRequest> packs_;
+  std::vector<float> factors_;  // of sums of rows
   size_t a_ = 0;
   int64_t task_rows_ = kTaskRows, row_tasks_ = 1, task_panels_ = 1, panels_ = 0;
   RunScratch<std::byte> rounded_;    // rows
   LaneScratch<float> normalised_;    // one
-  LaneScratch<std::byte> unpacked_;  // a panel
+  LaneScratch<std::byte> unpacked_;  // the codes of a panel
+  LaneScratch<float> scales_;        // those of a panel
 };
 
 Result<Facts::Product> ReadProduct(const ir::Graph& group, const ir::Node& node) {
@@ -248,6 +291,6 @@ constexpr Family<Facts> kFamily{.read = Read,
 
 extern const KernelDesc kCpuBlockProductRows;
 const KernelDesc kCpuBlockProductRows = {
-    .name = "cpu.block_product.rows", .version = 2, .match = MatchAs<kFamily>};
+    .name = "cpu.block_product.rows", .version = 3, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

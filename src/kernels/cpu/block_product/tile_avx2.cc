@@ -137,6 +137,7 @@ constexpr BlockKernels MakeTable(std::index_sequence<kRow...>) {
   ((table.small[kRow + 1] = RunTile<SmallSums<kRow + 1, 2>, kRow + 1, 2, 8>), ...);
   table.planes[1] = RunTile<PlaneSums<2>, 1, 2, kPlanes>;
   table.unpack = UnpackPanel;
+  table.scale = ScalePanel;
   table.round = RoundBlocks;
   return table;
 }

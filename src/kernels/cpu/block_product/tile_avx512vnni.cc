@@ -92,40 +92,50 @@ template <int kRows, int kBits>
 void RunTile(const BlockTile& tile) {
   const BlockLayout& layout = *tile.layout;
   const int64_t stride = layout.row_bytes(), blocks = layout.blocks(), block = layout.block;
+  const int64_t sum_at = layout.sum_at();
+  int minima = layout.times_scale == 0 ? 1 : 0;
   const auto* steps = reinterpret_cast<const float*>(tile.rows + layout.steps_at());
-  __m512 scaled[kRows], shifted[kRows];
-  for (int r = 0; r < kRows; ++r) scaled[r] = shifted[r] = _mm512_setzero_ps();
-  const std::byte *at = tile.panel, *a = tile.rows;
-  const int64_t code_bytes = layout.code_bytes(), block_bytes = layout.block_bytes();
-  const float times_scale = layout.times_scale;
+  __m512 y[kRows];
+  for (__m512& x : y) x = _mm512_setzero_ps();
+  const std::byte *at = tile.codes, *scales = tile.scales, *a = tile.rows;
   int halves = layout.halves ? 1 : 0;
-  for (int64_t b = 0; b < blocks; ++b, at += block_bytes, a += block) {
-    asm("" : "+r"(halves));  // or the loop is there twice
-    if constexpr (kRows >= 4) AskFor<kBits * 64 + 64>(at + kAhead);
+  for (int64_t b = 0; b < blocks; ++b, at += tile.codes_stride, a += block, ++steps) {
+    asm("" : "+r"(halves), "+r"(minima));  // or the loop is there four times
+    AskFor<kBits * 64 + 64>(at + kAhead);
     __m512i dots[kRows];
     for (int r = 0; r < kRows; ++r) dots[r] = _mm512_setzero_si512();
     // A constant bound: the loop is unrolled.
     block == 32 ? AddBlock<kRows, kBits>(at, a, stride, 32, dots)
                 : AddBlock<kRows, kBits>(at, a, stride, 16, dots);
-    const __m512 scale = LoadScales(halves, at + code_bytes, 0);
-    const __m512 minimum = times_scale != 0 ? _mm512_mul_ps(scale, _mm512_set1_ps(times_scale))
-                                            : LoadScales(halves, at + code_bytes, kBlockColumns);
-    for (int r = 0; r < kRows; ++r) {
-      const float* step = steps + r * (stride / 4) + b;
-      const __m512 factor = _mm512_mul_ps(scale, _mm512_set1_ps(*step));
-      scaled[r] = _mm512_fmadd_ps(factor, _mm512_cvtepi32_ps(dots[r]), scaled[r]);
-      shifted[r] = _mm512_fmadd_ps(minimum, _mm512_set1_ps(step[blocks]), shifted[r]);
+    const __m512 scale = LoadScales(halves, scales, 0);
+    if (minima == 0) {
+      for (int r = 0; r < kRows; ++r) {
+        const float* step = steps + r * (stride / 4);
+        const __m512 product = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots[r]), _mm512_set1_ps(*step),
+                                               _mm512_set1_ps(step[sum_at]));
+        y[r] = _mm512_fmadd_ps(scale, product, y[r]);
+      }
+    } else {
+      const __m512 minimum = LoadScales(halves, scales, kBlockColumns);
+      for (int r = 0; r < kRows; ++r) {
+        const float* step = steps + r * (stride / 4);
+        const __m512 factor = _mm512_mul_ps(scale, _mm512_set1_ps(*step));
+        y[r] = _mm512_fmadd_ps(factor, _mm512_cvtepi32_ps(dots[r]), y[r]);
+        y[r] = _mm512_fmadd_ps(minimum, _mm512_set1_ps(step[sum_at]), y[r]);
+      }
     }
+    scales += tile.scales_stride;
   }
   const auto mask = static_cast<__mmask16>((uint32_t{1} << tile.columns) - 1);
-  for (int r = 0; r < kRows; ++r)
-    _mm512_mask_storeu_ps(tile.c + r * tile.c_stride, mask, _mm512_add_ps(scaled[r], shifted[r]));
+  for (int r = 0; r < kRows; ++r) _mm512_mask_storeu_ps(tile.c + r * tile.c_stride, mask, y[r]);
 }
 
 void UnpackPanel(const BlockLayout& layout, const std::byte* panel, std::byte* out) {
-  const int64_t rest = layout.block_bytes() - layout.code_bytes(), half = layout.block * 8;
-  for (int64_t b = 0; b < layout.blocks(); ++b, panel += rest, out += rest) {
+  const int64_t half = layout.block * 8;
+  panel += layout.front_bytes();
+  for (int64_t b = 0; b < layout.blocks(); ++b, panel += layout.block_bytes(), out += 2 * half) {
     const auto unpack = [&]<int kFours>(std::integral_constant<int, kFours>) {
+      AskFor<kFours * 32 + 128>(panel + kAhead);
 #pragma GCC unroll 4
       for (int i = 0; i < kFours / 2; ++i) {
         __m512i low, high;
@@ -136,9 +146,26 @@ void UnpackPanel(const BlockLayout& layout, const std::byte* panel, std::byte* o
     };
     layout.block == 32 ? unpack(std::integral_constant<int, 8>())
                        : unpack(std::integral_constant<int, 4>());
-    panel += layout.code_bytes();
-    out += 2 * half;
-    std::memcpy(out, panel, rest);
+  }
+}
+
+/// Scales that have steps as floats. Asks for twice as much as it reads, for it takes longer than
+/// memory does.
+void ScalePanel(const BlockLayout& layout, const std::byte* panel, float* out) {
+  const int64_t kinds = layout.kinds(), bytes = layout.step_bytes();
+  const std::byte* ahead = panel + kAhead;
+  for (const float* end = out + layout.blocks() * kinds * kBlockColumns; out != end;) {
+    const __m512 steps[] = {LoadScales(1, panel, 0), LoadScales(1, panel, (kinds - 1) * 16)};
+    const std::byte* from = panel + kinds * kBlockColumns * 2;
+    panel += bytes;
+    for (; from != panel; from += 2 * kBlockColumns, ahead += 64) {
+      AskFor<64>(ahead);
+      for (int i = 0; i < 2; ++i, out += kBlockColumns) {
+        const auto* sixteen = reinterpret_cast<const __m128i*>(from + i * kBlockColumns);
+        const __m512 whole = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(sixteen)));
+        _mm512_storeu_ps(out, _mm512_mul_ps(whole, steps[i]));
+      }
+    }
   }
 }
 
@@ -183,6 +210,7 @@ constexpr BlockKernels MakeTable(std::index_sequence<kRow...>) {
   ((table.bytes[kRow + 1] = table.small[kRow + 1] = RunTile<kRow + 1, 8>), ...);
   table.planes[1] = RunTile<1, kPlanes>;
   table.unpack = UnpackPanel;
+  table.scale = ScalePanel;
   table.round = RoundBlocks;
   return table;
 }

@@ -59,6 +59,7 @@ constexpr BlockKernels MakeTable(std::index_sequence<kRow...>) {
    ...);
   table.planes[1] = RunTile<PlaneSums<1, 2>, 1, 2, kPlanes>;
   table.unpack = UnpackPanel;
+  table.scale = ScalePanel;
   table.round = RoundBlocks;
   return table;
 }

@@ -56,26 +56,6 @@ template <int kFours>
 /// What kBits is of a block of 32 of 5 bits and a block of 16 of 6.
 constexpr int kPlanes = 6;
 
-/// A panel with planes as one of bytes.
-inline void UnpackPanel(const BlockLayout& layout, const std::byte* panel, std::byte* out) {
-  const int64_t rest = layout.block_bytes() - layout.code_bytes(), half = layout.block * 8;
-  for (int64_t b = 0; b < layout.blocks(); ++b, panel += rest, out += rest) {
-    const auto unpack = [&]<int kFours>(std::integral_constant<int, kFours>) {
-#pragma GCC unroll 8
-      for (int i = 0; i < kFours; ++i) {
-        const Nibbles both = LoadWithPlane<kFours>(panel, i / 2, i % 2);
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out) + i, both.low);
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + half) + i, both.high);
-      }
-    };
-    layout.block == 32 ? unpack(std::integral_constant<int, 8>())
-                       : unpack(std::integral_constant<int, 4>());
-    panel += layout.code_bytes();
-    out += 2 * half;
-    std::memcpy(out, panel, rest);
-  }
-}
-
 /// How far ahead of what is read memory is asked for: the CPU by itself does not go on behind a
 /// page of 4 KiB.
 constexpr int64_t kAhead = 4096;
@@ -86,22 +66,66 @@ template <int64_t kBytes>
     _mm_prefetch(reinterpret_cast<const char*>(from + line), _MM_HINT_T0);
 }
 
-/// What a block adds to the results of columns from `column` on.
-template <int kRows, int kVectors, typename Sums>
+/// The codes of a panel with planes as bytes.
+inline void UnpackPanel(const BlockLayout& layout, const std::byte* panel, std::byte* out) {
+  const int64_t half = layout.block * 8;
+  panel += layout.front_bytes();
+  for (int64_t b = 0; b < layout.blocks(); ++b, panel += layout.block_bytes(), out += 2 * half) {
+    const auto unpack = [&]<int kFours>(std::integral_constant<int, kFours>) {
+      AskFor<kFours * 32 + 128>(panel + kAhead);
+#pragma GCC unroll 8
+      for (int i = 0; i < kFours; ++i) {
+        const Nibbles both = LoadWithPlane<kFours>(panel, i / 2, i % 2);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out) + i, both.low);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + half) + i, both.high);
+      }
+    };
+    layout.block == 32 ? unpack(std::integral_constant<int, 8>())
+                       : unpack(std::integral_constant<int, 4>());
+  }
+}
+
+/// Scales that have steps as floats. Asks for twice as much as it reads, for it takes longer than
+/// memory does.
+inline void ScalePanel(const BlockLayout& layout, const std::byte* panel, float* out) {
+  const int64_t kinds = layout.kinds(), bytes = layout.step_bytes();
+  const std::byte* ahead = panel + kAhead;
+  for (const float* end = out + layout.blocks() * kinds * kBlockColumns; out != end;) {
+    __m256 steps[4];
+    for (int i = 0; i < 4; ++i) steps[i] = LoadScales(1, panel, kinds == 2 ? i * 8 : i % 2 * 8);
+    const std::byte* from = panel + kinds * kBlockColumns * 2;
+    panel += bytes;
+    for (; from != panel; from += 2 * kBlockColumns, ahead += 64) {
+      AskFor<64>(ahead);
+      for (int i = 0; i < 4; ++i, out += 8) {
+        const __m128i eight = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + i * 8));
+        const __m256 whole = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(eight));
+        _mm256_storeu_ps(out, _mm256_mul_ps(whole, steps[i]));
+      }
+    }
+  }
+}
+
+/// What a block adds to the results of columns from `column` on. `steps` is of the first row; the
+/// sums lie `sum_at` behind it, and are those for minima where there are some.
+template <bool kMinima, int kRows, int kVectors, typename Sums>
 [[gnu::always_inline]] inline void ScaleBlock(const Sums& sums, int halves, const std::byte* scales,
-                                              float times_scale, int64_t column, const float* steps,
-                                              int64_t stride, int64_t blocks,
-                                              __m256 (*y)[kVectors]) {
+                                              int64_t column, const float* steps, int64_t stride,
+                                              int64_t sum_at, __m256 (*y)[kVectors]) {
   for (int v = 0; v < kVectors; ++v) {
     const __m256 scale = LoadScales(halves, scales, column + v * 8);
-    const __m256 minimum = times_scale != 0
-                               ? _mm256_mul_ps(scale, _mm256_set1_ps(times_scale))
-                               : LoadScales(halves, scales, column + v * 8 + kBlockColumns);
+    __m256 minimum;
+    if constexpr (kMinima) minimum = LoadScales(halves, scales, column + v * 8 + kBlockColumns);
     for (int r = 0; r < kRows; ++r) {
       const float* step = steps + r * (stride / 4);
-      const __m256 factor = _mm256_mul_ps(scale, _mm256_set1_ps(*step));
-      y[r][v] = _mm256_fmadd_ps(factor, _mm256_cvtepi32_ps(sums.Dots(r, v)), y[r][v]);
-      y[r][v] = _mm256_fmadd_ps(minimum, _mm256_set1_ps(step[blocks]), y[r][v]);
+      const __m256 dots = _mm256_cvtepi32_ps(sums.Dots(r, v)), times = _mm256_set1_ps(*step),
+                   sum = _mm256_set1_ps(step[sum_at]);
+      if constexpr (kMinima) {
+        y[r][v] = _mm256_fmadd_ps(_mm256_mul_ps(scale, times), dots, y[r][v]);
+        y[r][v] = _mm256_fmadd_ps(minimum, sum, y[r][v]);
+      } else {
+        y[r][v] = _mm256_fmadd_ps(scale, _mm256_fmadd_ps(dots, times, sum), y[r][v]);
+      }
     }
   }
 }
@@ -112,21 +136,24 @@ template <typename Sums, int kRows, int kVectors, int kBits>
                                               float (*to)[kBlockColumns]) {
   const BlockLayout& layout = *tile.layout;
   const int64_t stride = layout.row_bytes(), blocks = layout.blocks(), block = layout.block;
+  const int64_t sum_at = layout.sum_at();
+  int minima = layout.times_scale == 0 ? 1 : 0;
   const auto* steps = reinterpret_cast<const float*>(tile.rows + layout.steps_at());
   __m256 y[kRows][kVectors];
   for (auto& row : y)
     for (__m256& x : row) x = _mm256_setzero_ps();
-  const std::byte *at = tile.panel + column * 4, *a = tile.rows;
-  const int64_t block_bytes = layout.block_bytes();
-  const int64_t code_bytes = layout.code_bytes() - column * 4;
+  const std::byte *at = tile.codes + column * 4, *scales = tile.scales, *a = tile.rows;
   int halves = layout.halves ? 1 : 0;
-  for (int64_t b = 0; b < blocks; ++b, at += block_bytes, a += block) {
-    asm("" : "+r"(halves));  // or the loop is there twice
+  for (int64_t b = 0; b < blocks; ++b, at += tile.codes_stride, a += block) {
+    asm("" : "+r"(halves), "+r"(minima));  // or the loop is there four times
     AskFor<kBits * 64 + 64>(at + kAhead);
     Sums sums;
     block == 32 ? sums.template Add<32>(at, a, stride) : sums.template Add<16>(at, a, stride);
-    ScaleBlock<kRows, kVectors>(sums, halves, at + code_bytes, layout.times_scale, column,
-                                steps + b, stride, blocks, y);
+    minima ? ScaleBlock<true, kRows, kVectors>(sums, halves, scales, column, steps + b, stride,
+                                               sum_at, y)
+           : ScaleBlock<false, kRows, kVectors>(sums, halves, scales, column, steps + b, stride,
+                                                sum_at, y);
+    scales += tile.scales_stride;
   }
   for (int r = 0; r < kRows; ++r)
     for (int v = 0; v < kVectors; ++v) _mm256_storeu_ps(to[r] + column + v * 8, y[r][v]);
