@@ -52,8 +52,8 @@ TEST(BlockProduct, SiblingsOnEveryInstructionSet) {
                     kOneByte);
       }
       CheckKernel(kCpuBlockProductRows, Siblings(rows, true, {{33, 8, "f32"}}), kOneByte);
-      // The greatest codes whose sums of four fit 16 bits, and those behind them.
-      for (const int most : {63, 64, 127})
+      // The greatest codes whose sums of eight fit 16 bits, and those behind them.
+      for (const int most : {31, 32, 63, 255})
         CheckKernel(kCpuBlockProductRows, Siblings(rows, false, {{40, 8, "f16", most}}), kOneByte);
     }
   }

@@ -33,6 +33,7 @@ struct BlockLayout {
   int64_t step_blocks = 0;
   /// Of rounded rows: how many arrays of sums there are, and which is for this product.
   int64_t row_sums = 1, sums = 0;
+  bool row_words = false;  // whether rows have their bytes as words, too
 
   bool has_planes() const { return bits == 5 || bits == 6; }
   /// Of a panel whose codes became bytes.
@@ -57,9 +58,11 @@ struct BlockLayout {
   int64_t bytes() const { return greatest_at() + 64; }
 
   /// A rounded row: k signed bytes, then for each block its step, then arrays of step * sum of its
-  /// bytes, each times a factor: times_scale, or 1 where minima are there.
+  /// bytes, each times a factor: times_scale, or 1 where minima are there. Then its bytes as words,
+  /// the second and the third of each four in the other's place.
   int64_t steps_at() const { return (k + 63) / 64 * 64; }
-  int64_t row_bytes() const { return (steps_at() + (1 + row_sums) * blocks() * 4 + 63) / 64 * 64; }
+  int64_t words_at() const { return (steps_at() + (1 + row_sums) * blocks() * 4 + 63) / 64 * 64; }
+  int64_t row_bytes() const { return words_at() + (row_words ? (2 * k + 63) / 64 * 64 : 0); }
   /// From a block's step to its sum.
   int64_t sum_at() const { return (1 + sums) * blocks(); }
 };
@@ -82,14 +85,15 @@ struct BlockTile {
 using BlockTileRun = void (*)(const BlockTile&);
 
 /// Codes up to it may be multiplied by faster functions.
-inline constexpr uint8_t kSmallCode = 63;
+constexpr uint8_t SmallCode(int64_t block) { return block == 32 ? 31 : 63; }
 
 /// The functions of one instruction set.
 struct BlockKernels {
   int rows = 1;  // the most that a tile takes
   /// By the number of rows.
   BlockTileRun nibbles[kMaxBlockRows + 1] = {}, bytes[kMaxBlockRows + 1] = {};
-  /// Those of bytes up to kSmallCode.
+  bool bytes_take_words = false;
+  /// Those of bytes up to SmallCode(block).
   BlockTileRun small[kMaxBlockRows + 1] = {};
   /// One row by a panel with planes; or null.
   BlockTileRun planes[2] = {};
@@ -104,7 +108,8 @@ struct BlockKernels {
   const BlockTileRun* TilesOf(const BlockLayout& layout, const std::byte* packed) const {
     if (layout.bits == 4) return nibbles;
     if (layout.has_planes()) return planes;
-    return static_cast<uint8_t>(packed[layout.greatest_at()]) <= kSmallCode ? small : bytes;
+    const auto greatest = static_cast<uint8_t>(packed[layout.greatest_at()]);
+    return greatest <= SmallCode(layout.block) ? small : bytes;
   }
 };
 /// The fastest that this CPU runs.

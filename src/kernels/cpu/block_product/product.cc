@@ -55,9 +55,13 @@ class BlockProductRows final : public CpuKernel {
     if (norm_) packs_ = norm_->packs();
     for (size_t i = 0; i < facts.products.size(); ++i)
       Add(graph, graph.nodes()[i + (norm_ ? 1 : 0)], facts.products[i]);
+    const bool words =
+        kernels_.bytes_take_words &&
+        std::ranges::any_of(products_, [](const Product& p) { return p.layout.bits == 8; });
     int64_t unpacked = 0, scales = 0;
     for (Product& product : products_) {
       product.layout.row_sums = std::ssize(factors_);
+      product.layout.row_words = words;
       if (Unpacks(product)) unpacked = p_.k * kBlockColumns;
       if (product.layout.step_blocks > 0)
         scales = std::max(scales, product.layout.blocks() * product.layout.kinds() * kBlockColumns);

@@ -2,6 +2,7 @@
 // multiplies: struct Sums<rows, vectors>, the sums of a block's products, which begin at 0, with
 //   Add<block>(codes, a, stride)  those of a block; `a` is of the first row
 //   Dots(row, vector)             as 8 whole numbers
+// With Sums::kWords `a` is of words.
 #pragma once
 
 #include <immintrin.h>
@@ -143,8 +144,10 @@ template <typename Sums, int kRows, int kVectors, int kBits>
   for (auto& row : y)
     for (__m256& x : row) x = _mm256_setzero_ps();
   const std::byte *at = tile.codes + column * 4, *scales = tile.scales, *a = tile.rows;
+  constexpr bool kWords = requires { Sums::kWords; };
+  if constexpr (kWords) a += layout.words_at();
   int halves = layout.halves ? 1 : 0;
-  for (int64_t b = 0; b < blocks; ++b, at += tile.codes_stride, a += block) {
+  for (int64_t b = 0; b < blocks; ++b, at += tile.codes_stride, a += kWords ? 2 * block : block) {
     asm("" : "+r"(halves), "+r"(minima));  // or the loop is there four times
     AskFor<kBits * 64 + 64>(at + kAhead);
     Sums sums;
