@@ -121,12 +121,12 @@ Status SequenceDecoder::Common::RunHeld(std::span<const Part> parts, CachePool::
     const Part& part = parts[b];
     const auto count = std::ssize(part.tokens);
     float* const rows = run.hidden.host.as<float>().data() + b * run.length * decoder.width;
-    // What fills the run up lies behind its tokens: no query sees it, and the next run overwrites
-    // it.
+    // What fills the run up lies behind its tokens: no query sees it, the next run overwrites it.
     ForEachRow(run.length, [&](int64_t i) {
       gguf::EmbeddingRow(*file, decoder, part.tokens[std::min(i, count - 1)],
                          rows + i * decoder.width);
     });
+    if (count > 1) gguf::DropEmbedding(*file);
     const int64_t first = part.sequence->position;
     run.position.host.as<int64_t>()[b] = first;
     run.last.host.as<int64_t>()[0] = count - 1;

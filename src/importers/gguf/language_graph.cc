@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
 #include "base/memory_budget.h"
 #include "ops/attention/byte_rows.h"
 #include "ops/op.h"
@@ -307,6 +308,10 @@ void EmbeddingRow(const File& file, const Decoder& decoder, int64_t token, float
   ReadRow(*file.FindTensor("token_embd.weight"), token, out);
   const auto scale = static_cast<float>(decoder.embedding_scale);
   for (int64_t i = 0; scale != 1 && i < decoder.width; ++i) out[i] *= scale;
+}
+
+void DropEmbedding(const File& file) {
+  DropMappedPages(std::as_bytes(file.FindTensor("token_embd.weight")->bytes));
 }
 
 }  // namespace fettle::gguf

@@ -52,5 +52,8 @@ Result<ir::Graph> BuildDecoder(const std::shared_ptr<const File>& file, const De
 
 /// The input `hidden` of one token: width floats. `token` lies in the vocabulary.
 void EmbeddingRow(const File& file, const Decoder& decoder, int64_t token, float* out);
+/// Gives back the memory of the rows that were read, which lie apart: each has brought pages beside
+/// its own.
+void DropEmbedding(const File& file);
 
 }  // namespace fettle::gguf

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/file.h"
 #include "kernels/cpu/block_product/round_row-inl.h"
 #include "kernels/cpu/quantised/microkernel.h"
 #include "kernels/cpu/simd/targets.h"
@@ -13,12 +14,18 @@
 namespace fettle::kernels {
 namespace {
 
+/// Columns of the result, which are rows of the constants.
+struct Columns {
+  int64_t first, end;
+};
+
 /// Scales or minima, halves or floats as they are in a panel.
 template <typename T>
-void PackScales(const BlockLayout& layout, const Constant& scales, int64_t at, std::byte* out) {
+void PackNumbers(const BlockLayout& layout, Columns columns, const Constant& scales, int64_t at,
+                 std::byte* out) {
   std::vector<T> row(layout.blocks());
   std::vector<float> floats(layout.blocks());
-  for (int64_t n = 0; n < layout.n; ++n) {
+  for (int64_t n = columns.first; n < columns.end; ++n) {
     std::byte* to = out + n / kBlockColumns * layout.panel_bytes() + at +
                     n % kBlockColumns * static_cast<int64_t>(sizeof(T));
     if (sizeof(T) == 2 && scales.dtype() == DType::kF16) {
@@ -33,11 +40,12 @@ void PackScales(const BlockLayout& layout, const Constant& scales, int64_t at, s
 }
 
 /// Scales (`kind` 0) or minima as steps and numbers.
-void PackSteps(const BlockLayout& layout, const BlockSource& source, int64_t kind, std::byte* out) {
+void PackSteps(const BlockLayout& layout, Columns columns, const BlockSource& source, int64_t kind,
+               std::byte* out) {
   const int64_t steps = layout.blocks() / layout.step_blocks;
   std::vector<Half> column(steps);
   std::vector<int8_t> numbers(layout.blocks());
-  for (int64_t n = 0; n < layout.n; ++n) {
+  for (int64_t n = columns.first; n < columns.end; ++n) {
     source.CopySteps(n * steps, steps, column.data(), numbers.data());
     std::byte* to = out + n / kBlockColumns * layout.panel_bytes();
     for (int64_t i = 0; i < steps; ++i, to += layout.step_bytes()) {
@@ -69,6 +77,32 @@ void PackColumn(const BlockLayout& layout, const std::byte* codes, int64_t colum
     plane |= (low >> 4 & 0x0f0f0f0f) << place | (high >> 4 & 0x0f0f0f0f) << (place + 4);
   }
   if (layout.has_planes()) std::memcpy(out + (half * kBlockColumns + column * 4), &plane, 4);
+}
+
+void PackCodes(const BlockLayout& layout, Columns columns, const Constant& codes, std::byte* out) {
+  std::byte* greatest = out + layout.greatest_at();
+  std::vector<std::byte> column(layout.k);
+  for (int64_t n = columns.first; n < columns.end; ++n) {
+    codes.CopyTo(n * layout.k, layout.k, column.data());
+    for (const std::byte code : column) *greatest = std::max(*greatest, code);
+    std::byte* blocks = out + n / kBlockColumns * layout.panel_bytes() + layout.front_bytes();
+    for (int64_t b = 0; b < layout.blocks(); ++b)
+      PackColumn(layout, column.data() + b * layout.block, n % kBlockColumns,
+                 blocks + b * layout.block_bytes());
+  }
+}
+
+void PackScales(const BlockLayout& layout, Columns columns, const Constant& scales,
+                const Constant& minima, std::byte* out) {
+  const Constant* kinds[] = {&scales, &minima};
+  for (int64_t i = 0; i < layout.kinds(); ++i) {
+    if (layout.step_blocks > 0) {
+      PackSteps(layout, columns, *StepsOf(*kinds[i]), i, out);
+      continue;
+    }
+    const auto pack = layout.halves ? PackNumbers<Half> : PackNumbers<float>;
+    pack(layout, columns, *kinds[i], layout.code_bytes() + i * layout.scale_bytes(), out);
+  }
 }
 
 float ReadScale(bool halves, const std::byte* from, int64_t i) {
@@ -162,26 +196,15 @@ void PackBlocks(const BlockLayout& layout, const Constant& codes, const Constant
                 const Constant& minima, std::byte* out) {
   if (layout.n % kBlockColumns != 0)  // the last panel has columns that are missing
     std::memset(out + layout.greatest_at() - layout.panel_bytes(), 0, layout.panel_bytes());
-  std::byte* greatest = out + layout.greatest_at();
-  std::memset(greatest, 0, 64);
-  std::vector<std::byte> column(layout.k);
-  for (int64_t n = 0; n < layout.n; ++n) {
-    codes.CopyTo(n * layout.k, layout.k, column.data());
-    for (const std::byte code : column) *greatest = std::max(*greatest, code);
-    std::byte* panel = out + n / kBlockColumns * layout.panel_bytes();
-    for (int64_t b = 0; b < layout.blocks(); ++b)
-      PackColumn(layout, column.data() + b * layout.block, n % kBlockColumns,
-                 panel + layout.front_bytes() + b * layout.block_bytes());
+  std::memset(out + layout.greatest_at(), 0, 64);
+  // So much of a file at a time that it is never in memory as a whole beside its packed form.
+  const int64_t step = std::max<int64_t>(1, (int64_t{1} << 20) / layout.k);
+  for (int64_t first = 0; first < layout.n; first += step) {
+    const Columns columns = {first, std::min(first + step, layout.n)};
+    PackCodes(layout, columns, codes, out);
+    PackScales(layout, columns, scales, minima, out);
+    DropMappedPages(codes.raw_bytes());
   }
-  if (layout.step_blocks > 0) {
-    PackSteps(layout, *StepsOf(scales), 0, out);
-    if (layout.times_scale == 0) PackSteps(layout, *StepsOf(minima), 1, out);
-    return;
-  }
-  const auto pack = layout.halves ? PackScales<Half> : PackScales<float>;
-  pack(layout, scales, layout.code_bytes(), out);
-  if (layout.times_scale == 0)
-    pack(layout, minima, layout.code_bytes() + layout.scale_bytes(), out);
 }
 
 const BlockKernels& GetBlockKernels() {

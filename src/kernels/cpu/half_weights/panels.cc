@@ -4,6 +4,7 @@
 #include <cstring>
 #include <span>
 
+#include "base/file.h"
 #include "kernels/cpu/simd/storage.h"
 #include "tensor/read_floats.h"
 #include "tensor/sixteen_bits.h"
@@ -13,6 +14,8 @@ namespace {
 
 /// Elements converted at a time: small enough for the first-level cache.
 constexpr int64_t kChunk = 2048;
+/// Bytes of the file that stay in memory beside what is packed of them.
+constexpr int64_t kKept = int64_t{1} << 20;
 
 /// Elements [begin, begin + count) of the weights, count <= kChunk, as halves.
 void ReadHalves(const Constant& weights, int64_t begin, int64_t count, DType storage,
@@ -50,12 +53,18 @@ void PackHalfPanels(const HalfPanels& p, const Constant& weights, std::byte* out
   const std::span<const std::byte> stored = SixteenBitsOf(weights) == p.storage
                                                 ? SixteenBitBytes(weights, !p.transposed)
                                                 : std::span<const std::byte>();
+  int64_t dropped = 0;
   for (int64_t panel = 0; panel < p.count(); ++panel) {
     auto* to = reinterpret_cast<uint16_t*>(out) + panel * p.k * p.nr;
     const int64_t first = panel * p.nr, columns = std::min(p.nr, p.n - first);
     if (columns < p.nr) std::fill_n(to, p.k * p.nr, uint16_t{0});
     if (!stored.empty()) {
+      const int64_t end = (first + columns) * p.k * 2;
       TransposeColumns(p, stored.data() + first * p.k * 2, columns, to);
+      if (end - dropped > kKept) {
+        DropMappedPages(stored.subspan(dropped, end - dropped));
+        dropped = end;
+      }
       continue;
     }
     if (p.transposed) {
