@@ -169,7 +169,7 @@ TEST(BlockProduct, KnownBlocksOnEveryInstructionSet) {
           Blocks{4, 16, "f32", -4}, Blocks{4, 32, "f32", 0, 3}, Blocks{5, 32, "f32", 0, 6},
           Blocks{6, 16, "f32", -32, 6}, Blocks{4, 16, "f32", -4, 12}, Blocks{8, 32, "f32", 0, 2},
           Blocks{4, 16, "f32", 0, 4}}) {
-      for (const int64_t rows : {1, 2, 9, 70}) {
+      for (const int64_t rows : {1, 2, 4, 7, 8, 9, 70}) {
         const CaseGroup group = MakeProduct(form, rows, 41, 192);
         const auto candidates = CandidatesOf(kCpuBlockProductRows, *group.graph, device);
         ASSERT_TRUE(candidates.ok()) << candidates.status().message();

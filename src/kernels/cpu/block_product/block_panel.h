@@ -90,13 +90,13 @@ constexpr uint8_t SmallCode(int64_t block) { return block == 32 ? 31 : 63; }
 /// The functions of one instruction set.
 struct BlockKernels {
   int rows = 1;  // the most that a tile takes
-  /// By the number of rows.
+  /// By the number of rows; null where fewer are taken, and the rest then.
   BlockTileRun nibbles[kMaxBlockRows + 1] = {}, bytes[kMaxBlockRows + 1] = {};
   bool bytes_take_words = false;
   /// Those of bytes up to SmallCode(block).
   BlockTileRun small[kMaxBlockRows + 1] = {};
-  /// One row by a panel with planes; or null.
-  BlockTileRun planes[2] = {};
+  /// Rows by a panel with planes; null where unpacking it is faster.
+  BlockTileRun planes[kMaxBlockRows + 1] = {};
   /// The codes of a panel with planes as bytes, without scales between them.
   void (*unpack)(const BlockLayout& layout, const std::byte* panel, std::byte* out) = nullptr;
   /// Scales and minima that have steps as floats: [blocks][kinds][16].

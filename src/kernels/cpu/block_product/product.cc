@@ -161,9 +161,10 @@ class BlockProductRows final : public CpuKernel {
       for (int64_t b = 0; b < blocks; ++b) sums[i * blocks + b] = sums[b] * factors_[i];
   }
 
-  /// More rows than one multiply bytes.
+  /// Many rows multiply bytes.
   bool Unpacks(const Product& product) const {
-    return product.layout.has_planes() && (p_.rows > 1 || kernels_.planes[1] == nullptr);
+    return product.layout.has_planes() &&
+           (p_.rows > kMaxBlockRows || kernels_.planes[p_.rows] == nullptr);
   }
 
   /// Panels [begin, end) by the rows of a task.
@@ -197,6 +198,7 @@ class BlockProductRows final : public CpuKernel {
       float* c = args.outputs[product.output].host<float>() + panel * kBlockColumns;
       for (int64_t at = row, count = 0; at < stop; at += count) {
         count = std::min<int64_t>(kernels_.rows, stop - at);
+        while (tiles[count] == nullptr) --count;
         tile.rows = Rounded(args, at);
         tile.c = c + at * layout.n;
         tiles[count](tile);

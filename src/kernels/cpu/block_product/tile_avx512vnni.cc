@@ -24,33 +24,38 @@ namespace {
   return _mm512_set1_epi32(word);
 }
 
-/// Codes i and i + kFours / 2, 4 of each of 16 columns, of a block with a plane.
+/// Codes i and i + kFours / 2, 4 of each of 16 columns, of a block with a plane, whose bits are
+/// shifted to the next ones.
 template <int kFours>
-[[gnu::always_inline]] inline void LoadWithPlane(const std::byte* codes, int i, __m512i* low,
-                                                 __m512i* high) {
+[[gnu::always_inline]] inline void AddPlane(__m512i read, __m512i* low_bits, __m512i* high_bits,
+                                            __m512i* low, __m512i* high) {
   constexpr int kEach = 8 / kFours;
   const __m512i nibble = _mm512_set1_epi8(15), others = _mm512_set1_epi8(((1 << kEach) - 1) << 4);
-  const __m512i read = _mm512_loadu_si512(codes + i * 64);
-  const __m512i plane = _mm512_loadu_si512(codes + kFours / 2 * 64);
   // a | (b & c)
-  *low = _mm512_ternarylogic_epi64(_mm512_and_si512(read, nibble),
-                                   _mm512_slli_epi16(plane, 4 - i * kEach), others, 0xf8);
+  *low = _mm512_ternarylogic_epi64(_mm512_and_si512(read, nibble), *low_bits, others, 0xf8);
   *high = _mm512_ternarylogic_epi64(_mm512_and_si512(_mm512_srli_epi16(read, 4), nibble),
-                                    _mm512_srli_epi16(plane, i * kEach), others, 0xf8);
+                                    *high_bits, others, 0xf8);
+  *low_bits = _mm512_srli_epi16(*low_bits, kEach);
+  *high_bits = _mm512_srli_epi16(*high_bits, kEach);
 }
 
 /// What kBits is of a block of 32 of 5 bits and a block of 16 of 6.
 constexpr int kPlanes = 6;
 
-template <int kFours>
+template <int kRows, int kFours>
 [[gnu::always_inline]] inline void AddPlanes(const std::byte* codes, const std::byte* a,
-                                             __m512i* dots) {
-#pragma GCC unroll 4
-  for (int i = 0; i < kFours / 2; ++i) {
+                                             int64_t stride, __m512i* dots) {
+  const std::byte* plane = codes + kFours / 2 * 64;
+  __m512i high_bits = _mm512_loadu_si512(plane), low_bits = _mm512_slli_epi16(high_bits, 4);
+#pragma GCC unroll 1
+  for (; codes != plane; codes += 64, a += 4) {
     __m512i low, high;
-    LoadWithPlane<kFours>(codes, i, &low, &high);
-    *dots = _mm512_dpbusd_epi32(*dots, low, Broadcast(a + i * 4));
-    *dots = _mm512_dpbusd_epi32(*dots, high, Broadcast(a + i * 4 + kFours * 2));
+    AddPlane<kFours>(_mm512_loadu_si512(codes), &low_bits, &high_bits, &low, &high);
+    for (int r = 0; r < kRows; ++r) {
+      const std::byte* at = a + r * stride;
+      dots[r] = _mm512_dpbusd_epi32(dots[r], low, Broadcast(at));
+      dots[r] = _mm512_dpbusd_epi32(dots[r], high, Broadcast(at + kFours * 2));
+    }
   }
 }
 
@@ -59,7 +64,8 @@ template <int kRows, int kBits>
 [[gnu::always_inline]] inline void AddBlock(const std::byte* codes, const std::byte* a,
                                             int64_t stride, int64_t block, __m512i* dots) {
   if constexpr (kBits == kPlanes)
-    return block == 32 ? AddPlanes<8>(codes, a, dots) : AddPlanes<4>(codes, a, dots);
+    return block == 32 ? AddPlanes<kRows, 8>(codes, a, stride, dots)
+                       : AddPlanes<kRows, 4>(codes, a, stride, dots);
   const __m512i low = _mm512_set1_epi8(15);
   for (int64_t i = 0; i < block; i += 32 / kBits, codes += 64) {
     const __m512i read = _mm512_loadu_si512(codes);
@@ -136,10 +142,11 @@ void UnpackPanel(const BlockLayout& layout, const std::byte* panel, std::byte* o
   for (int64_t b = 0; b < layout.blocks(); ++b, panel += layout.block_bytes(), out += 2 * half) {
     const auto unpack = [&]<int kFours>(std::integral_constant<int, kFours>) {
       AskFor<kFours * 32 + 128>(panel + kAhead);
-#pragma GCC unroll 4
+      __m512i high_bits = _mm512_loadu_si512(panel + half);
+      __m512i low_bits = _mm512_slli_epi16(high_bits, 4);
       for (int i = 0; i < kFours / 2; ++i) {
         __m512i low, high;
-        LoadWithPlane<kFours>(panel, i, &low, &high);
+        AddPlane<kFours>(_mm512_loadu_si512(panel + i * 64), &low_bits, &high_bits, &low, &high);
         _mm512_storeu_si512(out + i * 64, low);
         _mm512_storeu_si512(out + half + i * 64, high);
       }
@@ -205,10 +212,13 @@ void RoundBlocks(const BlockLayout& layout, const float* a, std::byte* row) {
 template <size_t... kRow>
 constexpr BlockKernels MakeTable(std::index_sequence<kRow...>) {
   BlockKernels table;
-  table.rows = sizeof...(kRow);
-  ((table.nibbles[kRow + 1] = RunTile<kRow + 1, 4>), ...);
-  ((table.bytes[kRow + 1] = table.small[kRow + 1] = RunTile<kRow + 1, 8>), ...);
+  table.rows = kMaxBlockRows;
+  ((table.nibbles[kRow] = RunTile<kRow, 4>), ...);
+  ((table.bytes[kRow] = table.small[kRow] = RunTile<kRow, 8>), ...);
   table.planes[1] = RunTile<1, kPlanes>;
+  table.planes[2] = RunTile<2, kPlanes>;
+  table.planes[4] = RunTile<4, kPlanes>;
+  table.planes[8] = RunTile<8, kPlanes>;
   table.unpack = UnpackPanel;
   table.scale = ScalePanel;
   table.round = RoundBlocks;
@@ -218,7 +228,8 @@ constexpr BlockKernels MakeTable(std::index_sequence<kRow...>) {
 }  // namespace
 
 const BlockKernels* BlockKernelsAvx512Vnni() {
-  static constexpr BlockKernels table = MakeTable(std::make_index_sequence<kMaxBlockRows>());
+  static constexpr BlockKernels table =
+      MakeTable(std::index_sequence<1, 2, 3, 4, 6, kMaxBlockRows>());
   return &table;
 }
 
