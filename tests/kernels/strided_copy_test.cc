@@ -139,7 +139,9 @@ TEST(StridedCopy, TransposesByWideVectors) {
         }
       }
     }
-    if (target.starts_with("AVX")) EXPECT_GT(done, 1000) << target;
+    if (target.starts_with("AVX")) {
+      EXPECT_GT(done, 1000) << target;
+    }
   }
   ForceSimdTarget("");
 }
