@@ -19,10 +19,20 @@ function(fettle_optimise target how)
   endif()
 endfunction()
 
-# fettle_library(NAME SOURCES... [LINK ...] [FAST|LOOPS|OWN_FLAGS]): one static library per folder, with the design's edges as
-# links; small unless it says otherwise.
+# fettle_library(NAME SOURCES... [LINK ...] [FAST|LOOPS|OWN_FLAGS] [RUNS FILE...]): one static library per folder, with the
+# design's edges as links; small unless it says otherwise. RUNS: its files that loop over data, by name, without their ending.
 function(fettle_library name)
-  cmake_parse_arguments(arg "OWN_FLAGS;FAST;LOOPS" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "OWN_FLAGS;FAST;LOOPS" "" "SOURCES;LINK;RUNS" ${ARGN})
+  if(arg_RUNS)
+    set(runs ${arg_SOURCES})
+    list(JOIN arg_RUNS "|" names)
+    list(FILTER runs INCLUDE REGEX "(^|/)(${names})\\.cc$")
+    list(REMOVE_ITEM arg_SOURCES ${runs})
+    add_library(fettle_${name}_runs OBJECT ${runs})
+    target_link_libraries(fettle_${name}_runs PUBLIC ${arg_LINK} fettle_flags fettle_sanitize)
+    fettle_optimise(fettle_${name}_runs loops)
+    list(APPEND arg_SOURCES $<TARGET_OBJECTS:fettle_${name}_runs>)
+  endif()
   add_library(fettle_${name} STATIC ${arg_SOURCES})
   target_link_libraries(fettle_${name} PUBLIC ${arg_LINK} fettle_flags fettle_sanitize)
   if(arg_FAST)

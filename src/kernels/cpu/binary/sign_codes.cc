@@ -1,3 +1,4 @@
+// compiled: small
 #include "kernels/cpu/binary/sign_codes.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: small
 #include "kernels/cpu/fft/spectrum.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.reference: any single operator through its scalar oracle. The kernel of last resort, so that
 // everything runs.
 #include <algorithm>
