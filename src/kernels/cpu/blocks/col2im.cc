@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.col2im: columns of blocks summed up into images, in fp32 or fp64, row-major.
 #include <algorithm>
 #include <type_traits>

@@ -8,6 +8,19 @@
 
 #include "kernels/cpu/depthwise/byte_window.h"
 
+#ifndef FETTLE_DEPTHWISE_TAPS
+#define FETTLE_DEPTHWISE_TAPS
+namespace fettle::kernels {
+/// Output `ow`, or `most` of them from there on that meet no padding, by kernel columns [k0, k1).
+struct TapsKernels {
+  using Run = void (*)(const DepthwiseRow& row, const float* const* weights, int64_t ow, int64_t k0,
+                       int64_t k1);
+  int64_t most;
+  Run many, one;
+};
+}  // namespace fettle::kernels
+#endif
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/depthwise/row.cc"
 #include "hwy/foreach_target.h"
@@ -230,8 +243,10 @@ void RunRowAs(const DepthwiseRow& row) {
     case 521: return RunRowOf<kForm, 5, 2>(row);
     case 711: return RunRowOf<kForm, 7, 1>(row);
     case 721: return RunRowOf<kForm, 7, 2>(row);
-    case 911: return RunRowOf<kForm, 9, 1>(row);
-    default: return;
+    default:
+      if constexpr (kForm == DepthwiseForm::kFloats) {
+        if (key == 911) RunRowOf<kForm, 9, 1>(row);
+      }
   }
 }
 
@@ -246,75 +261,45 @@ void RunRow(const DepthwiseRow& row) {
   }
 }
 
-/// kOutputs neighbouring outputs and kVectors vectors of channels from `c` on, by the kernel
-/// columns [k0, k1) which lie inside of the lines for all of them.
-template <DepthwiseForm kForm, int kOutputs, int kVectors>
-HWY_INLINE void RunTapsAt(const DepthwiseRow& row, const float* const* weights, int64_t ow,
-                          int64_t k0, int64_t k1, int64_t c) {
-  const Codec<kForm> codec(row);
-  const int64_t step = row.stride * row.in_pixel, tap = row.dilation * row.in_pixel;
-  const int64_t first = (ow * row.stride - row.pad + k0 * row.dilation) * row.in_pixel + c;
-  V acc[kOutputs][kVectors];
-  for (int v = 0; v < kVectors; ++v)
-    for (int o = 0; o < kOutputs; ++o) acc[o][v] = hn::LoadU(D(), row.bias + c + v * kLanes);
-  for (int64_t line = 0; line < row.num_lines; ++line) {
-    const auto* x = reinterpret_cast<const In<kForm>*>(row.lines[line]) + first;
-    const float* w = weights[line] + k0 * row.padded_channels + c;
-    for (int64_t k = k0; k < k1; ++k, x += tap, w += row.padded_channels) {
-      for (int v = 0; v < kVectors; ++v) {
-        const V weight = hn::LoadU(D(), w + v * kLanes);
-        for (int o = 0; o < kOutputs; ++o)
-          acc[o][v] = hn::MulAdd(codec.Load(x + o * step + v * kLanes), weight, acc[o][v]);
-      }
-    }
-  }
-  auto* out = reinterpret_cast<Out<kForm>*>(row.out) + ow * row.out_pixel + c;
-  for (int o = 0; o < kOutputs; ++o)
-    for (int v = 0; v < kVectors; ++v)
-      codec.Store(acc[o][v], row.channels - c - v * kLanes, out + o * row.out_pixel + v * kLanes);
-}
-
-template <DepthwiseForm kForm, int kOutputs, int kVectors>
+/// kOutputs neighbouring outputs by the kernel columns [k0, k1), which lie inside of the lines for
+/// all of them.
+template <DepthwiseForm kForm, int kOutputs>
 HWY_NOINLINE void RunTapsOf(const DepthwiseRow& row, const float* const* weights, int64_t ow,
                             int64_t k0, int64_t k1) {
-  int64_t c = 0;
-  if constexpr (kVectors > 1) {
-    for (; c + (kVectors - 1) * kLanes < row.channels; c += kVectors * kLanes)
-      RunTapsAt<kForm, kOutputs, kVectors>(row, weights, ow, k0, k1, c);
+  const Codec<kForm> codec(row);
+  const int64_t step = row.stride * row.in_pixel, tap = row.dilation * row.in_pixel;
+  const int64_t first = (ow * row.stride - row.pad + k0 * row.dilation) * row.in_pixel;
+  for (int64_t c = 0; c < row.channels; c += kLanes) {
+    V acc[kOutputs];
+    for (int o = 0; o < kOutputs; ++o) acc[o] = hn::LoadU(D(), row.bias + c);
+#pragma GCC unroll 1
+    for (int64_t line = 0; line < row.num_lines; ++line) {
+      const auto* x = reinterpret_cast<const In<kForm>*>(row.lines[line]) + first + c;
+      const float* w = weights[line] + k0 * row.padded_channels + c;
+#pragma GCC unroll 1
+      for (int64_t k = k0; k < k1; ++k, x += tap, w += row.padded_channels) {
+        const V weight = hn::LoadU(D(), w);
+        for (int o = 0; o < kOutputs; ++o)
+          acc[o] = hn::MulAdd(codec.Load(x + o * step), weight, acc[o]);
+      }
+    }
+    auto* out = reinterpret_cast<Out<kForm>*>(row.out) + ow * row.out_pixel + c;
+    for (int o = 0; o < kOutputs; ++o)
+      codec.Store(acc[o], row.channels - c, out + o * row.out_pixel);
   }
-  for (; c < row.channels; c += kLanes) RunTapsAt<kForm, kOutputs, 1>(row, weights, ow, k0, k1, c);
 }
 
 template <DepthwiseForm kForm>
-void RunTapsAs(const DepthwiseRow& row, const float* const* weights) {
-  constexpr int kMany = HWY_TARGET == HWY_SCALAR ? 1 : 8,
-                kVectors = HWY_TARGET == HWY_SCALAR ? 1 : 4;
-  const int64_t taps = row.kernel_width, stride = row.stride, dilation = row.dilation;
-  // Outputs [begin, end) meet no padding.
-  const int64_t begin = row.pad > 0 ? (row.pad + stride - 1) / stride : 0;
-  const int64_t last = row.in_width - 1 - (taps - 1) * dilation + row.pad;
-  const int64_t end = last < 0 ? 0 : std::min(row.out_width, last / stride + 1);
-  for (int64_t ow = 0; ow < row.out_width;) {
-    if (kMany > 1 && ow >= begin && ow < end && end - begin >= kMany) {
-      // The last block overlaps the one before: it writes the same values again.
-      RunTapsOf<kForm, kMany, 1>(row, weights, std::min(ow, end - kMany), 0, taps);
-      ow = std::min(ow + kMany, end);
-      continue;
-    }
-    const int64_t at = ow * stride - row.pad, left = std::max<int64_t>(row.in_width - at, 0);
-    const int64_t k0 = at < 0 ? (-at + dilation - 1) / dilation : 0;
-    const int64_t k1 = std::min(taps, (left + dilation - 1) / dilation);
-    RunTapsOf<kForm, 1, kVectors>(row, weights, ow, k0, k1);
-    ++ow;
-  }
+TapsKernels TapsKernelsAs() {
+  constexpr int kMany = HWY_TARGET == HWY_SCALAR ? 1 : kForm == DepthwiseForm::kFloats ? 8 : 2;
+  return {kMany, RunTapsOf<kForm, kMany>, RunTapsOf<kForm, 1>};
 }
 
-void RunTaps(const DepthwiseRow& row, const float* const* weights) {
-  switch (row.form) {
-    case DepthwiseForm::kFloats: return RunTapsAs<DepthwiseForm::kFloats>(row, weights);
-    case DepthwiseForm::kFloatsFromBytes:
-      return RunTapsAs<DepthwiseForm::kFloatsFromBytes>(row, weights);
-    case DepthwiseForm::kBytes: return RunTapsAs<DepthwiseForm::kBytes>(row, weights);
+TapsKernels TapsKernelsOf(DepthwiseForm form) {
+  switch (form) {
+    case DepthwiseForm::kFloats: return TapsKernelsAs<DepthwiseForm::kFloats>();
+    case DepthwiseForm::kFloatsFromBytes: return TapsKernelsAs<DepthwiseForm::kFloatsFromBytes>();
+    default: return TapsKernelsAs<DepthwiseForm::kBytes>();
   }
 }
 
@@ -326,15 +311,15 @@ HWY_AFTER_NAMESPACE();
 namespace fettle::kernels {
 
 HWY_EXPORT(RunRow);
-HWY_EXPORT(RunTaps);
+HWY_EXPORT(TapsKernelsOf);
 
-bool HasDepthwiseRow(int64_t kernel_width, int64_t stride, int64_t dilation) {
+bool HasDepthwiseRow(int64_t kernel_width, int64_t stride, int64_t dilation, bool is_float) {
   if (stride < 1 || stride > 2 || dilation < 1 || stride * dilation > 2) return false;
   switch (kernel_width) {
     case 3:
     case 5: return true;
     case 7: return dilation == 1;
-    case 9: return stride == 1 && dilation == 1;
+    case 9: return is_float && stride == 1 && dilation == 1;
     default: return false;
   }
 }
@@ -342,7 +327,23 @@ bool HasDepthwiseRow(int64_t kernel_width, int64_t stride, int64_t dilation) {
 void RunDepthwiseRow(const DepthwiseRow& row) { HWY_DYNAMIC_DISPATCH(RunRow)(row); }
 
 void RunDepthwiseTaps(const DepthwiseRow& row, const float* const* weights) {
-  HWY_DYNAMIC_DISPATCH(RunTaps)(row, weights);
+  const TapsKernels kernels = HWY_DYNAMIC_DISPATCH(TapsKernelsOf)(row.form);
+  const int64_t taps = row.kernel_width, stride = row.stride, dilation = row.dilation;
+  // Outputs [begin, end) meet no padding.
+  const int64_t begin = row.pad > 0 ? (row.pad + stride - 1) / stride : 0;
+  const int64_t last = row.in_width - 1 - (taps - 1) * dilation + row.pad;
+  const int64_t end = last < 0 ? 0 : std::min(row.out_width, last / stride + 1);
+  for (int64_t ow = 0; ow < row.out_width;) {
+    if (ow >= begin && ow < end && end - begin >= kernels.most) {
+      // The last block overlaps the one before: it writes the same values again.
+      kernels.many(row, weights, std::min(ow, end - kernels.most), 0, taps);
+      ow = std::min(ow + kernels.most, end);
+      continue;
+    }
+    const int64_t at = ow * stride - row.pad, left = std::max<int64_t>(row.in_width - at, 0);
+    const int64_t k0 = at < 0 ? (-at + dilation - 1) / dilation : 0;
+    kernels.one(row, weights, ow++, k0, std::min(taps, (left + dilation - 1) / dilation));
+  }
 }
 
 }  // namespace fettle::kernels

@@ -49,8 +49,8 @@ inline constexpr int64_t kDepthwisePad = 16;
 /// Kernel rows that RunDepthwiseRow takes.
 inline constexpr int64_t kMaxDepthwiseLines = 16;
 
-/// True for the kernel widths, strides and dilations that have a row kernel.
-bool HasDepthwiseRow(int64_t kernel_width, int64_t stride, int64_t dilation);
+/// True for the kernel widths, strides and dilations that have a row kernel, of floats or of bytes.
+bool HasDepthwiseRow(int64_t kernel_width, int64_t stride, int64_t dilation, bool is_float);
 void RunDepthwiseRow(const DepthwiseRow& row);
 
 /// Neighbouring rows, which differ in lines, weights and out alone. Those of 3x3 kernels of floats

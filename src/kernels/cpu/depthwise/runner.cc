@@ -88,7 +88,8 @@ DepthwiseRunner::DepthwiseRunner(const DepthwiseProblem& problem, const Depthwis
       blocking_(blocking),
       padded_(RoundUp(problem.g.oc, kDepthwisePad)),
       by_rows_(KernelRows() <= kMaxDepthwiseLines &&
-               HasDepthwiseRow(problem.g.kernel[2], problem.g.stride[2], problem.g.dilation[2])),
+               HasDepthwiseRow(problem.g.kernel[2], problem.g.stride[2], problem.g.dilation[2],
+                               problem.in_bytes == 4)),
       row_tasks_(CeilDiv(problem.g.batch * problem.g.out[0] * problem.g.out[1], blocking.rows)),
       channel_tasks_(CeilDiv(problem.g.oc, blocking.channels)) {}
 

@@ -35,17 +35,19 @@ HWY_INLINE void Blend(const BlendedRows& rows, bool add, int64_t n, float* to) {
   StoreSomeFloats(d, sum, to + i, n - i);
 }
 
+/// Row by row, in fewer instructions.
 template <typename T>
-void BlendTyped(const BlendedRows& rows, bool add, int64_t n, float* to) {
-  rows.count == 2 ? Blend<2, T>(rows, add, n, to) : Blend<1, T>(rows, add, n, to);
+void BlendEach(const BlendedRows& rows, bool add, int64_t n, float* to) {
+#pragma GCC unroll 1
+  for (int r = 0; r < rows.count; ++r)
+    Blend<1, T>({{rows.from[r]}, {rows.weight[r]}, 1}, add || r > 0, n, to);
 }
 
 void BlendRowsOnTarget(DType storage, const BlendedRows& rows, bool add, int64_t n, float* to) {
-  switch (storage) {
-    case DType::kU8: return BlendTyped<uint8_t>(rows, add, n, to);
-    case DType::kI8: return BlendTyped<int8_t>(rows, add, n, to);
-    default: return BlendTyped<float>(rows, add, n, to);
-  }
+  if (storage == DType::kU8) return BlendEach<uint8_t>(rows, add, n, to);
+  if (storage == DType::kI8) return BlendEach<int8_t>(rows, add, n, to);
+  if (HWY_TARGET == HWY_SCALAR) return BlendEach<float>(rows, add, n, to);
+  rows.count == 2 ? Blend<2, float>(rows, add, n, to) : Blend<1, float>(rows, add, n, to);
 }
 
 /// The lanes of this target, for tables made ahead.
