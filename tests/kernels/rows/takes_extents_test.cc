@@ -116,7 +116,9 @@ void MoveAll(const KernelDesc& kernel, const CaseGroup& from, const CaseGroup& t
     const auto matched = near->MatchNear(to.graph, setting.states);
     EXPECT_TRUE(matched.ok()) << kernel.name << ": " << matched.status().message();
     if (!matched.ok()) continue;
-    EXPECT_EQ((*matched)->taste(), (*match)->taste()) << kernel.name;
+    // How much better than others it is may change; whether plans before measuring take it may not.
+    EXPECT_EQ((*matched)->taste() == kOnlyMeasured, (*match)->taste() == kOnlyMeasured)
+        << kernel.name;
     const auto prepared = (*matched)->Prepare({0, 3, {}, false});
     EXPECT_TRUE(prepared.ok()) << kernel.name << ": " << prepared.status().message();
     if (!prepared.ok()) continue;
