@@ -1,4 +1,3 @@
-// compiled: small
 #include "kernels/cpu/recurrent/layer.h"
 
 #include <algorithm>

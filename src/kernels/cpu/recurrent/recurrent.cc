@@ -1,4 +1,3 @@
-// compiled: small
 // cpu.recurrent.gemm: RNN, GRU and LSTM with their usual activations. All steps' input products are
 // one product, cut at panels for several threads; the state products of a step run on packed
 // weights, directions in parallel, or where weights are large, one after the other on all threads.
