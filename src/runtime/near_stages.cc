@@ -58,6 +58,14 @@ double DistanceOf(const exec::Extents& a, const exec::Extents& b) {
   return most * ones;
 }
 
+/// Which extents are 1.
+std::vector<bool> OnesOf(const exec::Extents& extents) {
+  std::vector<bool> ones;
+  ones.reserve(extents.size());
+  for (const int64_t extent : extents) ones.push_back(extent == 1);
+  return ones;
+}
+
 /// Whether an input has an extent above 1 that the graph leaves open: most graphs are run at one
 /// shape, and those that leave open how many inputs they take at once mostly at one.
 bool OpensExtents(const ir::Graph& graph, std::span<const Tensor> inputs) {
@@ -85,6 +93,10 @@ std::unique_ptr<Stage> NearStages::Find(std::span<const Tensor> inputs, Context&
   ReadExtents();
   spelt_ = {};
   const auto near = NearExamples(context.limits);
+  if (IsOfOtherOnesAgain(near)) {
+    Result<std::unique_ptr<Stage>> stage = MakeExample(context, passes);
+    if (stage.ok()) return std::move(*stage);
+  }
   for (size_t i = 0; i < std::min(near.size(), kMostTried); ++i) {
     Result<std::unique_ptr<Stage>> stage = MakeLike(*near[i].second, context, passes);
     near[i].second->last_use = uses_;
@@ -116,6 +128,16 @@ std::vector<std::pair<double, NearStages::Example*>> NearStages::NearExamples(
   }
   std::ranges::sort(near);
   return near;
+}
+
+bool NearStages::IsOfOtherOnesAgain(std::span<const std::pair<double, Example*>> near) {
+  std::vector<bool> ones = OnesOf(*extents_);
+  for (const auto& [distance, example] : near)
+    if (OnesOf(*example->extents) == ones) return false;
+  if (near.empty()) return false;
+  if (ones != other_ones_) times_of_other_ones_ = 0;
+  other_ones_ = std::move(ones);
+  return ++times_of_other_ones_ == 2;
 }
 
 Status NearStages::Sweep(std::span<const Tensor> inputs) {

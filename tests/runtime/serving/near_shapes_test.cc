@@ -23,10 +23,10 @@ std::unique_ptr<Session> OneSliceTooMany() {
   return SessionOf(text + fmt::format("output %y{}\n", kSteps), {.threads = 1});
 }
 
-/// Whether a run of so many elements chooses kernels.
-bool Plans(Session& session, int64_t elements) {
+/// Whether a run of this shape chooses kernels.
+bool Plans(Session& session, const Shape& shape) {
   const int64_t before = session.preparation().plan_ns;
-  Tensor x = Tensor::Create(DType::kF32, Shape{elements}).value();
+  Tensor x = Tensor::Create(DType::kF32, shape).value();
   std::ranges::fill(x.as<float>(), 0.5F);
   TensorMap inputs, outputs;
   inputs.emplace("x", std::move(x));
@@ -34,6 +34,8 @@ bool Plans(Session& session, int64_t elements) {
   EXPECT_TRUE(status.ok()) << status.message();
   return session.preparation().plan_ns != before;
 }
+
+bool Plans(Session& session, int64_t elements) { return Plans(session, Shape{elements}); }
 
 TEST(NearShapes, AreNotPlannedForTheLittleThatPassesWouldSave) {
   const auto session = OneSliceTooMany();
@@ -48,6 +50,19 @@ TEST(NearShapes, ArePlannedOnceBesideOnesOfOneElement) {
   EXPECT_TRUE(Plans(*from_one, 1));  // mostly the only shape of its session
   EXPECT_TRUE(Plans(*from_one, 30));
   for (const int64_t elements : {2, 20, 31}) EXPECT_FALSE(Plans(*from_one, elements));
+}
+
+/// As a prompt and the words behind it: the second that has one row shows that more will.
+TEST(NearShapes, ArePlannedOnceMoreWhereOneRowComesAgain) {
+  const auto session =
+      SessionOf("input %x: f32[?x?]\n%y = Softplus(%x)\noutput %y\n", {.threads = 1});
+  EXPECT_TRUE(Plans(*session, Shape{5, 30}));
+  EXPECT_FALSE(Plans(*session, Shape{1, 31}));
+  EXPECT_TRUE(Plans(*session, Shape{1, 32}));
+  for (const int64_t extent : {33, 34, 40}) {
+    EXPECT_FALSE(Plans(*session, Shape{1, extent}));
+    EXPECT_FALSE(Plans(*session, Shape{6, extent}));
+  }
 }
 
 /// Passes run for each shape there.
