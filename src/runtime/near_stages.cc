@@ -58,11 +58,11 @@ double DistanceOf(const exec::Extents& a, const exec::Extents& b) {
   return most * ones;
 }
 
-/// Which extents are 1.
-std::vector<bool> OnesOf(const exec::Extents& extents) {
+/// Which extents of the inputs are 1.
+std::vector<bool> OnesOf(const ir::Graph& graph) {
   std::vector<bool> ones;
-  ones.reserve(extents.size());
-  for (const int64_t extent : extents) ones.push_back(extent == 1);
+  for (ir::ValueId id : graph.inputs)
+    for (const int64_t extent : *graph.value(id).shape) ones.push_back(extent == 1);
   return ones;
 }
 
@@ -131,9 +131,9 @@ std::vector<std::pair<double, NearStages::Example*>> NearStages::NearExamples(
 }
 
 bool NearStages::IsOfOtherOnesAgain(std::span<const std::pair<double, Example*>> near) {
-  std::vector<bool> ones = OnesOf(*extents_);
+  std::vector<bool> ones = OnesOf(sweep_->graph());
   for (const auto& [distance, example] : near)
-    if (OnesOf(*example->extents) == ones) return false;
+    if (example->ones == ones) return false;
   if (near.empty()) return false;
   if (ones != other_ones_) times_of_other_ones_ = 0;
   other_ones_ = std::move(ones);
@@ -279,6 +279,7 @@ Status NearStages::KeepExample(const Stage& made, const ir::Graph& graph,
     return Unsupported("more than one program");
   Example example{.extents = extents_, .elements = elements_, .limits = limits, .last_use = uses_};
   for (const ir::Value& value : graph.values()) example.constants.push_back(value.constant);
+  example.ones = OnesOf(sweep_->graph());
   example.values = ValuesOf(*segment, graph, live);
   example.stage = made.Example();
   const auto extents = std::make_shared<const exec::Extents>(ExtentsOf(graph));

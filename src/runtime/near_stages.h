@@ -36,6 +36,7 @@ class NearStages {
  private:
   struct Example {
     std::shared_ptr<const exec::Extents> extents;            // of all values
+    std::vector<bool> ones;                                  // which of the inputs' are 1
     double elements = 0;                                     // of what is computed
     std::vector<std::shared_ptr<const Constant>> constants;  // those that follow, by value
     std::shared_ptr<const Stage> stage;
@@ -60,9 +61,9 @@ class NearStages {
   double DistanceFrom(const std::shared_ptr<const exec::Extents>& extents) const;
   /// Those that what was swept may be made of, nearest first.
   std::vector<std::pair<double, Example*>> NearExamples(const planner::Limits& limits);
-  /// Whether what was swept has an extent of 1 where each of `near` has none, or the other way
-  /// round, and the sweep with such ones before it had the same: kernels for one row are others,
-  /// and whoever runs one word after the other does so many times.
+  /// Whether an input has an extent of 1 where each of `near` has none, or the other way round, and
+  /// the last sweep that was so had the same ones: kernels for one row are others, and whoever runs
+  /// one word after the other does so many times.
   bool IsOfOtherOnesAgain(std::span<const std::pair<double, Example*>> near);
   Result<std::unique_ptr<Stage>> MakeLike(Example& example, Context& context,
                                           passes::PassHistory& passes);
@@ -93,7 +94,7 @@ class NearStages {
   std::optional<std::vector<bool>> spelling_;
   std::shared_ptr<const exec::Extents> refused_;  // the last that made no example; null: none
   std::vector<Example> examples_;
-  std::vector<bool> other_ones_;  // the last that no example had: which extents were 1
+  std::vector<bool> other_ones_;  // the last that no example had
   int times_of_other_ones_ = 0;   // in a row
   std::shared_ptr<const exec::Program> spare_;
   int64_t uses_ = 0;
