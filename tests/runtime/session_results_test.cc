@@ -220,14 +220,14 @@ TEST(ManyShapesTest, KeepNothing) {
       std::mt19937_64 random(seed);
       for (int i = 0; i < shapes; ++i) RunOnce(*session, RandomInputs(*model, 24, random));
     };
-    // What is kept as an example of one row is planned where two of them follow each other.
-    run(kShapes, 1);
+    run(kShapes / 10, 1);
     run(40, 2);
     const int64_t bytes = BytesInUse();
     const size_t packed = model->packed().remembered();
     run(kShapes, 3);
     run(40, 2);
-    EXPECT_LT(BytesInUse() - bytes, 128 << 10);
+    // Shapes with an extent of 1 become examples late: two of them have to follow each other.
+    EXPECT_LT(BytesInUse() - bytes, 256 << 10);
     EXPECT_LE(model->packed().remembered(), std::max<size_t>(packed, 1024));
   }
 }
