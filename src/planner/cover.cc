@@ -216,7 +216,7 @@ class Coverer {
   }
 
   Result<Cover> Run() {
-    TakeAttention();
+    if (limits_.preferred == DeviceKind::kCpu) TakeAttention();
     std::vector<Status> failures;
     for (ir::NodeId id : graph_.nodes().ids()) {
       if (covered_[id]) continue;
@@ -232,7 +232,8 @@ class Coverer {
 
  private:
   /// Attention before the groups that begin before it, which would take one of its many nodes from
-  /// it: scores need not be stored then.
+  /// it: scores need not be stored then. On accelerators it would take nodes from groups of views,
+  /// each of which spares many launches.
   void TakeAttention() {
     for (ir::NodeId id : graph_.nodes().ids()) {
       if (graph_.node(id).op != "Softmax"_op) continue;
@@ -241,8 +242,7 @@ class Coverer {
                     [](const passes::Group* group) { return group->pattern != "attention"; });
       if (groups.empty()) continue;
       GroupChoices best = BestGroup(graph_, groups, devices_, limits_, known_);
-      if (!best.choices.empty() && best.choices[0].kernel->device() == limits_.preferred)
-        Take(id, std::move(best));
+      if (!best.choices.empty()) Take(id, std::move(best));
     }
   }
 
