@@ -52,16 +52,22 @@ def check_kills(program, source, folder, kills, seed):
     print(f"{done} kills in {time.monotonic() - begin:.0f} s, {resumed} frames were not done again")
 
 
+def is_under_way(result):
+    """Whether a job has frames to make: it is neither over nor ending."""
+    journal = job_of(result) / "journal"
+    return not result.exists() and journal.exists() and '"complete"' not in journal.read_text()
+
+
 def check_kill_after_the_move(program, source, folder):
     """An output beside a job with all its frames is that job's own; beside another it is somebody's."""
     result = folder / "moved.mkv"
-    for _ in range(10):  # a run may end before the signal, or be removing its job
+    for _ in range(10):  # a run may end before the signal, or be ending
         result.unlink(missing_ok=True)
         shutil.rmtree(job_of(result), ignore_errors=True)
         start_and_stop(program, source, result, signal.SIGKILL)
-        if (job_of(result) / "journal").exists():
+        if is_under_way(result):
             break
-    check("killed before its end", (job_of(result) / "journal").exists())
+    check("killed before its end", is_under_way(result))
     result.write_bytes(b"somebody's")
     refused = subprocess.run(line(program, source, result), capture_output=True, text=True)
     check("an output of somebody", refused.returncode == 2 and "already exists" in refused.stderr, refused.stderr)
