@@ -82,7 +82,9 @@ void CheckThatNothingIsLost(const Network& network, const MemoryPlan& memory) {
     EXPECT_FALSE(work.meets(written));
     for (int t = 0; t <= i; ++t) {
       if (range(t).meets(work) || (!is_view && range(t).meets(written))) holds[t] = -1;
-      if (std::ranges::count(step.inputs, t) > 0) EXPECT_FALSE(range(t).meets(work));
+      if (std::ranges::count(step.inputs, t) > 0) {
+        EXPECT_FALSE(range(t).meets(work));
+      }
     }
     for (int input : step.inputs) {
       const bool may = !network.aliases[i].empty() && step.inputs[0] == input;
