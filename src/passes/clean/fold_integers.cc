@@ -14,7 +14,6 @@
 namespace fettle::passes {
 namespace {
 
-constexpr int64_t kMostElements = 1 << 16;
 constexpr int kMostInputs = 16;
 
 using Operand = IntegerOperand;
@@ -93,8 +92,8 @@ bool Range(const ir::Node&, Operands operands, Computed& computed) {
   const auto is_one = [](const Operand& operand) { return operand.shape->rank() == 0; };
   if (!std::ranges::all_of(operands, is_one)) return false;
   const int64_t start = operands[0][0], limit = operands[1][0], delta = operands[2][0];
-  if (delta < 1 || delta > kMostElements ||
-      std::max(std::abs(start), std::abs(limit)) > kMostElements)
+  if (delta < 1 || delta > kMostIntegers ||
+      std::max(std::abs(start), std::abs(limit)) > kMostIntegers)
     return false;
   for (int64_t value = start; value < limit; value += delta) computed.elements.push_back(value);
   computed.shape = {std::ssize(computed.elements)};
@@ -139,7 +138,7 @@ std::optional<Operand> OperandOf(const ir::Graph& graph, ir::ValueId id) {
   if (id == ir::kAbsent) return std::nullopt;
   const Constant& constant = *graph.value(id).constant;
   const bool is_taken = constant.dtype() == DType::kI64 || constant.dtype() == DType::kBool;
-  if (!is_taken || constant.source() != nullptr || constant.elements() > kMostElements)
+  if (!is_taken || constant.source() != nullptr || constant.elements() > kMostIntegers)
     return std::nullopt;
   return Operand{&constant.shape(), constant.dtype(), constant.bytes().data(), constant.is_splat()};
 }

@@ -5,7 +5,7 @@
 namespace fettle::passes {
 namespace {
 
-constexpr int64_t kMostElements = 1 << 16, kMostAxes = 32;
+constexpr int64_t kMostAxes = 32;
 
 /// Elements of an operand in their order, under `shape`; false: as many do not fit there.
 bool Keep(const IntegerOperand& operand, Shape shape, ComputedIntegers& computed) {
@@ -84,13 +84,13 @@ bool ReshapeIntegers(const ir::Node& node, IntegerOperands operands, ComputedInt
   int64_t known = 1, open = -1;
   for (int64_t i = 0; i < operands[1].shape->elements(); ++i) {
     const int64_t extent = operands[1][i];
-    if (extent < -1 || extent > kMostElements || (extent == 0 && i >= from.rank()) ||
+    if (extent < -1 || extent > kMostIntegers || (extent == 0 && i >= from.rank()) ||
         (extent == -1 && open >= 0))
       return false;
     dims.push_back(extent == 0 ? from[static_cast<int>(i)] : extent);
     if (extent == -1)
       open = i;
-    else if ((known *= dims.back()) > kMostElements)
+    else if ((known *= dims.back()) > kMostIntegers)
       return false;
   }
   if (open >= 0 && (known == 0 || from.elements() % known != 0)) return false;
@@ -156,7 +156,7 @@ bool ExpandIntegers(const ir::Node&, IntegerOperands operands, ComputedIntegers&
     const int64_t a = own < 0 ? 1 : from[own], b = other < 0 ? 1 : operands[1][other];
     if (b < 0 || (a != b && a != 1 && b != 1)) return false;
     dims.push_back(a == 1 ? b : a);
-    if (dims.back() > kMostElements || (count *= dims.back()) > kMostElements) return false;
+    if (dims.back() > kMostIntegers || (count *= dims.back()) > kMostIntegers) return false;
   }
   if (from.elements() != 1) return Keep(operands[0], Shape(std::move(dims)), computed);
   computed.shape = Shape(std::move(dims));

@@ -9,6 +9,9 @@
 
 namespace fettle::passes {
 
+/// Lists of more are left to others.
+inline constexpr int64_t kMostIntegers = 1 << 16;
+
 /// Elements of one input, int64 or bool, and their shape.
 struct IntegerOperand {
   const Shape* shape = nullptr;

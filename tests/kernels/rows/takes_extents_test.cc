@@ -116,9 +116,11 @@ void MoveAll(const KernelDesc& kernel, const CaseGroup& from, const CaseGroup& t
     const auto matched = near->MatchNear(to.graph, setting.states);
     EXPECT_TRUE(matched.ok()) << kernel.name << ": " << matched.status().message();
     if (!matched.ok()) continue;
-    // How much better than others it is may change; whether plans before measuring take it may not.
-    EXPECT_EQ((*matched)->taste() == kOnlyMeasured, (*match)->taste() == kOnlyMeasured)
-        << kernel.name;
+    // One as good as the best of another layout may be so at some extents alone.
+    const int before = (*match)->taste(), after = (*matched)->taste();
+    const bool is_beside = before == kBesideBest || after == kBesideBest;
+    EXPECT_TRUE(before == after || (is_beside && before != kOnlyMeasured && after != kOnlyMeasured))
+        << kernel.name << ": " << before << " and " << after;
     const auto prepared = (*matched)->Prepare({0, 3, {}, false});
     EXPECT_TRUE(prepared.ok()) << kernel.name << ": " << prepared.status().message();
     if (!prepared.ok()) continue;
