@@ -8,14 +8,18 @@ Runtime run it in turns. Prints the rows worst first: the least milliseconds of 
 1: Fettle is faster), and the step that takes Fettle most. --only picks rows by "OPERATOR CASE", --below hides the faster ones,
 --table writes all as a TSV; --random takes COUNT rows of random_rows.py instead, of the seed N, with --layers of
 layer_rows.py (convolutions, products, pools, norms, recurrent layers), with --bytes of byte_rows.py (integers, what is quantised,
-casts). Rows that one of the two refuses are named at the end. Needs numpy, onnx, onnxruntime and build/release/lib/libfettle.so.
+casts). Rows that one of the two refuses are named at the end. FETTLE_CPU_ISA=avx2 holds both to AVX2 where the processor can hide
+AVX-512 (see ../peers/hide_avx512.c), else Fettle alone, and says which. Needs numpy, onnx, onnxruntime and
+build/release/lib/libfettle.so.
 """
 
 import argparse
 import ctypes
 import math
+import os
 import pathlib
 import re
+import subprocess
 import sys
 import time
 
@@ -27,6 +31,7 @@ sys.path.insert(0, str(ROOT / "bench" / "peers"))
 from byte_rows import byte_rows  # noqa: E402
 from layer_rows import layer_rows  # noqa: E402
 from library import Library  # noqa: E402
+from peer import environment  # noqa: E402
 from random_rows import random_rows  # noqa: E402
 from rows import rows  # noqa: E402
 
@@ -36,6 +41,16 @@ class Step(ctypes.Structure):
 
     _fields_ = [("struct_size", ctypes.c_size_t), ("node", ctypes.c_char_p), ("op", ctypes.c_char_p), ("kernel", ctypes.c_char_p),
                 ("ms", ctypes.c_double), ("macs", ctypes.c_int64), ("bytes", ctypes.c_int64)]
+
+
+def hide_instructions():
+    """With FETTLE_CPU_ISA=avx2, goes on as a process that finds no AVX-512, where the processor can hide it."""
+    hidden = environment()
+    if "LD_PRELOAD" not in hidden or os.environ.get("LD_PRELOAD") == hidden["LD_PRELOAD"]:
+        return
+    if subprocess.run([sys.executable, "-c", ""], env=hidden, stderr=subprocess.DEVNULL).returncode == 0:
+        os.execve(sys.executable, [sys.executable, *sys.argv], hidden)
+    print("This processor cannot hide AVX-512: FETTLE_CPU_ISA=avx2 holds Fettle alone.", file=sys.stderr)
 
 
 def slowest_step(library, session):
@@ -98,6 +113,7 @@ def main():
     parser.add_argument("--bytes", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
+    hide_instructions()
     onnxruntime.set_default_logger_severity(4)
     library, measured, refused = Library(options.library), [], []
     draw = layer_rows if options.layers else byte_rows if options.bytes else random_rows
