@@ -7,6 +7,7 @@
 namespace fettle::kernels {
 
 extern const KernelDesc kOpenClGatherSlices;
+extern const KernelDesc kOpenClMoveChannels;
 extern const KernelDesc kOpenClMoveConcat;
 extern const KernelDesc kOpenClMoveCopy;
 extern const KernelDesc kOpenClMoveUnits;
@@ -88,6 +89,39 @@ TEST_F(OpenClMoveCopy, MovesWordsWhereRunsAllow) {
   Check(
       "const %z: i64[1] = 0\nconst %o: i64[1] = 1\nconst %e: i64[1] = 9\ninput %x: f32[5x9]\n"
       "%y = Slice(%x, %o, %e, %o)\noutput %y\n");
+}
+
+using OpenClMoveChannels = OneOpenClKernel<kOpenClMoveChannels>;
+
+/// Several outputs, several operands, every other channel, volumes, rows of pixels.
+TEST_F(OpenClMoveChannels, AgreesWithTheOracle) {
+  Check(
+      "input %x: f32[2x16x3x5]\nconst %s: i64[3] = 7 3 6\n"
+      "%a, %b, %c = Split(%x, %s) {axis=1}\noutput %a\noutput %b\noutput %c\n");
+  Check(
+      "input %x: f32[2x5x3x4]\ninput %z: f32[2x2x3x4]\ninput %w: f32[2x9x3x4]\n"
+      "%y = Concat(%x, %z, %w) {axis=1}\noutput %y\n");
+  Check(
+      "input %x: f32[3x21x2x3]\nconst %b: i64[1] = 2\nconst %e: i64[1] = 99\n"
+      "const %s: i64[1] = 2\nconst %o: i64[1] = 1\n%y = Slice(%x, %b, %e, %o, %s)\noutput %y\n");
+  Check(
+      "input %x: f32[1x5x2x3x4]\ninput %z: f32[1x6x2x3x4]\n%y = Concat(%x, %z) {axis=1}\n"
+      "output %y\n");
+  Check("input %x: f32[2x5x1]\ninput %z: f32[2x6x1]\n%y = Concat(%x, %z) {axis=1}\noutput %y\n");
+}
+
+TEST_F(OpenClMoveChannels, LeavesTheRestToOthers) {
+  EXPECT_EQ(RefusalOf("input %x: f32[2x16x3x5]\nconst %s: i64[2] = 8 8\n"
+                      "%a, %b = Split(%x, %s) {axis=1}\noutput %a\noutput %b\n"),
+            "whole pixels move");
+  EXPECT_EQ(RefusalOf("input %x: f32[2x16x3x5]\nconst %s: i64[2] = 2 3\n"
+                      "%a, %b = Split(%x, %s) {axis=-1}\noutput %a\noutput %b\n"),
+            "other planes than the first output's");
+  EXPECT_EQ(RefusalOf("input %x: f32[2x7x3x5]\n%y = Transpose(%x) {perm=[0,1,3,2]}\noutput %y\n"),
+            "moves other elements than whole channels");
+  EXPECT_EQ(RefusalOf("input %x: f32[2x7x3x5]\nconst %z: f32[2x7x3x5]\n"
+                      "%y = Concat(%x, %z) {axis=1}\noutput %y\n"),
+            "a constant is among what is moved");
 }
 
 using OpenClConcat = OneOpenClKernel<kOpenClMoveConcat>;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernels/family.h"
+#include "kernels/opencl/move/torn_channels.h"
 #include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"
@@ -18,6 +19,7 @@ constexpr int64_t kMostSources = 128;
 
 struct Join {
   int axis = 0;
+  bool tears_pixels = false;
 };
 
 /// Elements of `shape` from `axis` on, and of the axes before it, in rows or in pixels of four
@@ -44,8 +46,13 @@ Result<Join> Read(const ir::Graph& group, const Device&) {
   if (y.shape->elements() == 0 || y.shape->elements() > std::numeric_limits<cl_int>::max())
     return Unsupported("no elements, or more than 32 bits count");
   if (node.inputs.size() < 2) return Unsupported("nothing to join");
-  return Join{*NormaliseAxis(node.attributes.Int("axis"), y.shape->rank())};
+  return Join{*NormaliseAxis(node.attributes.Int("axis"), y.shape->rank()),
+              ReadTornChannels(group).ok()};
 }
+
+/// Where opencl.move.channels joins pixels, each plan may choose which of the two spares
+/// conversions.
+int Taste(const Join& join, const Device&) { return join.tears_pixels ? 10 : 12; }
 
 /// Whether pixels of the operands stay pixels.
 bool JoinsPixels(const ir::Graph& group, const Join& join) {
@@ -154,8 +161,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Jo
   return Recorder(problem, join, device).Run();
 }
 
-constexpr Family<Join> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .taste = Always<12>};
+constexpr Family<Join> kFamily{.read = Read, .states = States, .prepare = Prepare, .taste = Taste};
 
 }  // namespace
 

@@ -1,9 +1,11 @@
 // opencl.move.copy: operators that only move elements between buffers, as views where the bytes
-// already lie as wanted and as strided copies elsewhere.
+// already lie as wanted and as strided copies elsewhere. Channels that leave their pixels are
+// opencl.move.channels's.
 #include <algorithm>
 
 #include "kernels/move/views.h"
 #include "kernels/opencl/move/join_axes.h"
+#include "kernels/opencl/move/torn_channels.h"
 #include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"
@@ -174,8 +176,9 @@ Result<Plans> Read(const ir::Graph& group, const Device& device) {
     return Unsupported("elements of type {} are not moved", DTypeName(out.dtype));
   Plans plans;
   Status refused = OkStatus();
+  const bool is_torn = ReadTornChannels(group).ok();
   for (StateAssignment& next : ListForms(group, device)) {
-    if (plans.Has(next)) continue;
+    if (plans.Has(next) || (is_torn && IsPixels(next.outputs[0]))) continue;
     Result<std::vector<Piece>> pieces = Plan(group, next);
     if (pieces.ok()) {
       plans.Add(std::move(next), std::make_shared<const std::vector<Piece>>(*std::move(pieces)));
