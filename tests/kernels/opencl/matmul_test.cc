@@ -54,6 +54,45 @@ class OpenClMatMul : public OnOpenCl {
   }
 };
 
+/// Operands `skipped` elements behind where memory begins: at such places a product reads no
+/// aligned vectors, and its second program is built.
+void CheckAt(const KernelDesc& kernel, int64_t skipped, const OpenClDevice& device) {
+  const CaseGroup group = ParseGroup(kGroups[1]);
+  const StateAssignment states = CandidatesOf(kernel, *group.graph, device).value().front();
+  const auto prepared = PrepareKernel(kernel, {group.graph, states, 1}, {}, device).value();
+  const std::unique_ptr<Stream> stream = device.NewStream({}).value();
+  std::vector<std::shared_ptr<DeviceMemory>> memory;
+  const int64_t offset = skipped * static_cast<int64_t>(sizeof(float));
+  const auto place = [&](const Tensor& tensor) {
+    const auto bytes = static_cast<int64_t>(tensor.bytes().size());
+    memory.push_back(
+        device.Allocate({.kind = MemoryKind::kBuffer, .bytes = offset + bytes}).value());
+    EXPECT_TRUE(stream->Write(*memory.back(), offset, tensor.data(), bytes).ok());
+    return Location{memory.back()->base(), offset};
+  };
+  const std::vector<Location> inputs{place(group.inputs[0]), place(group.inputs[1])};
+  Tensor got = Tensor::Create(DType::kF32, group.outputs[0].shape()).value();
+  const std::vector<Location> outputs{place(got)};
+  memory.push_back(device
+                       .Allocate({.kind = MemoryKind::kBuffer,
+                                  .bytes = std::max<int64_t>(prepared->workspace_bytes(), 4)})
+                       .value());
+  const Status launched =
+      prepared->Launch({inputs, outputs, {}, {.base = memory.back()->base()}, *stream});
+  ASSERT_TRUE(launched.ok()) << launched.message();
+  ASSERT_TRUE(
+      stream->Read(got.data(), *memory[2], offset, static_cast<int64_t>(got.bytes().size())).ok());
+  for (int64_t i = 0; i < got.shape().elements(); ++i)
+    ASSERT_NEAR(got.as<float>()[i], group.outputs[0].as<float>()[i], 1e-3) << kernel.name;
+}
+
+TEST_F(OpenClMatMul, TakesOperandsThatLieAnywhere) {
+  for (const KernelDesc* kernel :
+       {&kOpenClMatMulLocal, &kOpenClMatMulRegisters, &kOpenClMatMulShared}) {
+    for (const int64_t skipped : {0, 1}) CheckAt(*kernel, skipped, *device_);
+  }
+}
+
 TEST_F(OpenClMatMul, EveryAlgorithmInEveryForm) {
   for (const KernelDesc* kernel :
        {&kOpenClMatMulBatched, &kOpenClMatMulBufferImage, &kOpenClMatMulColumns,

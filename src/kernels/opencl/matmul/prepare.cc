@@ -1,5 +1,7 @@
 #include "kernels/opencl/matmul/prepare.h"
 
+#include <mutex>
+
 #include "kernels/opencl/constant_floats.h"
 #include "kernels/opencl/expression/expression.h"
 #include "kernels/opencl/gemm/warp_tile.h"
@@ -70,6 +72,36 @@ PackRequest PackRow(const Product& p, int64_t elements, DType storage) {
 /// Bytes at whose multiples the operands of aligned programs begin.
 constexpr int64_t kWidestVector = 64;
 
+/// What options of programs say that read aligned vectors.
+constexpr std::string_view kAligned = "ALIGNED=1";
+
+/// The program of operands at other places, built where the first such launch asks for it: few
+/// products are given such operands. Thread-safe. The device outlives it.
+class UnalignedKernel {
+ public:
+  UnalignedKernel(const OpenClDevice& device, ProgramSource source, std::string function)
+      : device_(device), source_(std::move(source)), function_(std::move(function)) {
+    std::string& text = source_.options;
+    for (size_t at; (at = text.find(kAligned)) != std::string::npos;)
+      text[at + kAligned.size() - 1] = '0';
+  }
+
+  Result<const OpenClKernel*> Get() {
+    const std::lock_guard lock(mutex_);
+    if (kernel_ == nullptr) {
+      ASSIGN_OR_RETURN(kernel_, device_.BuildKernel(source_, function_));
+    }
+    return kernel_.get();
+  }
+
+ private:
+  const OpenClDevice& device_;
+  ProgramSource source_;
+  std::string function_;
+  std::mutex mutex_;
+  std::shared_ptr<OpenClKernel> kernel_;
+};
+
 class MatMul final : public PreparedKernel, public PacksImages {
  public:
   MatMul(const Problem& problem, Product product, const GemmShape& shape, GemmSetup setup,
@@ -96,34 +128,24 @@ class MatMul final : public PreparedKernel, public PacksImages {
     packs_.insert(packs_.end(), expression_.packs().begin(), expression_.packs().end());
   }
 
-  /// Builds the program; where it reads aligned vectors, also one for operands at other places;
-  /// where it makes parts, also the one that adds them up; where rows are copied before, that one.
+  /// Builds the program; where it makes parts, also the one that adds them up; where rows are
+  /// copied before, that one.
   Status Build(const OpenClDevice& device, Arithmetic arithmetic) {
     const bool is_split = setup_.parts > 0;
     ASSIGN_OR_RETURN(padding_, ProductPadding::Create(setup_, shape_.storage, device));
     BuildOptions options = Options(device, arithmetic, !is_split);
     if (!setup_.options.text().empty()) options.Add(setup_.options.text());
-    const auto build = [&](const BuildOptions& with) {
-      return device.BuildKernel(
-          MakeProgram(setup_.path, with, is_split ? std::string() : expression_.text()),
-          std::string(setup_.function));
-    };
-    ASSIGN_OR_RETURN(kernel_, build(options));
+    const ProgramSource source =
+        MakeProgram(setup_.path, options, is_split ? std::string() : expression_.text());
+    ASSIGN_OR_RETURN(kernel_, device.BuildKernel(source, std::string(setup_.function)));
     if (is_split) {
       ASSIGN_OR_RETURN(sum_, device.BuildKernel(
                                  MakeProgram("gemm/split_sum.cl", Options(device, arithmetic, true),
                                              expression_.text()),
                                  "gemm_split_sum"));
     }
-    unaligned_ = kernel_;
-    const std::string_view aligned = "ALIGNED=1";
-    std::string text = options.text();
-    if (text.find(aligned) == std::string::npos) return OkStatus();
-    for (size_t at; (at = text.find(aligned)) != std::string::npos;)
-      text[at + aligned.size() - 1] = '0';
-    BuildOptions others;
-    others.Add(text);
-    ASSIGN_OR_RETURN(unaligned_, build(others));
+    if (source.options.find(kAligned) != std::string::npos)
+      unaligned_ = std::make_unique<UnalignedKernel>(device, source, std::string(setup_.function));
     return OkStatus();
   }
 
@@ -159,8 +181,11 @@ class MatMul final : public PreparedKernel, public PacksImages {
       list.Tensor(args.workspace, kTilePartBytes).Memory(OpenClStreamOf(args).tickets());
     if (sum_ == nullptr) AppendFinish(args, list);
     if (norm_) AppendNorm(args, list);
-    RETURN_IF_ERROR(OpenClStreamOf(args).Launch(is_aligned ? *kernel_ : *unaligned_, setup_.sizes,
-                                                list.args()));
+    const OpenClKernel* kernel = kernel_.get();
+    if (!is_aligned && unaligned_ != nullptr) {
+      ASSIGN_OR_RETURN(kernel, unaligned_->Get());
+    }
+    RETURN_IF_ERROR(OpenClStreamOf(args).Launch(*kernel, setup_.sizes, list.args()));
     return sum_ == nullptr ? OkStatus() : AddUp(args);
   }
 
@@ -229,7 +254,8 @@ class MatMul final : public PreparedKernel, public PacksImages {
   std::vector<PackRequest> packs_;
   MemoryRequest b_image_;
   size_t row_pack_ = 0, norm_pack_ = 0, own_packs_ = 0;
-  std::shared_ptr<OpenClKernel> kernel_, unaligned_, sum_;
+  std::shared_ptr<OpenClKernel> kernel_, sum_;
+  std::unique_ptr<UnalignedKernel> unaligned_;
   ProductPadding padding_;
 };
 

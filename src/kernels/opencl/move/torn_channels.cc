@@ -14,7 +14,7 @@ int64_t PlaneElements(const Shape& shape) { return shape.Count(2, shape.rank());
 /// Floats in pixels that all have the same batch and plane.
 Status CheckOperands(const ir::Graph& group) {
   const Shape& first = *group.value(group.outputs[0]).shape;
-  for (const auto* ids : {&group.inputs, &group.outputs}) {
+  for (const auto* ids : {&group.outputs, &group.inputs}) {
     for (const ir::ValueId id : *ids) {
       const ir::Value& value = group.value(id);
       if (!IsFloatValue(value.dtype) || !HasVolumeRank(*value.shape))
