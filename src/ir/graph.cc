@@ -109,11 +109,6 @@ IdVector<ValueId, std::vector<NodeId>> Graph::Consumers() const {
   return consumers;
 }
 
-void Graph::ReplaceUses(ValueId from, ValueId to) {
-  for (Node& node : nodes_) std::replace(node.inputs.begin(), node.inputs.end(), from, to);
-  std::replace(outputs.begin(), outputs.end(), from, to);
-}
-
 namespace {
 
 /// Leaves the values that somebody names, and renames them.

@@ -86,8 +86,6 @@ class Graph {
   IdVector<ValueId, NodeId> Producers() const;
   IdVector<ValueId, std::vector<NodeId>> Consumers() const;
 
-  /// Makes every reader of `from`, graph outputs included, read `to`.
-  void ReplaceUses(ValueId from, ValueId to);
   /// Drops dead nodes and values nobody names, sorts nodes topologically (stable). Ids change.
   /// Fails with kInvalidModel on a cycle.
   Status Normalise();

@@ -68,11 +68,6 @@ Result<std::unique_ptr<PreparedKernel>> PrepareKernel(const KernelDesc& kernel,
   return match->Prepare({states, problem.threads, params});
 }
 
-Status Applies(const KernelDesc& kernel, const Problem& problem, const Device& device) {
-  ASSIGN_OR_RETURN(const auto match, MatchGroup(kernel, problem.group, device));
-  return FindStates(kernel, *match, problem.states).status();
-}
-
 Params DefaultParams(const KernelDesc& kernel, const Problem& problem, const Device& device) {
   return SpaceOf(kernel, problem, device).usual;
 }

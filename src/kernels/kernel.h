@@ -209,8 +209,6 @@ Result<std::unique_ptr<PreparedKernel>> PrepareKernel(const KernelDesc& kernel,
                                                       const Problem& problem, const Params& params,
                                                       const Device& device);
 
-/// OK if `problem.states` is one of the kernel's candidates; otherwise the reason.
-Status Applies(const KernelDesc& kernel, const Problem& problem, const Device& device);
 Params DefaultParams(const KernelDesc& kernel, const Problem& problem, const Device& device);
 
 /// Row-major host states with the value's own type as storage, one per input and output of the

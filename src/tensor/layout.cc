@@ -23,11 +23,6 @@ int64_t Layout::BlockOf(int axis) const {
   return product;
 }
 
-int Layout::InnermostAxis(int rank) const {
-  if (!blocks.empty()) return blocks.back().axis;
-  return order.empty() ? rank - 1 : order.back();
-}
-
 bool Layout::IsValidFor(int rank) const {
   if (!order.empty()) {
     if (static_cast<int>(order.size()) != rank) return false;

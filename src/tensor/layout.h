@@ -46,8 +46,6 @@ struct Layout {
   int AxisAt(int i, int rank) const { return order.empty() ? (void(rank), i) : order[i]; }
   /// Product of the block sizes of `axis` (1 where it is not blocked).
   int64_t BlockOf(int axis) const;
-  /// The axis that varies fastest in memory.
-  int InnermostAxis(int rank) const;
   /// True if the order names each axis of `rank` once and blocks name existing axes with sizes
   /// over 1.
   bool IsValidFor(int rank) const;

@@ -123,10 +123,6 @@ bool ChannelAffine::OnlyShifts() const {
   return std::all_of(scale.begin(), scale.end(), [](double s) { return s == 1; });
 }
 
-bool ChannelAffine::OnlyScales() const {
-  return std::all_of(shift.begin(), shift.end(), [](double s) { return s == 0; });
-}
-
 bool Compose(const ir::Graph& graph, const ir::Node& node, ir::ValueId x, const ChannelAxis& axis,
              ChannelAffine& affine) {
   if (node.outputs.size() != 1 || node.inputs.size() < 2) return false;

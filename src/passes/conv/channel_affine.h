@@ -17,7 +17,6 @@ struct ChannelAffine {
   explicit ChannelAffine(int64_t channels) : scale(channels, 1), shift(channels, 0) {}
   /// Whether all scales are 1.
   bool OnlyShifts() const;
-  bool OnlyScales() const;
 };
 
 /// Where channels lie in a value: `from_right` axes behind the channel axis, `rank` axes in all

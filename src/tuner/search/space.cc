@@ -130,18 +130,6 @@ bool SearchSpace::Valid(const Point& point) const {
   return true;
 }
 
-std::vector<Point> SearchSpace::Adjacent(const Point& point) const {
-  std::vector<Point> found;
-  for (size_t i = 0; i < point.size(); ++i) {
-    for (int step : {-1, 1}) {
-      Point neighbour = point;
-      neighbour[i] += step;
-      if (Valid(neighbour)) found.push_back(std::move(neighbour));
-    }
-  }
-  return found;
-}
-
 std::vector<Point> SearchSpace::Hamming(const Point& point) const {
   std::vector<Point> found;
   Point neighbour = point;

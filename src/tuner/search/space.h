@@ -65,8 +65,6 @@ class SearchSpace {
   /// True where all conditions hold. False for points that do not fit the parameters.
   bool Valid(const Point& point) const;
 
-  /// Valid points that differ in one parameter by one position.
-  std::vector<Point> Adjacent(const Point& point) const;
   /// Valid points that differ in one parameter; of one with very many values only in steps of
   /// powers of two.
   std::vector<Point> Hamming(const Point& point) const;
