@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "passes/edit/constants.h"
 #include "passes/edit/editor.h"
@@ -32,6 +33,16 @@ bool StepsByOne(const ir::Graph& graph, const ir::Node& node) {
   if (node.input(4) == ir::kAbsent) return true;
   const auto steps = IntsOf(graph, node.input(4));
   return steps && std::all_of(steps->begin(), steps->end(), [](int64_t step) { return step == 1; });
+}
+
+/// Slice from the first element to behind the last, whatever the extents are: exporters write the
+/// greatest integer of 32 or 64 bits for an end that they do not know.
+bool TakesAll(const ir::Graph& graph, const ir::Node& node) {
+  const auto starts = IntsOf(graph, node.input(1)), ends = IntsOf(graph, node.input(2));
+  constexpr int64_t kEnd = std::numeric_limits<int32_t>::max();
+  return starts && ends && StepsByOne(graph, node) &&
+         std::all_of(starts->begin(), starts->end(), [](int64_t at) { return at == 0; }) &&
+         std::all_of(ends->begin(), ends->end(), [](int64_t end) { return end >= kEnd; });
 }
 
 /// Resize by a scale of 1 on every axis, whose points are those of its input; the two modes that
@@ -73,6 +84,7 @@ ir::ValueId EqualOperand(const ir::Graph& graph, const ir::Node& node) {
     return to && graph.value(x).dtype == *to ? x : ir::kAbsent;
   }
   if (op == "Transpose"_op) return MovesNoAxis(graph, node) ? x : ir::kAbsent;
+  if (op == "Slice"_op && TakesAll(graph, node)) return x;
   if (op->Has(ir::Trait::kKeepsBytes) || op == "Expand"_op || op == "Tile"_op ||
       (op == "Slice"_op && StepsByOne(graph, node)) ||
       (op == "Resize"_op && ScalesByOne(graph, node))) {
