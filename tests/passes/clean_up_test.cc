@@ -1,6 +1,8 @@
 // Identities, dead code, common sub-expressions, folding, known branches.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "equivalence.h"
 #include "passes/clean/common_subexpressions.h"
 #include "passes/clean/dead_code.h"
@@ -34,6 +36,24 @@ TEST(Identities, BroadcastsAndSignedZerosStay) {
       "const %minus: f32[] = -0.0\n%a = Mul(%x, %one)\n%b = Add(%a, %zero)\n"
       "%c = Add(%b, %minus)\n%y = Sub(%c, %zero)\noutput %y\n";
   EXPECT_EQ(Ops(Rewrite(RemoveIdentities, text)), "Mul Add");
+}
+
+TEST(Identities, SlicesToTheGreatestIntegerTakeAll) {
+  const auto sliced = [](int64_t start, int64_t end, int64_t step) {
+    const std::string text = fmt::format(
+        "input %x: f32[?x3]\nconst %s: i64[1] = {}\nconst %e: i64[1] = {}\nconst %a: i64[1] = 0\n"
+        "const %t: i64[1] = {}\n%r = Relu(%x)\n%b = Slice(%r, %s, %e, %a, %t)\n%y = Neg(%b)\n"
+        "output %y\n",
+        start, end, step);
+    return Ops(Rewrite(RemoveIdentities, text, false));
+  };
+  for (const int64_t end :
+       {int64_t{std::numeric_limits<int32_t>::max()}, std::numeric_limits<int64_t>::max()}) {
+    EXPECT_EQ(sliced(0, end, 1), "Relu Neg");
+    EXPECT_EQ(sliced(0, end, 2), "Relu Slice Neg");
+    EXPECT_EQ(sliced(-1, end, 1), "Relu Slice Neg");
+  }
+  EXPECT_EQ(sliced(0, 1 << 20, 1), "Relu Slice Neg");
 }
 
 /// One node after `scale`, which names what it reads.

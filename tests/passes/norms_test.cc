@@ -207,6 +207,42 @@ TEST(GroupNorm, NearMissesStay) {
   EXPECT_EQ(Ops(Rewrite(FindGroupNorm, InGroups(std::string(kGrouped) + tail), false)), whole);
 }
 
+/// Channels that weights tell; nothing is known of the shapes that follow.
+constexpr std::string_view kOpenGroups =
+    "input %x: f32[?x4x3x3]\nconst %v: f32[6x4x1x1]\nconst %one: f32[3] = 1 1 1\n"
+    "const %zero: f32[3] = 0 0 0\nconst %split: i64[3] = 0 3 -1\nconst %w: f32[6x1x1]\n"
+    "const %b: f32[6x1x1]\n%c = Conv(%x, %v)\n%g = Sigmoid(%c)\n%p = Mul(%c, %g)\n"
+    "%r = Reshape(%p, %split)\n%n = InstanceNormalization(%r, %one, %zero)\n%s = Shape(%p)\n"
+    "%k = Reshape(%n, %s)\n%m = Mul(%k, %w)\n%y = Add(%m, %b)\noutput %y\n";
+
+TEST(GroupNorm, WhereShapesAreNotKnown) {
+  const auto with = [](std::string_view from, std::string_view to) {
+    std::string text(kOpenGroups);
+    text.replace(text.find(from), from.size(), to);
+    return text;
+  };
+  const std::string whole = "Conv Sigmoid Mul Reshape InstanceNormalization Shape Reshape Mul Add";
+  EXPECT_EQ(Ops(Rewrite(FindGroupNorm, std::string(kOpenGroups), false)),
+            "Conv Sigmoid Mul GroupNormalization");
+  // Groups of the whole batch, of halves of channels, the shape of something else, a part of it,
+  // channels that nothing tells.
+  EXPECT_EQ(Ops(Rewrite(FindGroupNorm, with("= 0 3 -1", "= 1 3 -1"), false)), whole);
+  std::string halves = with("= 0 3 -1", "= 0 9 -1");
+  for (const char digit : {'1', '0'}) {
+    const std::string three = fmt::format("f32[3] = {0} {0} {0}", digit);
+    halves.replace(halves.find(three), three.size(),
+                   fmt::format("f32[9] = {0} {0} {0} {0} {0} {0} {0} {0} {0}", digit));
+  }
+  EXPECT_EQ(Ops(Rewrite(FindGroupNorm, halves, false)), whole);
+  EXPECT_EQ(Ops(Rewrite(FindGroupNorm, with("Shape(%p)", "Shape(%g)"), false)), whole);
+  EXPECT_EQ(Ops(Rewrite(FindGroupNorm, with("Shape(%p)", "Shape(%p) {start=0, end=4}"), false)),
+            whole);
+  EXPECT_EQ(
+      Ops(Rewrite(FindGroupNorm,
+                  with("%r = Reshape(%p", "%z = Cast(%p) {to=\"f32\"}\n%r = Reshape(%z"), false)),
+      "Conv Sigmoid Mul Cast Reshape InstanceNormalization Shape Reshape Mul Add");
+}
+
 TEST(ConstantLeft, BecomesTheRightOperand) {
   const std::string w = "const %w: f32[4x3]\n", tail = "%y = MatMul(%w, %x)\noutput %y\n";
   for (const char* shape : {"3x5", "2x3x5", "1x2x3x1"}) {
