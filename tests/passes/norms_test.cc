@@ -121,6 +121,21 @@ TEST(RmsNorm, AllSpellings) {
   }
 }
 
+/// Weights tell the last extent; operators between keep it, or a Transpose moves it away.
+TEST(RmsNorm, WhereShapesAreNotKnown) {
+  const auto turned = [](std::string_view perm) {
+    const std::string text = fmt::format(
+        "input %z: f32[?x8x8]\nconst %w: f32[8x8]\nconst %two: f32[] = 2\nconst %e: f32[] = 1\n"
+        "const %axes: i64[1] = -1\nconst %g: f32[8]\n%m = MatMul(%z, %w)\n%h = Tanh(%m)\n"
+        "%x = Transpose(%h) {{perm=[{}]}}\n%q = Pow(%x, %two)\n%v = ReduceMean(%q, %axes)\n"
+        "%a = Add(%v, %e)\n%r = Sqrt(%a)\n%n = Div(%x, %r)\n%y = Mul(%n, %g)\noutput %y\n",
+        perm);
+    return Ops(Rewrite(FindLayerNorm, text, false));
+  };
+  EXPECT_EQ(turned("1,0,2"), "MatMul Tanh Transpose RMSNormalization");
+  EXPECT_EQ(turned("0,2,1"), "MatMul Tanh Transpose Pow ReduceMean Add Sqrt Div Mul");
+}
+
 TEST(RmsNorm, NearMissesStay) {
   const std::pair<const char*, const char*> misses[] = {
       // Squares of something else, a cube, a mean that is an output, a scale that is computed.

@@ -99,6 +99,17 @@ std::optional<int64_t> LastOfReshape(const Editor& editor, const ir::Node& node)
   return ints->back();
 }
 
+/// Whether the result's last extent is that of the first operand.
+bool KeepsLastExtent(const ir::Node& node) {
+  if (node.op == "Transpose"_op) {
+    const std::vector<int64_t> perm = node.attributes.Ints("perm");
+    return !perm.empty() && perm.back() == static_cast<int64_t>(perm.size()) - 1;
+  }
+  const bool is_unary = node.op->Has(ir::Trait::kElementwise) && node.inputs.size() == 1;
+  return is_unary || node.op->Has(ir::Trait::kPointwise) || node.op == "LayerNormalization"_op ||
+         node.op == "RMSNormalization"_op;
+}
+
 /// The last extent of a value at all shapes of the graph's inputs, where constants tell it.
 std::optional<int64_t> LastExtent(const Editor& editor, ir::ValueId id,
                                   int steps = kMostStepsBack) {
@@ -106,7 +117,9 @@ std::optional<int64_t> LastExtent(const Editor& editor, ir::ValueId id,
   if (shape && shape->rank() > 0 && (*shape)[shape->rank() - 1] >= 0)
     return (*shape)[shape->rank() - 1];
   const ir::Node* node = editor.Producer(id);
-  if (node == nullptr || steps == 0 || node->inputs.size() < 2) return std::nullopt;
+  if (node == nullptr || steps == 0) return std::nullopt;
+  if (KeepsLastExtent(*node)) return LastExtent(editor, node->inputs[0], steps - 1);
+  if (node->inputs.size() < 2) return std::nullopt;
   if (node->op == "Reshape"_op) return LastOfReshape(editor, *node);
   if (node->op == "Add"_op || node->op == "Sub"_op || node->op == "Mul"_op) {
     // Operands whose last extent is not 1 have that of the result.
