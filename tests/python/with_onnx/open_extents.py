@@ -117,6 +117,22 @@ class Network:
         begin, end, axis, step = (self.integers(number) for number in (0, 1000, 2, self.any(1, 2)))
         self.value = self.node("Slice", self.value, begin, end, axis, step)
 
+    def whole(self):
+        end = self.any(2**31 - 1, 2**63 - 1)
+        operands = (self.integers(number) for number in (0, end, self.any(0, 2), 1))
+        self.value = self.node("Slice", self.activated(self.value), *operands)
+
+    def group_norm(self):
+        """As exporters spell it, at times with more or fewer groups than channels divide into."""
+        groups = self.any(1, 2, 4, 8)
+        rank = len(self.inputs["x"]) - 2
+        rows = self.node("Reshape", self.value, self.integers(0, groups, -1))
+        ones, zeros = (self.keep(numpy.full(groups, number, numpy.float32)) for number in (1, 0))
+        rows = self.node("InstanceNormalization", rows, ones, zeros, epsilon=self.any(1e-5, 1e-3))
+        whole = self.node("Reshape", rows, self.node("Shape", self.value))
+        scaled = self.node("Mul", whole, self.constant(self.channels, *[1] * rank))
+        self.value = self.node("Add", scaled, self.constant(self.channels, *[1] * rank))
+
     def flat_softmax(self):
         shape = self.node("Shape", self.value)
         flat = self.node("Softmax", self.node("Reshape", self.value, self.integers(0, self.channels, -1)), axis=2)
@@ -132,6 +148,15 @@ class Network:
     def norm(self):
         scale, bias = self.constant(self.channels), self.constant(self.channels)
         self.value = self.node("LayerNormalization", self.value, scale, bias, axis=-1)
+
+    def mean_square_norm(self):
+        """As exporters spell it, at times of rows and columns that changed places."""
+        turns = self.random.random() < 0.4
+        x = self.node("Transpose", self.activated(self.value), perm=[1, 0, 2]) if turns else self.value
+        mean = self.node("ReduceMean", self.node("Pow", x, self.keep(numpy.float32(2))), self.integers(-1), keepdims=1)
+        root = self.node("Sqrt", self.node("Add", mean, self.keep(numpy.float32(1e-3))))
+        y = self.node("Mul", self.node("Div", x, root), self.constant(self.channels))
+        self.value = self.node("Transpose", y, perm=[1, 0, 2]) if turns else y
 
     def attention(self):
         q, k = (self.node("MatMul", self.value, self.constant(self.channels, 8, scale=0.1)) for _ in range(2))
@@ -160,9 +185,10 @@ class Network:
 
     STEPS = {
         "pictures": (convolution, convolution, groups, transposed, pool, gate, affine, shortcut, larger, double, cut,
-                     flat_softmax),
-        "signals": (convolution, convolution, groups, transposed, affine, shortcut, double, beside_mean),
-        "rows": (product, product, norm, attention, softmax, beside_mean, sums, turned, chosen, double),
+                     whole, group_norm, flat_softmax),
+        "signals": (convolution, convolution, groups, transposed, affine, shortcut, double, beside_mean, group_norm),
+        "rows": (product, product, norm, mean_square_norm, attention, softmax, beside_mean, sums, turned, chosen, double,
+                 whole),
     }
 
     def build(self):
