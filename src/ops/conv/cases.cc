@@ -257,6 +257,10 @@ constexpr Case kOtherCases[] = {
      "input %x: u8[2x4x7x8] = noise(0, 255)\nconst %w: i8[6x2x3x3] = noise(-128, 127)\n"
      "const %xz: u8[] = 3\nconst %wz: i8[6] = 0 1 -2 3 -4 5\n"
      "%y = ConvInteger(%x, %w, %xz, %wz) {group=2, strides=[2,1]}\noutput %y\n"},
+    {"conv.integer_groups",
+     "input %x: i8[2x24x7x8] = noise(-128, 127)\nconst %w: u8[16x3x3x2] = noise(0, 255)\n"
+     "const %xz: i8[] = -5\nconst %wz: u8[16] = noise(0, 255)\n"
+     "%y = ConvInteger(%x, %w, %xz, %wz) {group=8, pads=[1,0,1,1]}\noutput %y\n"},
     {"conv.deform_3x3",
      "input %x: f32[1x6x7x8]\nconst %w: f32[4x6x3x3]\ninput %o: f32[1x18x7x8] = noise(-2, 2)\n"
      "const %b: f32[4]\ninput %m: f32[1x9x7x8]\n"

@@ -158,6 +158,18 @@ std::span<const Case> QuantiseCases() {
        "input %s: f32[] = noise(0.001, 0.01)\nconst %w: i8[6x5x3x3] = noise(-9, 9)\n"
        "const %b: f32[1x6x1x1]\n%c = ConvInteger(%x, %w, %z) {pads=[1,1,1,1]}\n"
        "%f = Cast(%c) {to=\"f32\"}\n%m = Mul(%f, %s)\n%y = Add(%m, %b)\noutput %y\n"},
+      {"quantise.dynamic_groups",
+       "input %x: u8[1x30x7x9] = noise(100, 150)\ninput %z: u8[] = noise(120, 130)\n"
+       "input %s: f32[] = noise(0.001, 0.01)\nconst %w: i8[36x5x3x3] = noise(-9, 9)\n"
+       "const %b: f32[1x36x1x1]\n%c = ConvInteger(%x, %w, %z) {group=6, pads=[1,1,1,1]}\n"
+       "%f = Cast(%c) {to=\"f32\"}\n%m = Mul(%f, %s)\n%a = Add(%m, %b)\n"
+       "%y = Relu(%a)\noutput %y\n"},
+      {"quantise.dynamic_channel_multiplier",
+       "input %x: u8[2x12x7x9] = noise(100, 150)\ninput %z: u8[] = noise(120, 130)\n"
+       "input %s: f32[1x36x1x1] = noise(0.001, 0.01)\nconst %w: i8[36x1x3x3] = noise(-9, 9)\n"
+       "const %l: f32[] = -0.5\nconst %h: f32[] = 0.75\n"
+       "%c = ConvInteger(%x, %w, %z) {group=12, pads=[1,1,1,1]}\n"
+       "%f = Cast(%c) {to=\"f32\"}\n%m = Mul(%s, %f)\n%y = Clip(%m, %l, %h)\noutput %y\n"},
       {"quantise.dynamic_depthwise",
        "input %x: u8[1x21x7x9] = noise(100, 150)\ninput %z: u8[] = noise(120, 130)\n"
        "input %s: f32[] = noise(0.001, 0.01)\nconst %w: u8[21x1x3x3] = noise(0, 255)\n"

@@ -23,6 +23,12 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Bytes&
   return std::vector<StateAssignment>{std::move(states)};
 }
 
+Result<Bytes> ReadMerged(const ir::Graph& group, const Device& device) {
+  ASSIGN_OR_RETURN(Bytes bytes, Read(group, device));
+  if (bytes.is_conv()) bytes.shapes.MergeGroups(KernelsFor(bytes.shapes.g)->nr, kMaxQuantDepth);
+  return bytes;
+}
+
 Result<Bytes> ReadForTiles(const ir::Graph& group, const Device& device) {
   if (!GetAmxSets().int8 || !RunsAvx512Vnni())
     return Unsupported("no matrix tiles of bytes (AMX-INT8)");
@@ -91,7 +97,7 @@ int TileTaste(const Bytes& bytes, const Device&) {
   return g.pixels() >= 4 && g.oc / g.groups >= 8 && depth >= 16 ? 16 : 14;
 }
 
-constexpr Family<Bytes> kFamily{.read = Read,
+constexpr Family<Bytes> kFamily{.read = ReadMerged,
                                 .states = States,
                                 .prepare = Prepare<ReadCut, MakeQuantGemm>,
                                 .params = Space<ReadCut>,
@@ -111,7 +117,7 @@ constexpr Family<Bytes> kBlockedFamily{.read = ReadImages,
 
 extern const KernelDesc kCpuQuantisedGemm;
 const KernelDesc kCpuQuantisedGemm = {
-    .name = "cpu.quantised.gemm", .version = 5, .match = MatchAs<kFamily>};
+    .name = "cpu.quantised.gemm", .version = 6, .match = MatchAs<kFamily>};
 
 extern const KernelDesc kCpuQuantisedGemmAmx;
 const KernelDesc kCpuQuantisedGemmAmx = {

@@ -9,9 +9,6 @@
 namespace fettle::kernels {
 namespace {
 
-/// Longest sum of products that i32 holds: 2^31 / (255 * 255), rounded down.
-constexpr int64_t kMaxDepth = 33000;
-
 /// Those of a product: its rows are the pixels of a line.
 Result<QuantShapes> ReadProductShapes(const ir::Graph& group, const QuantisedGroup& q) {
   QuantShapes shapes;
@@ -41,8 +38,8 @@ Result<QuantBytes> ReadQuantBytes(const ir::Graph& group) {
   } else {
     ASSIGN_OR_RETURN(bytes.shapes, ReadProductShapes(group, bytes.q));
   }
-  if (g.ic / g.groups * g.taps() > kMaxDepth)
-    return Unsupported("sums of over {} products", kMaxDepth);
+  if (g.ic / g.groups * g.taps() > kMaxQuantDepth)
+    return Unsupported("sums of over {} products", kMaxQuantDepth);
   if (g.pixels() == 0 || g.ic == 0 || g.oc == 0) return Unsupported("an empty operand");
   return bytes;
 }

@@ -7,6 +7,9 @@
 
 namespace fettle::kernels {
 
+/// Longest sum of products that i32 holds: 2^31 / (255 * 255), rounded down.
+inline constexpr int64_t kMaxQuantDepth = 33000;
+
 struct QuantBytes {
   QuantisedGroup q;
   QuantShapes shapes;

@@ -1,6 +1,7 @@
 // compiled: small
 #include "kernels/cpu/quantised/operands.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/cpu/epilogue/epilogue.h"
@@ -18,9 +19,18 @@ QuantLayout ReadQuantLayout(const ir::Graph& group, const QuantisedGroup& q,
           .kernel_width = g.kernel[2],
           .ic_block = taps.in.is_channels_last() ? 0 : taps.in.block,
           .tap_rows = taps.rows,
+          .merged = shapes.merged,
           .transposed = shapes.transposed,
           .unsigned_w = unsigned_w,
           .w_shift = unsigned_w ? 128 : 0};
+}
+
+void QuantShapes::MergeGroups(int64_t nr, int64_t most_depth) {
+  const int64_t oc = g.oc / g.groups, depth = g.ic / g.groups * g.taps();
+  for (merged = std::min({nr / oc, most_depth / depth, g.groups}); merged > 1; --merged)
+    if (g.groups % merged == 0) break;
+  merged = std::max<int64_t>(merged, 1);
+  g.groups /= merged;
 }
 
 bool WeightZerosAre(const ir::Graph& group, const QuantisedGroup& q, int64_t zero) {

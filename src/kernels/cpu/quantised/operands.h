@@ -13,6 +13,11 @@ namespace fettle::kernels {
 struct QuantShapes {
   ConvGeometry g;
   bool transposed = false;  // weights [ic][oc]
+  int64_t merged = 1;       // see QuantLayout
+
+  /// Merges as many groups as `nr` columns hold: a panel is fuller then, and not deeper than all of
+  /// theirs. Sums have at most `most_depth` products.
+  void MergeGroups(int64_t nr, int64_t most_depth);
 };
 
 /// The layout of a product's packed weights as far as no micro-kernel matters.

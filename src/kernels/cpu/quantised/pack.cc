@@ -27,19 +27,7 @@ class Packer {
     std::memset(out_, 0, l_.zeros_offset());
     const std::vector<int64_t> places = PlacesInColumn();
     std::vector<Column> columns = Columns();
-    // Weights lie one column after the other; transposed ones, one of each column after the other.
-    const size_t length = l_.transposed ? columns.size() : places.size();
-    std::vector<std::byte> run(length);
-    for (size_t r = 0; r < (l_.transposed ? places.size() : columns.size()); ++r) {
-      c_.w->CopyTo(static_cast<int64_t>(r * length), std::ssize(run), run.data());
-      if (l_.transposed) {
-        for (size_t o = 0; o < length; ++o) Put(run[o], places[r], columns[o]);
-      } else {
-        Column column = columns[r];
-        for (size_t k = 0; k < length; ++k) Put(run[k], places[k], column);
-        columns[r] = column;
-      }
-    }
+    l_.transposed ? PutRows(places, columns) : PutColumns(places, columns);
     if (l_.wide) return;
     auto* sums = reinterpret_cast<int32_t*>(out_ + l_.sums_offset());
     for (size_t o = 0; o < columns.size(); ++o)
@@ -87,6 +75,29 @@ class Packer {
       columns.push_back({l_.bits ? at : at + lane, Zero(channel), lane});
     }
     return columns;
+  }
+
+  /// Weights of one place of each column after the other.
+  void PutRows(const std::vector<int64_t>& places, std::vector<Column>& columns) const {
+    std::vector<std::byte> row(columns.size());
+    for (size_t k = 0; k < places.size(); ++k) {
+      c_.w->CopyTo(static_cast<int64_t>(k) * std::ssize(row), std::ssize(row), row.data());
+      for (size_t o = 0; o < row.size(); ++o) Put(row[o], places[k], columns[o]);
+    }
+  }
+
+  /// Weights of one column after the other, each in the part of its depth that is its own group's.
+  void PutColumns(const std::vector<int64_t>& places, std::vector<Column>& columns) const {
+    std::vector<std::byte> all(places.size());
+    const int64_t own = std::ssize(places) / l_.merged;
+    for (size_t o = 0; o < columns.size(); ++o) {
+      Column column = columns[o];
+      const auto at = static_cast<int64_t>(o);
+      std::fill(all.begin(), all.end(), static_cast<std::byte>(column.zero));
+      c_.w->CopyTo(at * own, own, all.data() + at * l_.merged / l_.oc % l_.merged * own);
+      for (size_t k = 0; k < all.size(); ++k) Put(all[k], places[k], column);
+      columns[o] = column;
+    }
   }
 
   /// Of each weight of a channel, input channel by input channel: the bytes before it.
@@ -203,6 +214,8 @@ namespace {
 
 /// How depth is filled beyond one tap's own.
 std::string FillOf(const QuantLayout& layout) {
+  if (layout.merged > 1)
+    return fmt::format("{}.merged{}", layout.joined ? ".joined" : "", layout.merged);
   if (layout.stacked > 1) return fmt::format(".stacked{}", layout.stacked);
   return layout.joined ? ".joined" : "";
 }

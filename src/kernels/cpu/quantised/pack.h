@@ -14,9 +14,12 @@ namespace fettle::kernels {
 struct QuantLayout {
   int64_t groups = 1, oc = 0, ic = 0, kernel_taps = 1;  // oc and ic of one group
   int64_t kernel_width = 1;
-  int64_t ic_block = 0;     // input channels side by side; 0: all
-  bool tap_rows = false;    // see TapPlan
-  int64_t stacked = 1;      // rows of the kernel in one tap, with tap_rows: see StackedLinesArgs
+  int64_t ic_block = 0;   // input channels side by side; 0: all
+  bool tap_rows = false;  // see TapPlan
+  int64_t stacked = 1;    // rows of the kernel in one tap, with tap_rows: see StackedLinesArgs
+  /// Each group stands for so many of the weights' own, whose channels `oc` and `ic` count
+  /// together: a block diagonal, with zero points beside it.
+  int64_t merged = 1;
   bool transposed = false;  // weights [ic][oc]
   bool wide = false;        // see QuantKernels
   bool joined = false;      // taps follow each other without padding between them

@@ -12,6 +12,7 @@
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/layout/pad_lanes.h"
+#include "kernels/cpu/quantised/microkernel.h"
 #include "kernels/cpu/quantised/pack.h"
 #include "kernels/cpu/quantised/tail.h"
 #include "kernels/family.h"
@@ -253,8 +254,13 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const By
       new QuantDepthwise(problem, bytes.q, runner, std::move(program)));
 }
 
+/// Several filters for a channel fill the columns of products of bytes, whose groups are merged.
+int Taste(const Bytes& bytes, const Device&) {
+  return bytes.g.oc == bytes.g.ic || GetQuantKernels(1).wide ? 25 : 14;
+}
+
 constexpr Family<Bytes> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Always<25>};
+    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Taste};
 constexpr Family<Bytes> kBlockedFamily{.read = Read,
                                        .states = BlockedStates,
                                        .prepare = Prepare,
