@@ -227,16 +227,18 @@ bool Program::TakeExtents(const Problem& problem) {
   return true;
 }
 
+bool Program::IsRunning(const Source& source, int running) const {
+  if (running >= 0) return source.kind == Source::kRegister && source.index == running;
+  return source.kind == Source::kOperand && operands_[source.index].input < 0 &&
+         operands_[source.index].pack < 0;
+}
+
 std::optional<std::vector<ChainLink>> Program::Chain() const {
   if (outputs_.size() != 1 || outputs_[0].storage != DType::kF32 || dims_.size() > 2)
     return std::nullopt;
   std::vector<ChainLink> chain;
   int running = -1;  // register; -1: the operand without a place
-  const auto is_running = [&](const Source& source) {
-    if (running >= 0) return source.kind == Source::kRegister && source.index == running;
-    return source.kind == Source::kOperand && operands_[source.index].input < 0 &&
-           operands_[source.index].pack < 0;
-  };
+  const auto is_running = [&](const Source& source) { return IsRunning(source, running); };
   const auto take = [&](const Source& source, int& operand, std::array<int64_t, 2>& strides) {
     if (source.kind != Source::kOperand) return false;
     const Operand& from = operands_[source.index];
@@ -264,6 +266,44 @@ std::optional<std::vector<ChainLink>> Program::Chain() const {
     chain.push_back(link);
   }
   return chain;
+}
+
+std::optional<ScaledValue> Program::Scaled() const {
+  if (outputs_.size() != 1 || outputs_[0].storage != DType::kF32) return std::nullopt;
+  ScaledValue value;
+  int running = -1;     // register; -1: the operand without a place
+  Fn last = Fn::kCopy;  // steps stand in the order of the formula
+  const auto is_running = [&](const Source& source) { return IsRunning(source, running); };
+  const auto take = [&](const Instruction& code, int& operand, int64_t& step) {
+    const Source& source = is_running(code.a) ? code.b : code.a;
+    if (source.kind != Source::kOperand || operands_[source.index].strides.empty()) return false;
+    const Operand& from = operands_[source.index];
+    operand = source.index;
+    step = from.strides.back();
+    return step <= 1 && from.storage == DType::kF32 &&
+           std::ranges::count(from.strides, 0) >= std::ssize(from.strides) - step;
+  };
+  for (const Instruction& code : instructions_) {
+    const bool commutes = code.fn == Fn::kMul || code.fn == Fn::kAdd;
+    const bool follows = is_running(code.a) || (commutes && is_running(code.b));
+    if (!follows || (code.output >= 0 && &code != &instructions_.back())) return std::nullopt;
+    if (code.fn == Fn::kMul && last == Fn::kCopy) {
+      if (!take(code, value.factor, value.factor_step)) return std::nullopt;
+    } else if (code.fn == Fn::kAdd && (last == Fn::kCopy || last == Fn::kMul)) {
+      if (!take(code, value.addend, value.addend_step)) return std::nullopt;
+    } else if (code.fn == Fn::kRelu && last != Fn::kRelu) {
+      value.least = 0;
+    } else if (code.fn == Fn::kClip && last != Fn::kRelu && code.b.kind == Source::kImmediate &&
+               code.c.kind == Source::kImmediate) {
+      value.least = code.b.value;
+      value.greatest = code.c.value;
+    } else {
+      return std::nullopt;
+    }
+    last = code.fn == Fn::kClip ? Fn::kRelu : code.fn;
+    running = code.dst;
+  }
+  return value;
 }
 
 }  // namespace fettle::kernels::elementwise

@@ -14,6 +14,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -56,6 +57,15 @@ struct ChainLink {
   int b = -1, c = -1;
   int input = -1;  // of the group, where b is a whole tensor of the output's shape
   std::array<int64_t, 2> b_strides{}, c_strides{};
+};
+
+/// min(max(running * factor + addend, least), greatest), each step rounded: operands by number (-1:
+/// none), with the strides of columns. NaN passes.
+struct ScaledValue {
+  int factor = -1, addend = -1;
+  int64_t factor_step = 0, addend_step = 0;
+  float least = -std::numeric_limits<float>::infinity();
+  float greatest = std::numeric_limits<float>::infinity();
 };
 
 /// A compiled program. Immutable; Run may be called by several threads at once, never allocates and
@@ -108,11 +118,15 @@ class Program {
   /// where another value is needed twice, an operand is no matrix of f32 or stays one number in a
   /// row, or there are several outputs. In Binding, operands keep their numbers.
   std::optional<std::vector<ChainLink>> Chain() const;
+  /// The program where it is this, of numbers and rows of f32. Operands keep their numbers.
+  std::optional<ScaledValue> Scaled() const;
 
  private:
   friend class Compiler;  // compile.cc
 
   void RunRows(const Binding& binding, const Tile& tile) const;
+  /// Whether it is the value of the program so far, which `running` holds; -1: the first one.
+  bool IsRunning(const Source& source, int running) const;
   /// The extents of rows and columns that the operands of `problem` have; 0: no operand says.
   std::array<int64_t, 2> ExtentsOf(const Problem& problem) const;
   /// Whole small tiles, from one to another.

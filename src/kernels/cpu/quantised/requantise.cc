@@ -1,3 +1,5 @@
+// compiled: unfused
+// Each step of a scaled result is rounded, so that this file is compiled without contraction.
 #include "kernels/cpu/quantised/requantise.h"
 
 #include "kernels/cpu/quantised/microkernel.h"
@@ -79,6 +81,31 @@ void StoreFloats(const RequantiseArgs& args) {
   });
 }
 
+/// Element n of a row and those behind it, of which `count` are columns; or the only one.
+HWY_INLINE hn::Vec<F> LoadRow(const float* row, int64_t step, int64_t n, int64_t count) {
+  if (step == 0) return hn::Set(F(), *row);
+  return count >= kLanes ? hn::LoadU(F(), row + n) : LoadFirst(F(), count, row + n);
+}
+
+/// Each step is rounded, and NaN passes, as in element-wise programs.
+void StoreScaled(const RequantiseArgs& args) {
+  const ScaledFloats& by = *args.scaled;
+  const auto least = hn::Set(F(), by.least), greatest = hn::Set(F(), by.greatest);
+  for (int64_t n = 0; n < args.columns; n += kLanes) {
+    const Columns columns = LoadColumns(args, n);
+    const auto factor = LoadRow(by.factor, by.factor_step, n, args.columns - n);
+    const auto addend = LoadRow(by.addend, by.addend_step, n, args.columns - n);
+    for (int64_t r = 0; r < args.rows; ++r) {
+      const auto sum = hn::ConvertTo(F(), Sum(args, columns, r, n));
+      const auto result = hn::MulAdd(sum, columns.scale, columns.add);
+      const auto y = hn::Add(hn::Mul(result, factor), addend);
+      const auto low = hn::IfThenElse(hn::Lt(y, least), least, y);
+      const auto x = hn::IfThenElse(hn::Lt(greatest, low), greatest, low);
+      StoreColumns(F(), x, args, n, args.floats + r * args.out_stride + n);
+    }
+  }
+}
+
 void StoreInts(const RequantiseArgs& args) {
   ForEachVector(args, [&](int64_t r, int64_t n, const Columns&, hn::Vec<I> sum) HWY_ATTR {
     StoreColumns(I(), sum, args, n, args.ints + r * args.out_stride + n);
@@ -88,6 +115,8 @@ void StoreInts(const RequantiseArgs& args) {
 void Run(const RequantiseArgs& args) {
   if (args.ints != nullptr) {
     StoreInts(args);
+  } else if (args.scaled != nullptr) {
+    StoreScaled(args);
   } else if (args.floats != nullptr) {
     StoreFloats(args);
   } else if (args.is_signed) {

@@ -10,6 +10,13 @@ namespace fettle::kernels {
 
 inline constexpr int kMaxTileSums = 1024;
 
+/// Factor and addend of columns that are `step` elements apart, or of all where that is 0.
+struct ScaledFloats {
+  const float *factor = nullptr, *addend = nullptr;
+  int64_t factor_step = 0, addend_step = 0;
+  float least = 0, greatest = 0;
+};
+
 /// result = (sum + init[n] - row_sums[m] * w_zero[n]) * scale[n] + add[n], for `rows` rows of
 /// `columns` columns.
 struct RequantiseArgs {
@@ -28,6 +35,8 @@ struct RequantiseArgs {
   int32_t zero = 0, low = 0, high = 255;
   /// Otherwise floats, or the corrected sums themselves.
   float* floats = nullptr;
+  /// Null, or what makes floats of results: min(max(result * factor + addend, least), greatest).
+  const ScaledFloats* scaled = nullptr;
   int32_t* ints = nullptr;
   int64_t out_stride = 0;  // elements
 

@@ -18,6 +18,7 @@ QuantResults::QuantResults(const Problem& problem, const QuantisedGroup& q, cons
             StorageBytes(problem.states.outputs[0].storage, 1)),
       output_(problem.states.outputs[0].storage),
       one_image_(out.is_channels_last()) {
+  if (program_ && one_image_) scaled_ = program_->Scaled();
   if (q.quantiser() == nullptr) return;
   requantise_ = *q.quantiser();
   const bool bounded = ResultsAreBounded(*problem.group, q, layout.groups * layout.oc);
@@ -116,6 +117,20 @@ void QuantResults::Store(const QuantLaunch& launch, const QuantTile& tile,
   }
 }
 
+ScaledFloats QuantResults::ScaleOf(const QuantLaunch& launch, int64_t channel) const {
+  static constexpr float kOne = 1, kNothing = -0.F;  // what keeps all values, -0 too
+  const auto at = [&](int operand, int64_t step, const float& otherwise) {
+    if (operand < 0) return &otherwise;
+    return reinterpret_cast<const float*>(launch.binding.operands[operand]) + step * channel;
+  };
+  return {.factor = at(scaled_->factor, scaled_->factor_step, kOne),
+          .addend = at(scaled_->addend, scaled_->addend_step, kNothing),
+          .factor_step = scaled_->factor_step,
+          .addend_step = scaled_->addend_step,
+          .least = scaled_->least,
+          .greatest = scaled_->greatest};
+}
+
 // Channels from `channel` on; `column` is the first one's among the padded columns.
 void QuantResults::StoreBlock(const QuantLaunch& launch, RequantiseArgs& out, int64_t pixel,
                               int64_t channel, int64_t column, std::byte* scratch) const {
@@ -128,7 +143,7 @@ void QuantResults::StoreBlock(const QuantLaunch& launch, RequantiseArgs& out, in
   if (requantise_) {
     out.bytes = reinterpret_cast<uint8_t*>(y) + at;
     if (shortcut_ >= 0) out.shortcut = launch.args.inputs[shortcut_].host<uint8_t>() + at;
-  } else if (program_) {
+  } else if (program_ && !scaled_) {
     out.floats = reinterpret_cast<float*>(scratch);
     out.out_stride = nr_;
   } else if (output_ == DType::kI32) {
@@ -136,8 +151,13 @@ void QuantResults::StoreBlock(const QuantLaunch& launch, RequantiseArgs& out, in
   } else {
     out.floats = reinterpret_cast<float*>(y) + at;
   }
+  ScaledFloats scaled;
+  if (scaled_) {
+    scaled = ScaleOf(launch, channel);
+    out.scaled = &scaled;
+  }
   run_(out);
-  if (!program_) return;
+  if (!program_ || scaled_) return;
   elementwise::Tile tile{
       .rows = out.rows, .col = one_image_ ? channel : channel % out_.block, .cols = out.columns};
   tile.row =

@@ -66,6 +66,9 @@ class QuantResults {
   /// `column` is the first one among the padded columns.
   void SetColumns(const QuantLaunch& launch, int64_t column, RequantiseArgs& out) const;
 
+  /// Of the columns from `channel` on.
+  ScaledFloats ScaleOf(const QuantLaunch& launch, int64_t channel) const;
+
   /// Where the columns' values lie in the packed weights, in bytes.
   struct Columns {
     int64_t zeros, scales, adds;
@@ -76,6 +79,7 @@ class QuantResults {
   int64_t nr_, oc_, group_columns_;  // of a panel, of a group, of a group's panels
   Columns columns_;
   std::optional<elementwise::Program> program_;
+  std::optional<elementwise::ScaledValue> scaled_;  // the program, where it is this
   PadLanes pads_;
   DType output_;
   bool one_image_;  // channels-last: pixels of all images follow each other
