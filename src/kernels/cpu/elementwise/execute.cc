@@ -224,10 +224,15 @@ void Step(const Instruction& in, std::span<const Window> operands, std::span<con
     return Fetch(source, operands, chunk, may_broadcast, scratch, slot);
   };
   // In place: a copy of what was just written waits for it.
-  const View views[3] = {fetch(in.a, expr::OperandsOf(in.fn) == 2, 0),
+  const bool of_integers = IsOfIntegers(in, operands, area.cols);
+  const View views[3] = {of_integers ? View() : fetch(in.a, expr::OperandsOf(in.fn) == 2, 0),
                          fetch(in.b, !views[0].broadcast, 1), fetch(in.c, true, 2)};
   if (out != nullptr && QuantiseBytes(in, views, *out, chunk)) return;
-  kFunctions[static_cast<size_t>(in.fn)](in, area, views, dst, stride);
+  if (of_integers) {
+    DequantiseRows(operands[in.a.index], chunk, views[1], views[2], dst, stride);
+  } else {
+    kFunctions[static_cast<size_t>(in.fn)](in, area, views, dst, stride);
+  }
   if (out == nullptr || out->storage == DType::kF32) return;
   const Area rows = Joined(area, area.rows > 1 && out->row_stride == area.cols);
   for (int64_t r = 0; r < rows.rows; ++r) {
@@ -242,10 +247,11 @@ constexpr int64_t kDirectChunk = 16 * kChunk;
 /// Whether all that a lone instruction reads and writes are rows where they are: none is held in
 /// the scratch, but for one element a row.
 bool IsDirect(const Instruction& in, std::span<const Window> operands,
-              std::span<const Window> outputs) {
+              std::span<const Window> outputs, int64_t cols) {
   if (in.output < 0) return false;
   if (IsOfHalfBits(in, operands, outputs[in.output])) return true;
   const DType out = outputs[in.output].storage;
+  if (out == DType::kF32 && IsOfIntegers(in, operands, cols)) return true;
   const auto is_plain = [&](const Source& source, bool may_broadcast) {
     if (source.kind == Source::kNone) return true;
     const bool reads = source.kind == Source::kOperand;
@@ -266,7 +272,8 @@ bool IsDirect(const Instruction& in, std::span<const Window> operands,
 void ExecuteChunks(std::span<const Instruction> instructions, std::span<const Window> operands,
                    std::span<const Window> outputs, int64_t rows, int64_t cols) {
   Scratch scratch;
-  const bool direct = instructions.size() == 1 && IsDirect(instructions[0], operands, outputs);
+  const bool direct =
+      instructions.size() == 1 && IsDirect(instructions[0], operands, outputs, cols);
   const int64_t chunk = direct ? kDirectChunk : kChunk, chunk_cols = std::min(cols, chunk);
   const int64_t chunk_rows =
       std::clamp<int64_t>(chunk / std::max<int64_t>(chunk_cols, 1), 1, kChunk);

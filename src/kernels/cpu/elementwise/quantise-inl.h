@@ -1,4 +1,5 @@
-// QuantizeLinear straight to bytes. Included once per SIMD target.
+// QuantizeLinear straight to bytes, and DequantizeLinear straight from integers. Included once per
+// SIMD target.
 #if defined(FETTLE_KERNELS_CPU_ELEMENTWISE_QUANTISE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FETTLE_KERNELS_CPU_ELEMENTWISE_QUANTISE_INL_H_
 #undef FETTLE_KERNELS_CPU_ELEMENTWISE_QUANTISE_INL_H_
@@ -112,6 +113,54 @@ inline bool QuantiseBytes(const Instruction& in, const View (&v)[3], const Windo
     }
   }
   return true;
+}
+
+/// Whether the instruction is DequantizeLinear of rows of bytes, or of u16, with one scale and zero
+/// point a row, of so many columns that they are worth a call.
+inline bool IsOfIntegers(const Instruction& in, std::span<const Window> operands, int64_t cols) {
+  constexpr int64_t kLong = 64;
+  if (HWY_TARGET == HWY_SCALAR || cols < kLong) return false;
+  if (in.fn != Fn::kDequantise || in.a.kind != Source::kOperand) return false;
+  const auto is_once = [&](const Source& source) {
+    return source.kind == Source::kImmediate ||
+           (source.kind == Source::kOperand && operands[source.index].col_stride == 0);
+  };
+  const Window& from = operands[in.a.index];
+  return from.col_stride == 1 && is_once(in.b) && is_once(in.c) &&
+         (from.storage == DType::kU8 || from.storage == DType::kI8 || from.storage == DType::kU16);
+}
+
+/// y = (x - zero) * scale, of a whole vector at least.
+template <typename T>
+HWY_NOINLINE void DequantiseRow(const std::byte* row, int64_t n, float zero, float scale,
+                                float* y) {
+  if (HWY_TARGET == HWY_SCALAR) return;  // IsOfIntegers lets none through
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const hn::Rebind<T, decltype(d)> dt;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto z = hn::Set(d, zero), s = hn::Set(d, scale);
+  const auto* x = reinterpret_cast<const T*>(row);
+  const auto floats = [&](auto v) HWY_ATTR {
+    return hn::Mul(hn::Sub(hn::ConvertTo(d, hn::PromoteTo(di, v)), z), s);
+  };
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(floats(hn::LoadU(dt, x + i)), d, y + i);
+  if (i < n) hn::StoreU(floats(hn::LoadU(dt, x + n - lanes)), d, y + n - lanes);
+}
+
+/// An instruction that IsOfIntegers.
+inline void DequantiseRows(const Window& from, const Chunk& chunk, const View& zero,
+                           const View& scale, float* dst, int64_t stride) {
+  const bool one = zero.stride == 0 && scale.stride == 0;
+  const Area area =
+      Joined(chunk.area, one && from.row_stride == chunk.area.cols && stride == chunk.area.cols);
+  const auto row_of = from.storage == DType::kU8   ? DequantiseRow<uint8_t>
+                      : from.storage == DType::kI8 ? DequantiseRow<int8_t>
+                                                   : DequantiseRow<uint16_t>;
+  for (int64_t r = 0; r < area.rows; ++r)
+    row_of(At(from, chunk.row + r, chunk.col), area.cols, zero.data[r * zero.stride],
+           scale.data[r * scale.stride], dst + r * stride);
 }
 
 }  // namespace HWY_NAMESPACE
