@@ -1,6 +1,7 @@
 #include "passes/quantise/computed_filters.h"
 
 #include <string>
+#include <vector>
 
 #include "passes/edit/typed_nodes.h"
 
@@ -18,10 +19,12 @@ class ComputedFilter {
   Status Spell() {
     const Shape w = nodes_.ShapeOf(node().inputs[1]);
     const int64_t terms = w.elements() / w[0];
+    // As many channels as have exact sums.
+    const int64_t most = kExact / (kByte * kByte) / (terms / w[1]);
+    if (most > 0 && w[1] > most && node().attributes.Int("group", 1) == 1)
+      return SpellParts((w[1] + most - 1) / most);
     if (terms * kByte * kHigh > kExact) return OkStatus();
-    Dims channels(w.rank(), 1);
-    channels[0] = w[0];
-    const ir::ValueId x = Floats(0, {}), filters = Floats(1, channels);
+    const ir::ValueId x = Floats(0, {}), filters = Floats(1, FilterZeros());
     if (terms * kByte * kByte <= kExact) {
       nodes_.editor().Replace(id_, "Cast"_op, {Convolve(x, filters)}, {{"to", std::string("i32")}});
       return OkStatus();
@@ -46,6 +49,34 @@ class ComputedFilter {
   const ir::Node& node() const { return nodes_.like(); }
   Dims Produced() const { return nodes_.ShapeOf(node().outputs[0]).dims(); }
 
+  /// The sum of `count` convolutions of some of the input's channels each.
+  Status SpellParts(int64_t count) {
+    const int64_t channels = nodes_.ShapeOf(node().inputs[1])[1];
+    const ir::ValueId x = Floats(0, {}), filters = Floats(1, FilterZeros());
+    std::vector<ir::ValueId> sums;
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t begin = i * channels / count, end = (i + 1) * channels / count;
+      sums.push_back(Whole(Convolve(Channels(x, begin, end), Channels(filters, begin, end))));
+      if (i == 0 || i == count - 1) continue;
+      sums = {nodes_.AddOf(DType::kI32, "Add"_op, sums, Produced())};
+    }
+    nodes_.editor().Replace(id_, "Add"_op, sums);
+    return OkStatus();
+  }
+  ir::ValueId Channels(ir::ValueId x, int64_t begin, int64_t end) {
+    Dims dims = nodes_.ShapeOf(x).dims();
+    dims[1] = end - begin;
+    return nodes_.Add("Slice"_op, {x, nodes_.Ints({begin}), nodes_.Ints({end}), nodes_.Ints({1})},
+                      dims);
+  }
+
+  /// The shape of a zero point for each filter.
+  Dims FilterZeros() const {
+    const Shape w = nodes_.ShapeOf(node().inputs[1]);
+    Dims dims(w.rank(), 1);
+    dims[0] = w[0];
+    return dims;
+  }
   /// Operand `i` less its zero points, which are reshaped to `zeros` where there are several.
   ir::ValueId Floats(size_t i, const Dims& zeros) {
     const Dims dims = nodes_.ShapeOf(node().inputs[i]).dims();
