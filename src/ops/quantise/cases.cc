@@ -78,6 +78,18 @@ std::span<const Case> QuantiseCases() {
        "const %za: i8[] = 5\nconst %zb: u8[] = 131\nconst %zy: i8[] = -99\n"
        "%x = DequantizeLinear(%a, %sa, %za)\n%w = DequantizeLinear(%b, %sb, %zb)\n"
        "%s = Add(%x, %w)\n%r = Relu(%s)\n%y = QuantizeLinear(%r, %sy, %zy)\noutput %y\n"},
+      {"quantise.add_qdq_long",
+       "input %a: u8[3x21863] = noise(0, 255)\ninput %b: i8[3x21863] = noise(-128, 127)\n"
+       "const %sa: f32[] = 0.0137\nconst %sb: f32[] = 0.0191\nconst %sy: f32[] = 0.0223\n"
+       "const %za: u8[] = 119\nconst %zb: i8[] = 4\n%x = DequantizeLinear(%a, %sa, %za)\n"
+       "%w = DequantizeLinear(%b, %sb, %zb)\n%s = Add(%x, %w)\n"
+       "%y = QuantizeLinear(%s, %sy, %zb)\noutput %y\n"},
+      {"quantise.sub_qdq_long",
+       "input %a: u8[3x21863] = noise(0, 255)\ninput %b: i8[3x21863] = noise(-128, 127)\n"
+       "const %sa: f32[] = 0.0137\nconst %sb: f32[] = 0.0191\nconst %sy: f32[] = 0.0223\n"
+       "const %za: u8[] = 119\nconst %zb: i8[] = 4\n%x = DequantizeLinear(%a, %sa, %za)\n"
+       "%w = DequantizeLinear(%b, %sb, %zb)\n%s = Sub(%x, %w)\n"
+       "%y = QuantizeLinear(%s, %sy, %za)\noutput %y\n"},
       {"quantise.batch_norm_qdq",
        "input %q: u8[2x35x5x7] = noise(0, 255)\nconst %sx: f32[] = 0.02\nconst %zx: u8[] = 120\n"
        "const %s: f32[35]\nconst %b: f32[35]\nconst %m: f32[35]\nconst %v: f32[35] = noise(0.5, "

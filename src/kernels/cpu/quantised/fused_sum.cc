@@ -7,10 +7,12 @@
 #include <numeric>
 #include <vector>
 
+#include "kernels/cpu/quantised_elementwise/fused_product.h"
+
 namespace fettle::kernels {
 namespace {
 
-constexpr int kBytes = 256;
+constexpr size_t kBytes = 256;
 
 struct Pair {
   float a;  // less its zero point
@@ -18,28 +20,21 @@ struct Pair {
   uint8_t y;  // without sign
 };
 
-/// The sums of all pairs, as cpu.quantised.pair computes them.
-std::vector<Pair> AllPairs(PairRowArgs args) {
-  std::array<uint8_t, kBytes> all, row;
+/// The sums of each byte and all others, as `add` computes them.
+std::vector<uint8_t> AllSums(PairRowArgs args, PairRowFunction add) {
+  std::array<uint8_t, kBytes> all, one;
   std::iota(all.begin(), all.end(), uint8_t{0});
-  args.a_stride = 0;
-  args.b_stride = 1;
+  std::vector<uint8_t> sums(kBytes * kBytes);
+  args.a = one.data();
   args.b = all.data();
-  args.y = row.data();
   args.n = kBytes;
-  std::vector<Pair> pairs;
-  pairs.reserve(kBytes * kBytes);
-  const PairRowFunction add = FindPairRow(PairOp::kAdd);
-  for (const uint8_t& a : all) {
-    args.a = &a;
+  args.a_stride = args.b_stride = 1;
+  for (size_t a = 0; a < kBytes; ++a) {
+    one.fill(static_cast<uint8_t>(a));
+    args.y = sums.data() + a * kBytes;
     add(args);
-    for (size_t b = 0; b < kBytes; ++b) {
-      pairs.push_back({static_cast<float>(a ^ args.a_type.flip) - args.a_type.zero,
-                       static_cast<float>(all[b] ^ args.b_type.flip),
-                       static_cast<uint8_t>(row[b] ^ args.y_type.flip)});
-    }
   }
-  return pairs;
+  return sums;
 }
 
 bool Agrees(const FusedSum& f, const PairRowArgs& args, const Pair& pair) {
@@ -55,12 +50,17 @@ float Ulps(float x, int n) {
 }
 
 /// Pairs whose sums lie so close to the middle of two steps that a few ulps matter.
-std::vector<Pair> DoubtfulPairs(const std::vector<Pair>& pairs, const FusedSum& f) {
-  constexpr double kDoubt = 1e-3;
+std::vector<Pair> DoubtfulPairs(const std::vector<uint8_t>& sums, const PairRowArgs& args,
+                                const FusedSum& f) {
+  constexpr double kDoubt = 1e-3, kRound = 0x1.8p52;  // sums with it are whole
   std::vector<Pair> doubtful;
-  for (const Pair& pair : pairs) {
-    const double steps = double{pair.a} * f.product + double{pair.b} * f.shortcut + f.add;
-    if (std::fabs(steps - std::floor(steps) - 0.5) < kDoubt) doubtful.push_back(pair);
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const float a = static_cast<float>((i / kBytes) ^ args.a_type.flip) - args.a_type.zero;
+    const float b = static_cast<float>((i % kBytes) ^ args.b_type.flip);
+    const double steps = double{a} * f.product + double{b} * f.shortcut + f.add;
+    const double whole = (steps + kRound) - kRound;
+    if (0.5 - std::fabs(steps - whole) < kDoubt)
+      doubtful.push_back({a, b, static_cast<uint8_t>(sums[i] ^ args.y_type.flip)});
   }
   return doubtful;
 }
@@ -68,15 +68,11 @@ std::vector<Pair> DoubtfulPairs(const std::vector<Pair>& pairs, const FusedSum& 
 }  // namespace
 
 std::optional<FusedSum> FindFusedSum(const PairRowArgs& sum) {
-  const std::vector<Pair> pairs = AllPairs(sum);
+  const std::vector<uint8_t> sums = AllSums(sum, FindPairRow(PairOp::kAdd));
   FusedSum middle{.product = sum.a_type.scale / sum.y_type.scale,
                   .shortcut = sum.b_type.scale / sum.y_type.scale};
   middle.add = -sum.b_type.zero * middle.shortcut;
-  const std::vector<Pair> doubtful = DoubtfulPairs(pairs, middle);
-  const auto agrees = [&](const FusedSum& f, const std::vector<Pair>& with) {
-    return std::all_of(with.begin(), with.end(),
-                       [&](const Pair& pair) { return Agrees(f, sum, pair); });
-  };
+  const std::vector<Pair> doubtful = DoubtfulPairs(sums, sum, middle);
   constexpr std::array<int, 5> kSteps{0, 1, -1, 2, -2};
   for (int add : kSteps) {
     for (int product : kSteps) {
@@ -84,8 +80,11 @@ std::optional<FusedSum> FindFusedSum(const PairRowArgs& sum) {
         const FusedSum f{.product = Ulps(middle.product, product),
                          .shortcut = Ulps(middle.shortcut, shortcut),
                          .add = Ulps(middle.add, add)};
-        if (!agrees(f, doubtful)) continue;
-        return agrees(f, pairs) ? std::optional(f) : std::nullopt;
+        if (!std::ranges::all_of(doubtful, [&](const Pair& pair) { return Agrees(f, sum, pair); }))
+          continue;
+        PairRowArgs fused = sum;
+        fused.fused = f;
+        return AllSums(fused, RunSumRow) == sums ? std::optional(f) : std::nullopt;
       }
     }
   }

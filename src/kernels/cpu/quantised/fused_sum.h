@@ -7,12 +7,6 @@
 
 namespace fettle::kernels {
 
-/// y = round((a - a_zero) * product + (b * shortcut + add)) + y_zero, within the bounds of y; bytes
-/// without their signs, as in ByteOperand.
-struct FusedSum {
-  float product = 0, shortcut = 0, add = 0;
-};
-
 /// Nothing where no factors near the quotients of the scales give the sum of each of the 65,536
 /// pairs of bytes as the graph computes it, in two products, a sum and a quotient.
 std::optional<FusedSum> FindFusedSum(const PairRowArgs& sum);

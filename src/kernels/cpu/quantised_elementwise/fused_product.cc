@@ -59,11 +59,7 @@ PairRowFunction FindRowOfBoth(PairOp op, const PairRowArgs& row) {
 #if defined(__x86_64__)
   if (row.factor != 0) return RunProductRowAvx2;
 #endif
-  constexpr float kMostSteps = 0x1p21F;
-  const float most = 256 * (row.a_type.scale + row.b_type.scale) / row.y_type.scale;
-  const bool takes_sums = row.reciprocal != 0 && std::isfinite(row.reciprocal) && most < kMostSteps;
-  if (!takes_sums || op == PairOp::kMul) return FindPairRow(op);
-  return op == PairOp::kAdd ? RunSumRow : RunDifferenceRow;
+  return row.fused.product != 0 ? RunSumRow : FindPairRow(op);
 }
 
 }  // namespace fettle::kernels

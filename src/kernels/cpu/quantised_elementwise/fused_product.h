@@ -15,10 +15,8 @@ float FindProductFactor(const PairRowArgs& product);
 /// Rows with such a factor, neither operand repeated. Only where CpuInfo says avx2.
 void RunProductRowAvx2(const PairRowArgs& row);
 
-/// The same of sums and differences that divide by their reciprocal and whose steps are below 2^22,
-/// by any vectors (sum_row.cc).
+/// The same of sums and differences that are PairRowArgs::fused, by any vectors (sum_row.cc).
 void RunSumRow(const PairRowArgs& row);
-void RunDifferenceRow(const PairRowArgs& row);
 
 /// What computes rows such as `row` where neither operand is repeated: one of these, or
 /// FindPairRow.

@@ -12,6 +12,8 @@
 #include "kernels/cpu/layout/broadcast.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
+#include "kernels/cpu/quantised/fused_sum.h"
+#include "kernels/cpu/quantised/microkernel.h"
 #include "kernels/cpu/quantised_elementwise/fused_product.h"
 #include "kernels/cpu/quantised_elementwise/pair_row.h"
 #include "kernels/family.h"
@@ -261,18 +263,31 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
   return all;
 }
 
+/// Sums of so many elements save the time that all pairs of bytes take.
+constexpr int64_t kWorthFusing = 4096;
+
+/// Zeros where there are no such factors, or multiply-adds round twice.
+FusedSum FindFused(const Facts& facts) {
+  if (facts.op == PairOp::kMul || !RunsAvx2()) return {};
+  PairRowArgs sum = facts.row;
+  if (facts.op == PairOp::kSub) sum.b_type.scale = -sum.b_type.scale;
+  return FindFusedSum(sum).value_or(FusedSum());
+}
+
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
                                                 const Params&, const Device&) {
   const ir::Graph& group = *problem.group;
   ASSIGN_OR_RETURN(elementwise::BroadcastLoop loop, MakeLoop(group, facts, problem.states));
   const Shape& y = problem.shape(group.outputs[0]);
+  Facts found = facts;
+  if (y.elements() >= kWorthFusing) found.row.fused = FindFused(facts);
   std::vector<Alias> aliases;
   for (size_t i = 0; i < group.inputs.size(); ++i) {
     if (problem.shape(group.inputs[i]) == y)
       aliases.push_back({.output = 0, .input = static_cast<int>(i)});
   }
   return std::unique_ptr<PreparedKernel>(
-      new Pair(facts, std::move(loop), FindPixelLoop(group, facts, problem.states),
+      new Pair(found, std::move(loop), FindPixelLoop(group, facts, problem.states),
                PadLanes(y, problem.states.outputs[0].layout, 1), std::move(aliases)));
 }
 

@@ -7,6 +7,12 @@
 
 namespace fettle::kernels {
 
+/// y = round((a - a_zero) * product + (b * shortcut + add)) + y_zero, within the bounds of y; bytes
+/// without their signs, as in ByteOperand.
+struct FusedSum {
+  float product = 0, shortcut = 0, add = 0;
+};
+
 /// y = quantised(a op b), in the fp32 operations of the graph: two products, op, a quotient,
 /// rounded once. Strides are 0 or 1.
 struct PairRowArgs {
@@ -20,6 +26,8 @@ struct PairRowArgs {
   float reciprocal = 0;
   /// Of Mul: see fused_product.h; 0: none.
   float factor = 0;
+  /// Of Add and Sub of rows where neither operand is repeated: see fused_sum.h; zeros: none.
+  FusedSum fused;
 };
 
 enum class PairOp : uint8_t { kAdd, kSub, kMul };

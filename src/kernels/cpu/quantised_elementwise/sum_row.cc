@@ -1,5 +1,5 @@
 // compiled: unfused
-// Sums of bytes by the graph's own operations, a vector of bytes at a time: unpacked and packed
+// Sums of bytes by two multiply-adds, a vector of bytes at a time: unpacked and packed
 // within the same blocks of vectors, so that nothing changes places.
 #include <algorithm>
 
@@ -16,9 +16,7 @@ namespace fettle::kernels {
 namespace HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
-void RunSums(const PairRowArgs& row, float sign) {
-  FindPairRow(sign > 0 ? PairOp::kAdd : PairOp::kSub)(row);
-}
+void RunSums(const PairRowArgs& row) { FindPairRow(PairOp::kAdd)(row); }
 #else
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -59,34 +57,26 @@ HWY_INLINE VB ToBytes(VH low, VH high) {
 #endif
 }
 
-/// The numbers of one operand.
-struct Operand {
-  Operand(const ByteOperand& type, float sign)
-      : flip(hn::Set(Bytes(), type.flip)),
-        zero(hn::Set(Floats(), type.zero)),
-        scale(hn::Set(Floats(), sign * type.scale)) {}
-  HWY_INLINE VB Load(const uint8_t* from) const { return hn::Xor(hn::LoadU(Bytes(), from), flip); }
-  HWY_INLINE VF Numbers(VH steps) const {
-    return hn::Mul(hn::Sub(hn::ConvertTo(Floats(), hn::BitCast(Words(), steps)), zero), scale);
-  }
-  VB flip;
-  VF zero, scale;
-};
+HWY_INLINE VF Float(VH steps) { return hn::ConvertTo(Floats(), hn::BitCast(Words(), steps)); }
 
 class Sums {
  public:
-  Sums(const PairRowArgs& row, float sign)
-      : a_(row.a_type, 1),
-        b_(row.b_type, sign),
+  explicit Sums(const PairRowArgs& row)
+      : a_flip_(hn::Set(Bytes(), row.a_type.flip)),
+        b_flip_(hn::Set(Bytes(), row.b_type.flip)),
         flip_(hn::Set(Bytes(), row.y_type.flip)),
         low_(hn::Set(Bytes(), static_cast<uint8_t>(row.low))),
         high_(hn::Set(Bytes(), static_cast<uint8_t>(row.high))),
         zero_(hn::Set(Halves(), static_cast<int16_t>(row.y_type.zero))),
-        scale_(hn::Set(Floats(), row.y_type.scale)),
-        reciprocal_(hn::Set(Floats(), row.reciprocal)) {}
+        a_zero_(hn::Set(Floats(), row.a_type.zero)),
+        a_factor_(hn::Set(Floats(), row.fused.product)),
+        b_factor_(hn::Set(Floats(), row.fused.shortcut)),
+        addend_(hn::Set(Floats(), row.fused.add)) {}
 
   HWY_INLINE void Run(const uint8_t* a, const uint8_t* b, uint8_t* y) const {
-    const VB none = hn::Zero(Bytes()), x = a_.Load(a), w = b_.Load(b);
+    const VB none = hn::Zero(Bytes());
+    const VB x = hn::Xor(hn::LoadU(Bytes(), a), a_flip_),
+             w = hn::Xor(hn::LoadU(Bytes(), b), b_flip_);
     const auto lower = [&](VB v) HWY_ATTR {
       return hn::BitCast(Halves(), hn::InterleaveLower(Bytes(), v, none));
     };
@@ -107,23 +97,19 @@ class Sums {
         Whole(hn::InterleaveUpper(Halves(), a, none), hn::InterleaveUpper(Halves(), b, none));
     return hn::SaturatedAdd(hn::ReorderDemote2To(Halves(), low, high), zero_);
   }
-  /// P. Markstein's quotient, see pair_row.cc.
   HWY_INLINE VW Whole(VH a, VH b) const {
-    const VF sum = hn::Add(a_.Numbers(a), b_.Numbers(b));
-    const VF first = hn::Mul(sum, reciprocal_);
-    const VF rest = hn::NegMulAdd(first, scale_, sum);
-    return Nearest(hn::MulAdd(rest, reciprocal_, first));
+    const VF x = hn::Sub(Float(a), a_zero_), w = hn::MulAdd(Float(b), b_factor_, addend_);
+    return Nearest(hn::MulAdd(x, a_factor_, w));
   }
 
-  Operand a_, b_;
-  VB flip_, low_, high_;
+  VB a_flip_, b_flip_, flip_, low_, high_;
   VH zero_;
-  VF scale_, reciprocal_;
+  VF a_zero_, a_factor_, b_factor_, addend_;
 };
 
-void RunSums(const PairRowArgs& row, float sign) {
+void RunSums(const PairRowArgs& row) {
   constexpr auto kVector = static_cast<int64_t>(hn::MaxLanes(Bytes()));
-  const Sums sums(row, sign);
+  const Sums sums(row);
   int64_t i = 0;
   for (; i + kVector <= row.n; i += kVector) sums.Run(row.a + i, row.b + i, row.y + i);
   if (i == row.n) return;
@@ -144,8 +130,7 @@ namespace fettle::kernels {
 
 HWY_EXPORT(RunSums);
 
-void RunSumRow(const PairRowArgs& row) { HWY_DYNAMIC_DISPATCH(RunSums)(row, 1); }
-void RunDifferenceRow(const PairRowArgs& row) { HWY_DYNAMIC_DISPATCH(RunSums)(row, -1); }
+void RunSumRow(const PairRowArgs& row) { HWY_DYNAMIC_DISPATCH(RunSums)(row); }
 
 }  // namespace fettle::kernels
 #endif
