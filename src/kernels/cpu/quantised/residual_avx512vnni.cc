@@ -9,10 +9,8 @@
 namespace fettle::kernels {
 namespace {
 
-enum class SumForm { kFused, kReciprocal, kQuotient };
-
-/// Results and bytes of the shortcut to steps of the sum.
-template <SumForm kForm>
+/// Results and bytes of the shortcut to steps of the sum; `kFused`: by RequantiseArgs::fused.
+template <bool kFused>
 class Sum {
  public:
   explicit Sum(const RequantiseArgs& args)
@@ -22,9 +20,8 @@ class Sum {
         flip_(_mm_set1_epi8(static_cast<char>(args.sum->b_type.flip))),
         zero_(_mm512_set1_ps(args.sum->b_type.zero)),
         scale_(_mm512_set1_ps(args.sum->b_type.scale)),
-        sum_scale_(_mm512_set1_ps(args.sum->y_type.scale)),
-        reciprocal_(_mm512_set1_ps(args.sum->reciprocal)) {
-    if constexpr (kForm == SumForm::kFused) {
+        sum_scale_(_mm512_set1_ps(args.sum->y_type.scale)) {
+    if constexpr (kFused) {
       product_scale_ = _mm512_set1_ps(args.fused->product);
       scale_ = _mm512_set1_ps(args.fused->shortcut);
       add_ = _mm512_set1_ps(args.fused->add);
@@ -36,36 +33,30 @@ class Sum {
     constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
     const __m512 a = _mm512_roundscale_ps(clamped, kNearest);
     const __m512 b = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_xor_si128(shortcut, flip_)));
-    if constexpr (kForm == SumForm::kFused) {
+    if constexpr (kFused) {
       return _mm512_cvtps_epi32(
           _mm512_fmadd_ps(a, product_scale_, _mm512_fmadd_ps(b, scale_, add_)));
     }
-    return _mm512_cvtps_epi32(Quotient(_mm512_add_ps(
-        _mm512_mul_ps(a, product_scale_), _mm512_mul_ps(_mm512_sub_ps(b, zero_), scale_))));
+    const __m512 sum = _mm512_add_ps(_mm512_mul_ps(a, product_scale_),
+                                     _mm512_mul_ps(_mm512_sub_ps(b, zero_), scale_));
+    return _mm512_cvtps_epi32(_mm512_div_ps(sum, sum_scale_));
   }
 
  private:
-  __m512 Quotient(__m512 x) const {
-    if constexpr (kForm == SumForm::kQuotient) return _mm512_div_ps(x, sum_scale_);
-    // P. Markstein, Computation of elementary functions on the IBM RISC System/6000, 1990.
-    const __m512 first = _mm512_mul_ps(x, reciprocal_);
-    return _mm512_fmadd_ps(_mm512_fnmadd_ps(first, sum_scale_, x), reciprocal_, first);
-  }
-
   __m512 low_, high_, product_scale_;
   __m128i flip_;
-  __m512 zero_, scale_, sum_scale_, reciprocal_;
+  __m512 zero_, scale_, sum_scale_;
   __m512 add_{};
 };
 
-template <bool kSigned, SumForm kForm>
+template <bool kSigned, bool kFused>
 struct SumStrips {
   template <int kVectors, bool kWhole>
   void Run(const RequantiseArgs& args, int64_t n) const {
     const ByteOperand& y = args.sum->y_type;
     const ByteRows<kVectors, kWhole, kSigned> rows(args, n, static_cast<int>(y.zero) - Excess(),
                                                    Bound(args.sum->low), Bound(args.sum->high));
-    const Sum<kForm> sum(args);
+    const Sum<kFused> sum(args);
     rows.Run([sum](__m512 results, const auto& shortcut) { return sum(results, shortcut()); });
   }
 
@@ -76,11 +67,9 @@ struct SumStrips {
 template <bool kSigned>
 void RunStrips(const RequantiseArgs& args) {
   if (args.fused != nullptr) {
-    ForEachStrip(args, SumStrips<kSigned, SumForm::kFused>());
-  } else if (args.sum->reciprocal != 0) {
-    ForEachStrip(args, SumStrips<kSigned, SumForm::kReciprocal>());
+    ForEachStrip(args, SumStrips<kSigned, true>());
   } else {
-    ForEachStrip(args, SumStrips<kSigned, SumForm::kQuotient>());
+    ForEachStrip(args, SumStrips<kSigned, false>());
   }
 }
 

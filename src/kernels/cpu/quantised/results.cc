@@ -40,7 +40,6 @@ void QuantResults::UseShortcut(const Problem& problem, const QuantisedGroup& q) 
   const int flipped = sum_.y_type.flip != 0 ? 128 : 0;
   sum_.low = static_cast<float>(r.sum.low + flipped);
   sum_.high = static_cast<float>(r.sum.high + flipped);
-  if (IsReciprocalExact(PairOp::kAdd, sum_)) sum_.reciprocal = 1 / sum_.y_type.scale;
   fused_ = FindFusedSum(sum_);
   shortcut_ = IndexOf(group.inputs, r.shortcut);
   in_place_ = r.shortcut != q.x;
