@@ -10,7 +10,10 @@ namespace {
 
 struct WideProducts {
   [[gnu::always_inline]] static __m256i Add(__m256i sums, __m256i x, __m256i b) {
-    return _mm256_add_epi32(sums, _mm256_madd_epi16(x, b));
+    const __m256i products = _mm256_madd_epi16(x, b);
+    // In place: else g++ has more live at once than there are registers, and keeps sums in memory.
+    asm("vpaddd %1, %0, %0" : "+x"(sums) : "x"(products));
+    return sums;
   }
 };
 

@@ -131,13 +131,14 @@ struct Columns16<Products, kRows, std::index_sequence<kRow...>> {
   [[gnu::always_inline]] static void RunEach(const QuantTileArgs& args, const Finish& finish) {
     const std::byte* a = *args.a + args.a_offset;
     const std::byte* next = args.next_b;
+    const int64_t steps = args.steps, next_step = args.next_step;
     for (int64_t i = 0; i < args.repeat; ++i) {
       Columns16 tile;
       tile.Start(args.init);
       const std::byte* rows[kRows];
       for (int r = 0; r < kRows; ++r, a += args.a_step) rows[r] = a;
       const std::byte* b = args.b;
-      for (int64_t s = 0; s < args.steps; ++s, b += 64, next += args.next_step) {
+      for (int64_t s = 0; s < steps; ++s, b += 64, next += next_step) {
         tile.Step(rows, s * 4, b);
         _mm_prefetch(next, _MM_HINT_T1);
       }
@@ -169,13 +170,14 @@ struct Columns16<Products, kRows, std::index_sequence<kRow...>> {
     Columns16 tile;
     tile.Start(args.init);
     const std::byte* b = args.b;
+    const int64_t steps = args.steps;
     for (int64_t t = 0; t < args.taps; ++t) {
       const std::byte* rows[kRows];
       const bool one = args.tap_offsets != nullptr;
       const std::byte* const* a = args.a + (one ? 0 : t * kRows);
       const int64_t offset = args.a_offset + (one ? args.tap_offsets[t] : 0);
       for (int r = 0; r < kRows; ++r) rows[r] = a[r] + offset;
-      for (int64_t s = 0; s < args.steps; ++s, b += 64) tile.Step(rows, s * 4, b);
+      for (int64_t s = 0; s < steps; ++s, b += 64) tile.Step(rows, s * 4, b);
     }
     if (args.results == nullptr) return tile.Finish(args.c, StrideOf(args), args.row_less);
     tile.FinishBytes(Columns16Bytes(*args.results), Pairs());
