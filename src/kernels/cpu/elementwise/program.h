@@ -68,6 +68,11 @@ struct ScaledValue {
   float greatest = std::numeric_limits<float>::infinity();
 };
 
+/// running * factor + addend, each rounded: numbers, or rows of f32 of a value for each column.
+struct Scaling {
+  Source factor, addend;  // operands by number, or immediates
+};
+
 /// A compiled program. Immutable; Run may be called by several threads at once, never allocates and
 /// reads and writes no byte outside of the rectangle.
 class Program {
@@ -120,6 +125,12 @@ class Program {
   std::optional<std::vector<ChainLink>> Chain() const;
   /// The program where it is this, of numbers and rows of f32. Operands keep their numbers.
   std::optional<ScaledValue> Scaled() const;
+
+  /// The program as a Scaling, where it is one.
+  std::optional<Scaling> AsScaling() const;
+  /// The values of a source of it for the columns from `first` on.
+  void FillColumns(const Binding& binding, const Source& source, int64_t first,
+                   std::span<float> columns) const;
 
  private:
   friend class Compiler;  // compile.cc

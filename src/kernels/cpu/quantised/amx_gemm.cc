@@ -62,7 +62,7 @@ class AmxGemm final : public QuantKernel {
       lines_->Pad(args.stream, x, zero, args.At(padded_));
       x = args.At(padded_);
     }
-    const QuantLaunch launch = results_.Begin(args, nullptr);
+    const QuantLaunch launch = Begin(args, nullptr);
     const TaskGrid grid(1, g_.pixels(), g_.groups * operands_.layout().panels(), blocking_);
     args.stream.ParallelFor(grid.count(), [&](int64_t i, int lane) {
       const TaskGrid::Task part = grid.At(i);

@@ -61,7 +61,7 @@ class QuantGemm final : public QuantKernel {
     if (flips_) zero += 128;
     if (copied_bytes_ > 0) x = CopyInput(args, x, static_cast<uint8_t>(zero));
     std::memset(args.At(padding_), zero, PaddingBytes());
-    const QuantLaunch launch = results_.Begin(args, kernels_.finishes ? nullptr : init);
+    const QuantLaunch launch = Begin(args, kernels_.finishes ? nullptr : init);
     const TaskGrid grid(g_.pixels() / run_, run_, g_.groups * operands_.layout().panels(),
                         blocking_);
     args.stream.ParallelFor(grid.count(), [&](int64_t i, int lane) {
@@ -215,17 +215,14 @@ class QuantGemm final : public QuantKernel {
   }
 
   /// All tiles of full height of a panel, which finish their results; the number of their rows.
-  int64_t FinishFullTiles(const Task& task, const int16_t* wide, QuantTileArgs tile,
-                          RequantiseArgs& finish) const {
+  int64_t FinishFullTiles(const Task& task, const int16_t* wide, QuantTileArgs tile) const {
     const std::byte* first = WideRow(wide, 0);
     tile.a = &first;
     tile.repeat = task.range.rows / task.tile_rows;
     tile.a_step = WideRowBytes();
     FetchBehind(task, tile);
     kernels_.tile[task.tile_rows](tile);
-    const int64_t rows = tile.repeat * task.tile_rows;
-    finish.bytes += rows * finish.out_stride;
-    return rows;
+    return tile.repeat * task.tile_rows;
   }
 
   /// The same of tiles whose results are stored, for as many at once as that takes.
@@ -252,6 +249,11 @@ class QuantGemm final : public QuantKernel {
     return count * task.tile_rows;
   }
 
+  bool StoresInPlace(const Task& task, const QuantTile& first, QuantTileArgs& tile) const {
+    return kernels_.finishes && !operands_.needs_row_sums() &&
+           results_.StoreInPlace(task.launch, first, kernels_.scales, tile);
+  }
+
   void RunPanel(const Task& task, const uint8_t* const* pointers, const int16_t* wide,
                 const int32_t* row_sums, int64_t group, int64_t panel) const {
     alignas(64) int32_t sums[kMaxQuantSums];
@@ -267,9 +269,15 @@ class QuantGemm final : public QuantKernel {
     const int64_t fetchers =
         kernels_.wide ? 0 : std::min(CeilDiv(task.range.rows, task.tile_rows), kFetchers);
     int64_t row = 0;
+    const bool finishes = tile.results != nullptr || StoresInPlace(task, results, tile);
+    const auto go_down = [&](int64_t rows) {
+      finish.bytes += rows * finish.out_stride;
+      tile.c += rows * tile.c_stride;
+    };
     if (kernels_.repeats && kernels_.wide && steps_ > 0) {
-      row = tile.results != nullptr ? FinishFullTiles(task, wide, tile, finish)
-                                    : StoreFullTiles(task, wide, tile, results);
+      row =
+          finishes ? FinishFullTiles(task, wide, tile) : StoreFullTiles(task, wide, tile, results);
+      go_down(row);
     }
     for (; row < task.range.rows; row += results.rows) {
       results.rows = std::min<int64_t>(task.tile_rows, task.range.rows - row);
@@ -282,8 +290,8 @@ class QuantGemm final : public QuantKernel {
         tile.a = reinterpret_cast<const std::byte* const*>(pointers + row * RowPointers());
       }
       kernels_.tile[results.rows](tile);
-      if (tile.results != nullptr) {
-        finish.bytes += results.rows * finish.out_stride;
+      if (finishes) {
+        go_down(results.rows);
         continue;
       }
       results.pixel = task.range.begin + row;

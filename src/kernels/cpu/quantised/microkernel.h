@@ -34,6 +34,10 @@ struct QuantTileArgs {
   int64_t c_stride = 0;
   /// What sums begin with, of nr columns; null: 0.
   const int32_t* init = nullptr;
+  /// Where not null, floats are stored instead of sums: sum * scale[n] + add[n], both rounded. Only
+  /// where the kernels scale.
+  const float* scale = nullptr;
+  const float* add = nullptr;
   /// Null: sums are stored. Otherwise the bytes of the tile's rows are, in registers, as
   /// RequantiseBytesAvx512 makes them; sums, rows and init are not read.
   const RequantiseArgs* results = nullptr;
@@ -60,6 +64,7 @@ struct QuantKernels {
   bool finishes = false;  // see QuantTileArgs::results
   bool repeats = false;   // see QuantTileArgs::repeat
   bool lessens = false;   // see QuantTileArgs::row_less
+  bool scales = false;    // see QuantTileArgs::scale
   /// B has two bytes for each column, each four times, and bits that choose between them.
   bool bits = false;
   using Run = void (*)(const QuantTileArgs&);

@@ -1,3 +1,4 @@
+// compiled: unfused
 // i16 times i16 with vpmaddwd, which cannot saturate on bytes with their zero points taken off
 // (vpmaddubsw could).
 #include "kernels/cpu/quantised/microkernel.h"

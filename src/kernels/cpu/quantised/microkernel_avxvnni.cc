@@ -1,3 +1,4 @@
+// compiled: unfused
 // u8 times i8 with vpdpbusd of 256 bits (AVX-VNNI): 32 products an instruction, summed in i32
 // without saturation. For CPUs that have it and no AVX-512.
 #include "kernels/cpu/quantised/microkernel.h"

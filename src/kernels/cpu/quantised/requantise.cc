@@ -106,6 +106,13 @@ void StoreScaled(const RequantiseArgs& args) {
   }
 }
 
+void StoreScaledSums(const RequantiseArgs& args) {
+  ForEachVector(args, [&](int64_t r, int64_t n, const Columns& columns, hn::Vec<I> sum) HWY_ATTR {
+    const auto y = hn::Add(hn::Mul(hn::ConvertTo(F(), sum), columns.scale), columns.add);
+    StoreColumns(F(), y, args, n, args.floats + r * args.out_stride + n);
+  });
+}
+
 void StoreInts(const RequantiseArgs& args) {
   ForEachVector(args, [&](int64_t r, int64_t n, const Columns&, hn::Vec<I> sum) HWY_ATTR {
     StoreColumns(I(), sum, args, n, args.ints + r * args.out_stride + n);
@@ -134,8 +141,11 @@ HWY_AFTER_NAMESPACE();
 namespace fettle::kernels {
 
 HWY_EXPORT(Run);
+HWY_EXPORT(StoreScaledSums);
 
 void RunRequantise(const RequantiseArgs& args) { HWY_DYNAMIC_DISPATCH(Run)(args); }
+
+void StoreScaledSumsOf(const RequantiseArgs& args) { HWY_DYNAMIC_DISPATCH(StoreScaledSums)(args); }
 
 void RunSum(const RequantiseArgs& args) {
   alignas(64) uint8_t bytes[kMaxTileSums];

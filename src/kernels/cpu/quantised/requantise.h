@@ -47,6 +47,9 @@ struct RequantiseArgs {
   const uint8_t* shortcut = nullptr;
 };
 
+/// Stores floats: (sum * scale[n]) + add[n], both rounded.
+void StoreScaledSumsOf(const RequantiseArgs& args);
+
 using Requantise = void (*)(const RequantiseArgs& args);
 void RunRequantise(const RequantiseArgs& args);
 /// RunRequantise where sums become bytes and |result| stays below 2^31; four times as fast. Only

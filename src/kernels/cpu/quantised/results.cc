@@ -12,13 +12,21 @@ QuantResults::QuantResults(const Problem& problem, const QuantisedGroup& q, cons
       nr_(layout.nr),
       oc_(layout.oc),
       group_columns_(layout.panels() * layout.nr),
-      columns_{layout.zeros_offset(), layout.scales_offset(), layout.adds_offset()},
+      columns_{layout.zeros_offset(), layout.scales_offset(), layout.adds_offset(),
+               layout.columns()},
       program_(std::move(program)),
       pads_(problem.shape(problem.group->outputs[0]), problem.states.outputs[0].layout,
             StorageBytes(problem.states.outputs[0].storage, 1)),
       output_(problem.states.outputs[0].storage),
       one_image_(out.is_channels_last()) {
-  if (program_ && one_image_) scaled_ = program_->Scaled();
+  const bool is_integer = q.core->op == "MatMulInteger"_op || q.core->op == "ConvInteger"_op;
+  if (program_ && is_integer && one_image_ && output_ == DType::kF32)
+    scaling_ = program_->AsScaling();
+  if (scaling_) {
+    run_ = StoreScaledSumsOf;
+  } else if (program_ && one_image_) {
+    scaled_ = program_->Scaled();
+  }
   if (q.quantiser() == nullptr) return;
   requantise_ = *q.quantiser();
   const bool bounded = ResultsAreBounded(*problem.group, q, layout.groups * layout.oc);
@@ -56,9 +64,23 @@ std::span<const PackRequest> QuantResults::packs() const {
                   : std::span<const PackRequest>();
 }
 
-QuantLaunch QuantResults::Begin(const CpuLaunch& args, const int32_t* init) const {
+void QuantResults::FillScaling(QuantLaunch& launch, float* columns) const {
+  launch.factors = {columns, columns + columns_.count};
+  launch.addends = {columns + columns_.count, columns + 2 * columns_.count};
+  for (int64_t group = 0; group * group_columns_ < columns_.count; ++group) {
+    const auto fill = [&](const elementwise::Source& source, std::span<float> all) {
+      program_->FillColumns(launch.binding, source, group * oc_,
+                            all.subspan(group * group_columns_, oc_));
+    };
+    fill(scaling_->factor, launch.factors);
+    fill(scaling_->addend, launch.addends);
+  }
+}
+
+QuantLaunch QuantResults::Begin(const CpuLaunch& args, const int32_t* init, float* columns) const {
   QuantLaunch launch{.args = args, .binding = {}, .init = init};
   if (program_) launch.binding = program_->Bind(args.inputs, args.packed.subspan(1), args.outputs);
+  if (scaling_) FillScaling(launch, columns);
   RequantiseArgs& common = launch.common;
   common.out_stride = out_.block;
   if (!requantise_) return launch;
@@ -78,9 +100,24 @@ RequantiseArgs QuantResults::OfPanel(const QuantLaunch& launch, int64_t group,
   RequantiseArgs out = launch.common;
   const int64_t first = panel * nr_;
   out.columns = std::min(nr_, oc_ - first);
-  SetColumns(launch, group * group_columns_ + first, out);
+  SetColumns(launch, PaddedColumn(group, first), out);
   out.bytes = launch.args.outputs[0].host<uint8_t>() + group * oc_ + first;
   return out;
+}
+
+bool QuantResults::StoreInPlace(const QuantLaunch& launch, const QuantTile& first, bool scales,
+                                QuantTileArgs& tile) const {
+  const int64_t column = first.panel * nr_, padded = PaddedColumn(first.group, column);
+  const bool are_sums = !requantise_ && !program_ && output_ == DType::kI32;
+  if (!one_image_ || oc_ - column < nr_ || !(are_sums || (scaling_ && scales))) return false;
+  tile.c = launch.args.outputs[0].host<int32_t>() + first.pixel * out_.block + first.group * oc_ +
+           column;
+  tile.c_stride = out_.block;
+  if (scaling_) {
+    tile.scale = &launch.factors[padded];
+    tile.add = &launch.addends[padded];
+  }
+  return true;
 }
 
 void QuantResults::SetColumns(const QuantLaunch& launch, int64_t column,
@@ -90,19 +127,25 @@ void QuantResults::SetColumns(const QuantLaunch& launch, int64_t column,
   out.w_zero = reinterpret_cast<const int32_t*>(blob + columns_.zeros) + column;
   out.scale = reinterpret_cast<const float*>(blob + columns_.scales) + column;
   out.add = reinterpret_cast<const float*>(blob + columns_.adds) + column;
+  if (scaling_) {
+    out.scale = &launch.factors[column];
+    out.add = &launch.addends[column];
+  }
 }
 
 void QuantResults::End(const QuantLaunch& launch) const {
   pads_.Zero(launch.args.stream, launch.args.outputs[0].host<std::byte>());
 }
 
-int64_t QuantResults::scratch_bytes() const { return program_ ? int64_t{kMaxTileSums} * 4 : 0; }
+int64_t QuantResults::scratch_bytes() const {
+  return program_ && !scaling_ ? int64_t{kMaxTileSums} * 4 : 0;
+}
 
 void QuantResults::Store(const QuantLaunch& launch, const QuantTile& tile,
                          std::byte* scratch) const {
   const int64_t first = tile.panel * nr_;
   const int64_t columns = std::min(nr_, oc_ - first);
-  const int64_t padded = tile.group * group_columns_ + first;
+  const int64_t padded = PaddedColumn(tile.group, first);
   const int64_t channel = tile.group * oc_ + first;
   RequantiseArgs out = launch.common;
   out.sums_stride = tile.stride;
@@ -142,7 +185,7 @@ void QuantResults::StoreBlock(const QuantLaunch& launch, RequantiseArgs& out, in
   if (requantise_) {
     out.bytes = reinterpret_cast<uint8_t*>(y) + at;
     if (shortcut_ >= 0) out.shortcut = launch.args.inputs[shortcut_].host<uint8_t>() + at;
-  } else if (program_ && !scaled_) {
+  } else if (program_ && !scaling_ && !scaled_) {
     out.floats = reinterpret_cast<float*>(scratch);
     out.out_stride = nr_;
   } else if (output_ == DType::kI32) {
@@ -156,7 +199,7 @@ void QuantResults::StoreBlock(const QuantLaunch& launch, RequantiseArgs& out, in
     out.scaled = &scaled;
   }
   run_(out);
-  if (!program_ || scaled_) return;
+  if (!program_ || scaling_ || scaled_) return;
   elementwise::Tile tile{
       .rows = out.rows, .col = one_image_ ? channel : channel % out_.block, .cols = out.columns};
   tile.row =
@@ -175,7 +218,8 @@ QuantKernel::QuantKernel(QuantProduct& p, const QuantLayout& layout, std::string
       results_(p.problem, q_, p.pixels.out, layout, std::move(p.program)),
       init_(PerRun<int32_t>(layout.columns())),
       form_(form),
-      finishing_(PerLane<std::byte>(results_.scratch_bytes())) {}
+      finishing_(PerLane<std::byte>(results_.scratch_bytes())),
+      scaling_(PerRun<float>(results_.column_floats())) {}
 
 std::vector<PackRequest> QuantKernel::packs() const {
   std::vector<PackRequest> all{MakeQuantPack(q_, operands_.layout(), form_)};

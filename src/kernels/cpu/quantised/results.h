@@ -11,6 +11,7 @@
 #include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/elementwise/program.h"
 #include "kernels/cpu/layout/pad_lanes.h"
+#include "kernels/cpu/quantised/microkernel.h"
 #include "kernels/cpu/quantised/operands.h"
 #include "kernels/cpu/quantised/requantise.h"
 
@@ -34,6 +35,8 @@ struct QuantLaunch {
   elementwise::Binding binding;
   const int32_t* init = nullptr;  // of all columns; null: the sums hold it
   RequantiseArgs common = {};     // as far as all tiles have it in common
+  /// Of all columns, where the program scales.
+  std::span<float> factors = {}, addends = {};
 };
 
 /// Immutable.
@@ -45,7 +48,9 @@ class QuantResults {
 
   /// Constants that the program wants packed; they follow the weights.
   std::span<const PackRequest> packs() const;
-  QuantLaunch Begin(const CpuLaunch& args, const int32_t* init) const;
+  /// `columns`: room for column_floats() values.
+  QuantLaunch Begin(const CpuLaunch& args, const int32_t* init, float* columns) const;
+  int64_t column_floats() const { return scaling_ ? 2 * columns_.count : 0; }
   /// `scratch` is the lane's, scratch_bytes() of it, 64-byte aligned.
   void Store(const QuantLaunch& launch, const QuantTile& tile, std::byte* scratch) const;
   void End(const QuantLaunch& launch) const;
@@ -54,6 +59,11 @@ class QuantResults {
   bool TilesFinish() const { return tiles_finish_; }
   /// What they need for it, of the tiles of a panel; `bytes` are those of pixel 0.
   RequantiseArgs OfPanel(const QuantLaunch& launch, int64_t group, int64_t panel) const;
+  /// Has tiles of a panel, whose first row is that of `pixel`, store what the sums become where it
+  /// goes; says whether that can be. For kernels that finish tiles, if no row sums matter;
+  /// `scales`: they scale.
+  bool StoreInPlace(const QuantLaunch& launch, const QuantTile& first, bool scales,
+                    QuantTileArgs& tile) const;
   int64_t scratch_bytes() const;
   /// The output may take the place of a shortcut.
   std::vector<Alias> aliases() const;
@@ -72,7 +82,13 @@ class QuantResults {
   /// Where the columns' values lie in the packed weights, in bytes.
   struct Columns {
     int64_t zeros, scales, adds;
+    int64_t count;  // of columns
   };
+  /// The columns of a group lie among the padded ones.
+  int64_t PaddedColumn(int64_t group, int64_t first) const {
+    return group * group_columns_ + first;
+  }
+  void FillScaling(QuantLaunch& launch, float* columns) const;
 
   std::optional<QuantisedGroup::Requantise> requantise_;
   PixelLayout out_;
@@ -80,6 +96,7 @@ class QuantResults {
   Columns columns_;
   std::optional<elementwise::Program> program_;
   std::optional<elementwise::ScaledValue> scaled_;  // the program, where it is this
+  std::optional<elementwise::Scaling> scaling_;  // the program, of sums as they are
   PadLanes pads_;
   DType output_;
   bool one_image_;  // channels-last: pixels of all images follow each other
@@ -111,11 +128,16 @@ class QuantKernel : public CpuKernel {
   ConvGeometry g_;
   QuantOperands operands_;
   QuantResults results_;
+  QuantLaunch Begin(const CpuLaunch& args, const int32_t* init) const {
+    return results_.Begin(args, init, args.At(scaling_));
+  }
+
   RunScratch<int32_t> init_;  // of all columns
 
  private:
   std::string form_;
   LaneScratch<std::byte> finishing_;
+  RunScratch<float> scaling_;
 };
 
 }  // namespace fettle::kernels

@@ -100,9 +100,19 @@ struct Columns16<Products, kRows, std::index_sequence<kRow...>> {
     const __m256i b1 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b + 32));
     (StepRow(kRow, rows[kRow] + offset, b0, b1), ...);
   }
-  [[gnu::always_inline]] void Finish(int32_t* c, int64_t stride, const int32_t* less) {
+  /// Sums to floats, in place.
+  [[gnu::always_inline]] void Scale(const float* scale, const float* add) {
+    const auto scaled = [&](__m256i sums, int v) __attribute__((always_inline)) {
+      const __m256 x = _mm256_mul_ps(_mm256_cvtepi32_ps(sums), _mm256_loadu_ps(scale + v * 8));
+      return _mm256_castps_si256(_mm256_add_ps(x, _mm256_loadu_ps(add + v * 8)));
+    };
+    ((low[kRow] = scaled(low[kRow], 0), high[kRow] = scaled(high[kRow], 1)), ...);
+  }
+  [[gnu::always_inline]] void Finish(const QuantTileArgs& args, int32_t* c, const int32_t* less) {
+    const int64_t stride = args.c_stride == 0 ? 16 : args.c_stride;
     less = less == nullptr ? kNothingLess : less;
     (LessenRow(kRow, less[kRow]), ...);
+    if (args.scale != nullptr) Scale(args.scale, args.add);
     ((_mm256_storeu_si256(reinterpret_cast<__m256i*>(c + static_cast<int64_t>(kRow) * stride),
                           low[kRow]),
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(c + static_cast<int64_t>(kRow) * stride + 8),
@@ -121,10 +131,6 @@ struct Columns16<Products, kRows, std::index_sequence<kRow...>> {
     (FinishPair(bytes, 2 * kPair), ...);
   }
   using Pairs = std::make_index_sequence<(kRows + 1) / 2>;
-
-  static int64_t StrideOf(const QuantTileArgs& args) {
-    return args.c_stride == 0 ? 16 : args.c_stride;
-  }
 
   /// Calls finish(tile) for each of several tiles.
   template <typename Finish>
@@ -147,14 +153,14 @@ struct Columns16<Products, kRows, std::index_sequence<kRow...>> {
   }
   static void RunMany(const QuantTileArgs& args) {
     if (args.results == nullptr) {
-      const int64_t stride = StrideOf(args);
+      const int64_t step = kRows * (args.c_stride == 0 ? 16 : args.c_stride);
       int32_t* c = args.c;
       const int32_t* less = args.row_less;
       return RunEach(
           args, [&](Columns16 & tile) __attribute__((always_inline)) {
-            tile.Finish(c, stride, less);
+            tile.Finish(args, c, less);
             if (less != nullptr) less += kRows;
-            c += kRows * stride;
+            c += step;
           });
     }
     Columns16Bytes bytes(*args.results);
@@ -179,7 +185,7 @@ struct Columns16<Products, kRows, std::index_sequence<kRow...>> {
       for (int r = 0; r < kRows; ++r) rows[r] = a[r] + offset;
       for (int64_t s = 0; s < steps; ++s, b += 64) tile.Step(rows, s * 4, b);
     }
-    if (args.results == nullptr) return tile.Finish(args.c, StrideOf(args), args.row_less);
+    if (args.results == nullptr) return tile.Finish(args, args.c, args.row_less);
     tile.FinishBytes(Columns16Bytes(*args.results), Pairs());
   }
 };
@@ -190,7 +196,7 @@ constexpr QuantKernels MakeColumns16(const char* name, std::index_sequence<kRow.
   table.name = name;
   table.mr = sizeof...(kRow);
   table.nr = 16;
-  table.finishes = table.repeats = table.lessens = true;
+  table.finishes = table.repeats = table.lessens = table.scales = true;
   ((table.tile[kRow + 1] = Columns16<Products, kRow + 1, std::make_index_sequence<kRow + 1>>::Run),
    ...);
   return table;

@@ -88,7 +88,7 @@ class TermGemm final : public QuantKernel {
       rows_.Copy(args.stream, x, static_cast<uint8_t>(zero), args.At(copy_));
       x = args.At(copy_);
     }
-    const QuantLaunch launch = results_.Begin(args, nullptr);
+    const QuantLaunch launch = Begin(args, nullptr);
     const TermTable table(operands_.layout(), args.packed[0].host<std::byte>());
     const TaskGrid grid(1, g_.pixels(), g_.groups * operands_.layout().panels(), blocking_);
     args.stream.ParallelFor(grid.count(), [&](int64_t i, int lane) {

@@ -117,7 +117,7 @@ class WinogradConv final : public QuantKernel {
       rows_.Copy(args.stream, x, operands_.signed_x() ? static_cast<uint8_t>(zero) : fill, copy);
       x = copy;
     }
-    const QuantLaunch launch = results_.Begin(args, init);
+    const QuantLaunch launch = Begin(args, init);
     args.stream.ParallelFor(blocks_.count() * panels_.count(), [&](int64_t i, int lane) {
       const int64_t block = i / panels_.count(), part = i % panels_.count();
       const int64_t first = blocks_.Begin(block);
