@@ -91,7 +91,7 @@ void CheckTiles(const QuantKernels& kernels) {
   const int columns = kernels.nr;
   for (int rows = 1; rows <= kernels.mr; ++rows) {
     for (const ByteRange& range : kRanges) {
-      for (const int64_t count : {columns, columns - 1, columns - 15})
+      for (const int64_t count : {columns, columns - 1, std::max(columns - 15, 1)})
         CheckTile(kernels, rows, count, range);
     }
   }
@@ -106,7 +106,7 @@ void CheckRepeated(const QuantKernels& kernels, int rows, bool bytes) {
   alignas(64) int32_t expected[kRepeat * kMaxQuantSums] = {}, sums[kRepeat * kMaxQuantSums] = {};
   std::vector<uint8_t> expected_bytes(rows * kRepeat * 19, 77), all_bytes = expected_bytes;
   RequantiseArgs results;
-  results.columns = 16;
+  results.columns = std::min(kernels.nr, 16);
   results.scale = tile.scale.data();
   results.add = tile.add.data();
   results.out_stride = 19;
@@ -131,12 +131,48 @@ void CheckRepeated(const QuantKernels& kernels, int rows, bool bytes) {
   EXPECT_EQ(all_bytes, expected_bytes);
 }
 
+/// Tiles store floats of two rounded operations where sums would lie `stride` apart.
+void CheckScaled(const QuantKernels& kernels, int rows) {
+  SCOPED_TRACE(fmt::format("{} rows of {}", rows, kernels.name));
+  const RandomTile tile(rows, kernels.nr);
+  alignas(64) int32_t sums[kMaxQuantSums];
+  QuantTileArgs args = tile.Args(sums);
+  kernels.tile[rows](args);
+  const int64_t stride = kernels.nr + 5;
+  std::vector<float> stored(rows * stride, -1.0F);
+  args.c = reinterpret_cast<int32_t*>(stored.data());
+  args.c_stride = stride;
+  args.scale = tile.scale.data();
+  args.add = tile.add.data();
+  kernels.tile[rows](args);
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t n = 0; n < stride; ++n) {
+      const bool is_column = n < kernels.nr;
+      volatile float product = is_column ? static_cast<float>(sums[r * kernels.nr + n]) : 0.0F;
+      if (is_column) product = product * tile.scale[n];
+      EXPECT_EQ(stored[r * stride + n], is_column ? product + tile.add[n] : -1.0F) << r << ' ' << n;
+    }
+  }
+}
+
+TEST(QuantisedTiles, ScaleSumsInVectorsOf256Bits) {
+  if (!RunsAvx2() || QuantKernelsAvx2(16) == nullptr) GTEST_SKIP() << "no AVX2";
+  for (const int64_t columns : {8, 16}) {
+    const QuantKernels& kernels = *QuantKernelsAvx2(columns);
+    ASSERT_TRUE(kernels.scales);
+    for (int rows = 1; rows <= kernels.mr; ++rows) CheckScaled(kernels, rows);
+  }
+}
+
 TEST(QuantisedTiles, RepeatInVectorsOf256Bits) {
-  if (!RunsAvx2() || QuantKernelsAvx2() == nullptr) GTEST_SKIP() << "no AVX2";
-  const QuantKernels& kernels = *QuantKernelsAvx2();
-  ASSERT_TRUE(kernels.repeats);
-  for (int rows = 1; rows <= kernels.mr; ++rows) {
-    for (const bool bytes : {false, true}) CheckRepeated(kernels, rows, bytes);
+  if (!RunsAvx2() || QuantKernelsAvx2(16) == nullptr) GTEST_SKIP() << "no AVX2";
+  for (const int64_t columns : {8, 16}) {
+    const QuantKernels& kernels = *QuantKernelsAvx2(columns);
+    ASSERT_TRUE(kernels.repeats);
+    ASSERT_EQ(kernels.nr, columns);
+    for (int rows = 1; rows <= kernels.mr; ++rows) {
+      for (const bool bytes : {false, true}) CheckRepeated(kernels, rows, bytes);
+    }
   }
 }
 
@@ -149,8 +185,8 @@ TEST(QuantisedTiles, StoreTheBytesThatTheirSumsBecome) {
 }
 
 TEST(QuantisedTiles, StoreTheBytesThatTheirSumsBecomeInVectorsOf256Bits) {
-  if (!RunsAvx2() || QuantKernelsAvx2() == nullptr) GTEST_SKIP() << "no AVX2";
-  CheckTiles(*QuantKernelsAvx2());
+  if (!RunsAvx2() || QuantKernelsAvx2(16) == nullptr) GTEST_SKIP() << "no AVX2";
+  for (const int64_t columns : {8, 16}) CheckTiles(*QuantKernelsAvx2(columns));
   if (GetCpuInfo().avx_vnni && QuantKernelsAvxVnni() != nullptr) CheckTiles(*QuantKernelsAvxVnni());
 }
 

@@ -57,8 +57,8 @@ const QuantKernels& GetQuantKernels(int64_t columns) {
   }
   if (!RunsAvx2()) return portable;
   if (RunsAvxVnni() && QuantKernelsAvxVnni() != nullptr) return *QuantKernelsAvxVnni();
-  if (QuantKernelsAvx2() != nullptr) return *QuantKernelsAvx2();
-  return portable;
+  const QuantKernels* avx2 = QuantKernelsAvx2(columns);
+  return avx2 != nullptr ? *avx2 : portable;
 }
 
 const QuantKernels* GetBitKernels() { return RunsAvx512Vnni() ? BitKernelsAvx512Vnni() : nullptr; }

@@ -85,10 +85,10 @@ const QuantKernels& GetQuantKernels(int64_t columns);
 
 /// Null where the build's target does not have them. Of the first there are two sets: tiles of 32
 /// columns, and of 16 for up to 16 and for 33 to 48 columns, of which 32 would waste a quarter or
-/// more.
+/// more. Of the last one too: of 16 columns, and of 8 for up to 8 and for 17 to 24.
 const QuantKernels* QuantKernelsAvx512Vnni(int64_t columns);
 const QuantKernels* QuantKernelsAvxVnni();
-const QuantKernels* QuantKernelsAvx2();
+const QuantKernels* QuantKernelsAvx2(int64_t columns);
 
 /// For weights of two values for each column. Null where this machine, or a test that forces
 /// lesser vectors, or the build has none.

@@ -4,7 +4,7 @@
 #include "kernels/cpu/quantised/microkernel.h"
 
 #if defined(__AVX2__)
-#include "kernels/cpu/quantised_avx2/columns16_avx2.h"
+#include "kernels/cpu/quantised_avx2/column_tile_avx2.h"
 
 namespace fettle::kernels {
 namespace {
@@ -20,15 +20,18 @@ struct WideProducts {
 
 }  // namespace
 
-const QuantKernels* QuantKernelsAvx2() {
-  static constexpr QuantKernels table =
-      MakeColumns16<WideProducts>("i16x16", std::make_index_sequence<5>());
-  return &table;
+const QuantKernels* QuantKernelsAvx2(int64_t columns) {
+  static constexpr QuantKernels broad =
+      MakeColumns<WideProducts, 16>("i16x16", std::make_index_sequence<5>());
+  static constexpr QuantKernels narrow =
+      MakeColumns<WideProducts, 8>("i16x8", std::make_index_sequence<5>());
+  const int64_t vectors = (columns + 7) / 8;
+  return vectors == 1 || vectors == 3 ? &narrow : &broad;
 }
 
 }  // namespace fettle::kernels
 #else
 namespace fettle::kernels {
-const QuantKernels* QuantKernelsAvx2() { return nullptr; }
+const QuantKernels* QuantKernelsAvx2(int64_t) { return nullptr; }
 }  // namespace fettle::kernels
 #endif

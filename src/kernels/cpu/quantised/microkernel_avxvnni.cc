@@ -4,7 +4,7 @@
 #include "kernels/cpu/quantised/microkernel.h"
 
 #if defined(__AVXVNNI__)
-#include "kernels/cpu/quantised_avx2/columns16_avx2.h"
+#include "kernels/cpu/quantised_avx2/column_tile_avx2.h"
 
 namespace fettle::kernels {
 namespace {
@@ -20,7 +20,7 @@ struct DotProducts {
 const QuantKernels* QuantKernelsAvxVnni() {
   static constexpr QuantKernels table = [] {
     // Twelve sums hide the latency of six cycles.
-    auto table = MakeColumns16<DotProducts>("u8x16", std::make_index_sequence<6>());
+    auto table = MakeColumns<DotProducts, 16>("u8x16", std::make_index_sequence<6>());
     table.wide = false;
     return table;
   }();

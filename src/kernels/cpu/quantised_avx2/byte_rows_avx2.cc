@@ -32,14 +32,15 @@ class ByteRows {
         out_stride_(args.out_stride),
         rows_(args.rows),
         columns_(std::min(args.columns - n, kStrip)),
+        second_(columns_ > 8 ? 8 : 0),
         zero_(_mm256_set1_epi16(static_cast<int16_t>(zero))),
         low_(_mm256_set1_epi8(static_cast<int8_t>(low))),
         high_(_mm256_set1_epi8(static_cast<int8_t>(high))),
         flip_(_mm256_set1_epi8(static_cast<int8_t>(args.is_signed ? 128 : 0))) {
     for (int v = 0; v < 2; ++v) {
-      scale_[v] = _mm256_loadu_ps(args.scale + n + v * 8);
-      add_[v] = _mm256_loadu_ps(args.add + n + v * 8);
-      init_[v] = args.init == nullptr ? _mm256_setzero_si256() : Load(args.init + n + v * 8);
+      scale_[v] = _mm256_loadu_ps(args.scale + n + v * second_);
+      add_[v] = _mm256_loadu_ps(args.add + n + v * second_);
+      init_[v] = args.init == nullptr ? _mm256_setzero_si256() : Load(args.init + n + v * second_);
     }
   }
 
@@ -70,10 +71,10 @@ class ByteRows {
   }
 
   __m256 Results(int64_t row, int v) const {
-    __m256i sum = _mm256_add_epi32(Load(sums_ + row * sums_stride_ + v * 8), init_[v]);
+    __m256i sum = _mm256_add_epi32(Load(sums_ + row * sums_stride_ + v * second_), init_[v]);
     if (row_sums_ != nullptr) {
       sum = _mm256_sub_epi32(
-          sum, _mm256_mullo_epi32(_mm256_set1_epi32(row_sums_[row]), Load(w_zero_ + v * 8)));
+          sum, _mm256_mullo_epi32(_mm256_set1_epi32(row_sums_[row]), Load(w_zero_ + v * second_)));
     }
     return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), scale_[v], add_[v]);
   }
@@ -109,6 +110,7 @@ class ByteRows {
   uint8_t* bytes_;
   const uint8_t* shortcut_;
   int64_t sums_stride_, out_stride_, rows_, columns_;
+  int64_t second_;  // the second vector of columns, or the first one again where there is no other
   __m256i zero_, low_, high_, flip_;
   __m256 scale_[2], add_[2];
   __m256i init_[2];

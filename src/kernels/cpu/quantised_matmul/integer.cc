@@ -12,6 +12,7 @@
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/quantised/microkernel.h"
 #include "kernels/cpu/quantised/rows.h"
+#include "kernels/cpu/quantised_avx2/byte_sum.h"
 #include "kernels/cpu/quantised_matmul/panel.h"
 #include "kernels/family.h"
 #include "ops/op.h"
@@ -38,7 +39,8 @@ class IntegerMatMul final : public CpuKernel {
         steps_(CeilDiv(facts.p.k, kernels_.wide ? 2 : 4)),
         panel_bytes_(RoundUp(steps_ * kernels_.nr * 4, 64)) {
     a_matrices_ = f_.a_matrices();
-    reads_rows_ = !kernels_.wide && !f_.a.is_signed && f_.p.k % 4 == 0;
+    reads_rows_ = !kernels_.wide && !f_.a.is_signed && (f_.p.k % 4 == 0 || !kernels_.repeats);
+    copies_last_ = reads_rows_ && f_.p.k % 4 != 0;
     needs_row_sums_ = f_.b.zeros > 0 || Shift(f_.b) != 0;
     needs_column_sums_ = f_.a.zeros > 0 || Shift(f_.a) != 0;
     begins_ = kernels_.finishes && f_.a.zeros <= 1;
@@ -48,7 +50,7 @@ class IntegerMatMul final : public CpuKernel {
     const int64_t all = std::ssize(f_.p.batches) * Panels();
     panels_ = std::min({kMostPanels, Panels(), kPackedBytes / panel_bytes_, all / (4 * lanes())});
     panels_ = std::max<int64_t>(1, panels_);
-    copies_ = PerRun<std::byte>(AllRows() * RowBytes());
+    copies_ = PerRun<std::byte>((reads_rows_ ? 1 : AllRows()) * RowBytes());
     row_sums_ = PerRun<int32_t>(AllRows());
     packed_ = PerLane<std::byte>(panels_ * panel_bytes_);
     ones_ = PerLane<std::byte>(RowBytes());
@@ -59,6 +61,7 @@ class IntegerMatMul final : public CpuKernel {
   Status Run(const CpuLaunch& args) const override {
     const bool sums = HasZeros(args);
     const int64_t copies = reads_rows_ && !sums ? 0 : CeilDiv(AllRows(), kRows);
+    if (copies_last_) CopyRow(RowOf(args, AllRows() - 1), args.At(copies_));
     args.stream.ParallelFor(copies, [&](int64_t task, int) {
       CopyRows(args, task * kRows, std::min(AllRows(), (task + 1) * kRows), sums);
     });
@@ -117,19 +120,19 @@ class IntegerMatMul final : public CpuKernel {
                 reinterpret_cast<int16_t*>(args.At(copies_) + begin * RowBytes()));
     }
     for (int64_t r = begin; r < end; ++r, from += f_.p.k) {
-      auto* to = reinterpret_cast<uint8_t*>(args.At(copies_) + r * RowBytes());
-      if (!kernels_.wide && !reads_rows_) CopyRow(from, to);
+      if (!kernels_.wide && !reads_rows_) CopyRow(from, args.At(copies_) + r * RowBytes());
       if (sums) args.At(row_sums_)[r] = SumOf(from);
     }
   }
 
   /// The sum of what is multiplied in place of a row.
   int32_t SumOf(const uint8_t* row) const {
-    const int32_t sum = SumOfBytes(row, f_.p.k, f_.a.is_signed ? 0x80 : 0);
+    const int32_t sum = sum_bytes_(row, f_.p.k, f_.a.is_signed ? 0x80 : 0);
     return kernels_.wide && f_.a.is_signed ? sum - 128 * static_cast<int32_t>(f_.p.k) : sum;
   }
 
-  void CopyRow(const uint8_t* from, uint8_t* to) const {
+  void CopyRow(const uint8_t* from, std::byte* copy) const {
+    auto* const to = reinterpret_cast<uint8_t*>(copy);
     if (f_.a.is_signed) {
       FlipBytes(from, f_.p.k, to);
     } else {
@@ -205,6 +208,7 @@ class IntegerMatMul final : public CpuKernel {
       const int64_t first = f_.p.batches[batch].a * f_.p.m + m;
       const std::byte* pointers[kMaxQuantRows];
       for (int64_t r = 0; r < rows; ++r) pointers[r] = rows_at + (first + r) * row_bytes;
+      if (copies_last_ && first + rows == AllRows()) pointers[rows - 1] = args.At(copies_);
       QuantTileArgs tile{.a = pointers, .steps = steps_, .c = sums, .repeat = below};
       if (below > 1) tile.a_step = row_bytes;
       const auto run = kernels_.tile[rows / below];
@@ -269,6 +273,8 @@ class IntegerMatMul final : public CpuKernel {
   int64_t a_matrices_ = 0;
   int64_t panels_ = 1;              // of a task
   bool reads_rows_ = false;         // where they are
+  bool copies_last_ = false;        // behind which nothing may be read
+  int32_t (*sum_bytes_)(const uint8_t*, int64_t, uint8_t) = RunsAvx2() ? SumBytesAvx2 : SumOfBytes;
   bool needs_row_sums_ = false;     // columns have zero points
   bool needs_column_sums_ = false;  // rows have
   bool begins_ = false;             // sums begin with what the rows' zero point adds

@@ -9,6 +9,8 @@
 // Highway needs this order.
 #include <hwy/highway.h>
 
+#include "kernels/cpu/simd/partial-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace fettle::kernels {
 namespace HWY_NAMESPACE {
@@ -28,9 +30,12 @@ HWY_INLINE void GatherRows(const ByteMatrix& b, int64_t k, int64_t rows, int64_t
   }
 }
 
-/// Whether rows of `count` columns can be read where they lie.
+/// Whether rows of `count` columns can be read where they lie. What is behind the last column
+/// makes sums that nobody reads, so that only what is behind the last element must not be read.
 HWY_INLINE bool AreThere(const ByteMatrix& b, int64_t k, int64_t rows, int64_t c, int64_t count) {
-  return b.column_stride == 1 && k + rows <= b.depth && c + count <= b.columns;
+  return b.column_stride == 1 && k + rows <= b.depth &&
+         (k + rows - 1) * b.depth_stride + c + count <=
+             (b.depth - 1) * b.depth_stride + b.columns;
 }
 
 /// `copy`: room for what is not there. g++ 12 aligns such an array of a leaf function by 8, and
@@ -56,34 +61,46 @@ void PackBytesOnTarget(const ByteMatrix& b, uint8_t flip, int nr, uint8_t* copy,
   }
 }
 
-template <typename T>
-void PackWide(const ByteMatrix& b, int zero, int nr, uint8_t* copy, int16_t* panel) {
-  const hn::CappedTag<int16_t, 8> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const hn::Rebind<T, decltype(d)> bytes;
+/// As many columns at a time as `d` has lanes.
+template <typename T, class D>
+void PackWide(D d, const ByteMatrix& b, int zero, int nr, uint8_t* copy, int16_t* panel) {
+  constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(D()));
+  const hn::Rebind<T, D> bytes;
   const auto z = hn::Set(d, static_cast<int16_t>(zero));
-  for (int64_t k = 0; k < b.depth; k += 2, panel += nr * 2) {
-    for (int64_t c = 0; c < nr; c += lanes) {
+  for (int64_t k = 0; k < b.depth; k += 2) {
+    for (int64_t c = 0; c < nr; c += kLanes, panel += 2 * kLanes) {
       const uint8_t* from = b.at + k * b.depth_stride + c;
       int64_t stride = b.depth_stride;
-      if (!AreThere(b, k, 2, c, lanes)) {
-        GatherRows(b, k, 2, c, lanes, static_cast<uint8_t>(zero), copy);
+      if (!AreThere(b, k, 2, c, kLanes)) {
+        GatherRows(b, k, 2, c, kLanes, static_cast<uint8_t>(zero), copy);
         from = copy;
         stride = kBytes;
       }
-      const auto load = [&](int64_t j) HWY_ATTR {
-        return hn::Sub(
-            hn::PromoteTo(d, hn::LoadU(bytes, reinterpret_cast<const T*>(from) + j * stride)), z);
-      };
-      hn::StoreInterleaved2(load(0), load(1), d, panel + c * 2);
+      const auto row0 = hn::LoadU(bytes, reinterpret_cast<const T*>(from));
+      const auto row1 = hn::LoadU(bytes, reinterpret_cast<const T*>(from + stride));
+      const auto words = [&](hn::Vec<decltype(bytes)> x)
+                             HWY_ATTR { return hn::Sub(hn::PromoteTo(d, x), z); };
+#if HWY_TARGET == HWY_SCALAR
+      hn::StoreInterleaved2(words(row0), words(row1), d, panel);
+#else
+      hn::StoreU(words(hn::InterleaveLower(bytes, row0, row1)), d, panel);
+      hn::StoreU(words(hn::InterleaveUpper(bytes, row0, row1)), d, panel + kLanes);
+#endif
     }
   }
 }
 
 void PackWideOnTarget(const ByteMatrix& b, bool is_signed, int zero, int nr, uint8_t* copy,
                       int16_t* panel) {
-  is_signed ? PackWide<int8_t>(b, zero, nr, copy, panel)
-            : PackWide<uint8_t>(b, zero, nr, copy, panel);
+  const hn::CappedTag<int16_t, 16> whole;
+  const hn::CappedTag<int16_t, 8> half;
+  if (nr % static_cast<int>(hn::MaxLanes(whole)) == 0) {
+    is_signed ? PackWide<int8_t>(whole, b, zero, nr, copy, panel)
+              : PackWide<uint8_t>(whole, b, zero, nr, copy, panel);
+  } else {
+    is_signed ? PackWide<int8_t>(half, b, zero, nr, copy, panel)
+              : PackWide<uint8_t>(half, b, zero, nr, copy, panel);
+  }
 }
 
 /// Adds the sum of as many whole vectors of `d` as follow x[i].
@@ -111,24 +128,30 @@ void TakeOffOnTarget(const ProductSums& sums, const ZeroTerms& terms) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto* column_sums = reinterpret_cast<const uint32_t*>(terms.column_sums);
   const auto* zeros = reinterpret_cast<const uint32_t*>(terms.column_zeros);
-  uint32_t different = 0;
-  for (int64_t i = 1; i < sums.columns; ++i) different |= zeros[i] ^ zeros[0];
+  const bool is_one_zero = std::all_of(
+      zeros, zeros + sums.columns, [&](uint32_t zero) { return zero == zeros[0]; });
+  const auto store = [&](hn::Vec<decltype(d)> x, int64_t i, uint32_t* to) HWY_ATTR {
+    if (i + lanes <= sums.columns) {
+      hn::StoreU(x, d, to + i);
+    } else {
+      StoreFirst(d, x, sums.columns - i, to + i);
+    }
+  };
   for (int64_t r = 0; r < sums.rows; ++r) {
     const auto* from = reinterpret_cast<const uint32_t*>(sums.from + r * sums.from_stride);
     auto* to = reinterpret_cast<uint32_t*>(sums.to + r * sums.to_stride);
     const uint32_t zero = terms.row_zeros[r], less = terms.row_sums[r];
-    int64_t i = 0;
-    if ((different | zero) == 0) {
+    if (is_one_zero && zero == 0) {
       const auto all = hn::Set(d, less * zeros[0]);
-      for (; i + lanes <= sums.columns; i += lanes)
-        hn::StoreU(hn::Sub(hn::LoadU(d, from + i), all), d, to + i);
+      for (int64_t i = 0; i < sums.columns; i += lanes)
+        store(hn::Sub(hn::LoadU(d, from + i), all), i, to);
+      continue;
     }
-    for (; i + lanes <= sums.columns; i += lanes) {
+    for (int64_t i = 0; i < sums.columns; i += lanes) {
       const auto added = hn::Add(hn::Mul(hn::Set(d, zero), hn::LoadU(d, column_sums + i)),
                                  hn::Mul(hn::Set(d, less), hn::LoadU(d, zeros + i)));
-      hn::StoreU(hn::Sub(hn::LoadU(d, from + i), added), d, to + i);
+      store(hn::Sub(hn::LoadU(d, from + i), added), i, to);
     }
-    for (; i < sums.columns; ++i) to[i] = from[i] - zero * column_sums[i] - less * zeros[i];
   }
 }
 

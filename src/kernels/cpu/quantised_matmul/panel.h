@@ -15,9 +15,10 @@ struct ByteMatrix {
 };
 
 /// Writes a panel of `nr` columns, a multiple of 16 (of 8 for i16), of which `b` may have fewer:
-/// [steps][nr][4] of each byte ^ flip; what is no element is 0.
+/// [steps][nr][4] of each byte ^ flip; what is behind the last row is 0, behind the last column
+/// anything.
 void PackByteSteps(const ByteMatrix& b, uint8_t flip, int nr, uint8_t* panel);
-/// [steps][nr][2] of i16: each element, i8 where `is_signed`, less `zero`; what is none is 0.
+/// [steps][nr][2] of i16: each element, i8 where `is_signed`, less `zero`; likewise.
 void PackWideSteps(const ByteMatrix& b, bool is_signed, int zero, int nr, int16_t* panel);
 
 /// The sum of x ^ flip.
@@ -35,7 +36,8 @@ struct ProductSums {
   int32_t* to = nullptr;
   int64_t rows = 0, columns = 0, from_stride = 0, to_stride = 0;
 };
-/// to = from - row_zero * column_sums - row_sum * column_zeros, row by row.
+/// to = from - row_zero * column_sums - row_sum * column_zeros, row by row. Of sums and columns
+/// whole vectors are read.
 void TakeOffZeros(const ProductSums& sums, const ZeroTerms& terms);
 
 }  // namespace fettle::kernels

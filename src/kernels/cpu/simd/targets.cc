@@ -62,20 +62,29 @@ void ApplyIsaCap() {
   });
 }
 
-std::vector<std::string_view> SimdTargets() {
+namespace {
+
+int64_t UsableTargets() {
   ApplyIsaCap();
+  return HWY_TARGETS & (SupportedTargets() | HWY_STATIC_TARGET);
+}
+
+}  // namespace
+
+std::vector<std::string_view> SimdTargets() {
   std::vector<std::string_view> names;
   // A lower bit is a better target.
-  const int64_t usable = HWY_TARGETS & (SupportedTargets() | HWY_STATIC_TARGET);
-  for (int bit = 0; bit < 63; ++bit) {
-    if ((usable >> bit & 1) != 0) names.emplace_back(hwy::TargetName(int64_t{1} << bit));
-  }
+  for (int64_t left = UsableTargets(); left != 0; left &= left - 1)
+    names.emplace_back(hwy::TargetName(left & -left));
   return names;
 }
 
+// Kernels ask while they run: without a list.
 bool RunsSimdTarget(std::string_view target) {
-  const std::vector<std::string_view> targets = SimdTargets();
-  return std::find(targets.begin(), targets.end(), target) != targets.end();
+  for (int64_t left = UsableTargets(); left != 0; left &= left - 1) {
+    if (target == hwy::TargetName(left & -left)) return true;
+  }
+  return false;
 }
 
 void ForceSimdTarget(std::string_view target) {
