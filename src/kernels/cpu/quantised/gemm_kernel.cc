@@ -50,6 +50,8 @@ class QuantGemm final : public QuantKernel {
     steps_ = operands_.layout().steps();
     panel_bytes_ = operands_.layout().panel_bytes();
     copied_bytes_ = CopiedBytes(p);
+    if (operands_.needs_row_sums() && kernels_.lessens && !results_.makes_bytes())
+      less_ = operands_.WeightZero();
     DeclareScratch();
   }
 
@@ -175,6 +177,8 @@ class QuantGemm final : public QuantKernel {
                 WideRowBytes() / 2, wide);
     }
     if (operands_.needs_row_sums()) SumRows(rows_of, layout, row_sums);
+    for (int64_t r = 0; less_ && r < task.range.rows; ++r)
+      row_sums[r] = static_cast<int32_t>(static_cast<uint32_t>(row_sums[r]) * *less_);
     for (int64_t panel = first; panel < end; ++panel)
       RunPanel(task, pointers, wide, row_sums, group, panel);
   }
@@ -250,7 +254,7 @@ class QuantGemm final : public QuantKernel {
   }
 
   bool StoresInPlace(const Task& task, const QuantTile& first, QuantTileArgs& tile) const {
-    return kernels_.finishes && !operands_.needs_row_sums() &&
+    return kernels_.finishes && (less_ || !operands_.needs_row_sums()) &&
            results_.StoreInPlace(task.launch, first, kernels_.scales, tile);
   }
 
@@ -262,7 +266,7 @@ class QuantGemm final : public QuantKernel {
     tile.c = sums;
     QuantTile results{.sums = sums,
                       .stride = kernels_.nr,
-                      .row_sums = operands_.needs_row_sums() ? row_sums : nullptr,
+                      .row_sums = operands_.needs_row_sums() && !less_ ? row_sums : nullptr,
                       .pixel = task.range.begin,
                       .group = group,
                       .panel = panel};
@@ -289,13 +293,14 @@ class QuantGemm final : public QuantKernel {
       } else {
         tile.a = reinterpret_cast<const std::byte* const*>(pointers + row * RowPointers());
       }
+      if (less_) tile.row_less = row_sums + row;
       kernels_.tile[results.rows](tile);
       if (finishes) {
         go_down(results.rows);
         continue;
       }
       results.pixel = task.range.begin + row;
-      if (operands_.needs_row_sums()) results.row_sums = row_sums + row;
+      if (results.row_sums != nullptr) results.row_sums = row_sums + row;
       Store(task.launch, results, task.lane);
     }
   }
@@ -306,6 +311,8 @@ class QuantGemm final : public QuantKernel {
   Blocking blocking_;
   int64_t run_;  // pixels that follow each other in the output
   bool flips_;   // i8 to u8
+  /// The zero point of all columns, where tiles take what it adds off their rows.
+  std::optional<uint32_t> less_;
   std::optional<PaddedRows> rows_;
   int64_t steps_, panel_bytes_;  // of the layout
   int64_t copied_bytes_;

@@ -1,3 +1,4 @@
+// compiled: unfused
 // u8 times i8 with vpdpbusd: 64 products an instruction, summed in i32 without saturation.
 #include "kernels/cpu/quantised/microkernel.h"
 
@@ -153,6 +154,21 @@ struct Tile<kVectors, std::index_sequence<kRow...>> {
     less = less == nullptr ? kNothingLess : less;
     (LessenRow(kRow, less[kRow]), ...);
   }
+  [[gnu::always_inline]] void ScaleRow(size_t r, const __m512* scale, const __m512* add) {
+    for (int v = 0; v < kVectors; ++v) {
+      const __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(sums[r][v]), scale[v]);
+      sums[r][v] = _mm512_castps_si512(_mm512_add_ps(x, add[v]));
+    }
+  }
+  /// Sums to floats, in place.
+  [[gnu::always_inline]] void Scale(const float* scale, const float* add) {
+    __m512 factors[kVectors], addends[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      factors[v] = _mm512_loadu_ps(scale + v * 16);
+      addends[v] = _mm512_loadu_ps(add + v * 16);
+    }
+    (ScaleRow(kRow, factors, addends), ...);
+  }
   [[gnu::always_inline]] void Finish(int32_t* c, int64_t stride) {
     if (stride == 0) stride = kVectors * 16;
     (StoreRow(kRow, c + static_cast<int64_t>(kRow) * stride), ...);
@@ -241,7 +257,10 @@ void RunTile(const QuantTileArgs& args) {
     for (; s < args.steps; ++s, b += kBytes) tile.template Step<1>(rows, s * 4, columns, b);
   }
   if (args.results == nullptr) {
-    if constexpr (Columns::kLessens) tile.Lessen(args.row_less);
+    if constexpr (Columns::kLessens) {
+      tile.Lessen(args.row_less);
+      if (args.scale != nullptr) tile.Scale(args.scale, args.add);
+    }
     return tile.Finish(args.c, args.c_stride);
   }
   constexpr int kPer = TileBytes<kVectors>::kRows;
@@ -256,7 +275,7 @@ constexpr QuantKernels MakeTable(const char* name, std::index_sequence<kRow...>)
   table.nr = Columns::kCount * 16;
   table.wide = false;
   table.finishes = true;
-  table.lessens = Columns::kLessens;
+  table.lessens = table.scales = Columns::kLessens;
   ((table.tile[kRow + 1] = RunTile<kRow + 1, Columns>), ...);
   return table;
 }

@@ -61,6 +61,9 @@ QuantOperands::QuantOperands(std::shared_ptr<const ir::Graph> group, const Quant
       signed_x_(group_->value(q.x).dtype == DType::kI8),
       flips_(flips),
       row_sums_(!layout.wide && !layout.terms && !WeightZerosAre(*group_, q, layout.w_shift)) {
+  const Constant* zeros = QuantConstants::Of(*group_, q).w_zero;
+  const int64_t zero = zeros == nullptr ? 0 : zeros->GetInt(0);
+  if (WeightZerosAre(*group_, q, zero)) w_zero_ = static_cast<uint32_t>(zero - layout.w_shift);
   if (x_zero_ != ir::kAbsent && !group_->value(x_zero_).is_constant())
     zero_input_ = IndexOf(group_->inputs, x_zero_);
 }

@@ -43,6 +43,8 @@ class QuantOperands {
   bool signed_x() const { return signed_x_; }
   /// Whether the sum of each row matters: weights have zero points in their packed form.
   bool needs_row_sums() const { return row_sums_; }
+  /// The zero point of all columns in the form that is multiplied; nothing where there are several.
+  std::optional<uint32_t> WeightZero() const { return w_zero_; }
 
   /// The zero point of x, which may be computed.
   int32_t InputZero(const LaunchArgs& args) const;
@@ -56,6 +58,7 @@ class QuantOperands {
   ir::ValueId x_zero_;
   int input_, zero_input_ = -1;
   bool signed_x_, flips_, row_sums_;
+  std::optional<uint32_t> w_zero_;
 };
 
 }  // namespace fettle::kernels

@@ -57,6 +57,7 @@ class QuantResults {
   /// Whether micro-kernels may store a tile themselves, if no row sums matter: plain bytes that are
   /// bounded, channels-last.
   bool TilesFinish() const { return tiles_finish_; }
+  bool makes_bytes() const { return requantise_.has_value(); }
   /// What they need for it, of the tiles of a panel; `bytes` are those of pixel 0.
   RequantiseArgs OfPanel(const QuantLaunch& launch, int64_t group, int64_t panel) const;
   /// Has tiles of a panel, whose first row is that of `pixel`, store what the sums become where it
