@@ -272,33 +272,24 @@ class QuantGemm final : public QuantKernel {
                       .panel = panel};
     const int64_t fetchers =
         kernels_.wide ? 0 : std::min(CeilDiv(task.range.rows, task.tile_rows), kFetchers);
-    int64_t row = 0;
     const bool finishes = tile.results != nullptr || StoresInPlace(task, results, tile);
-    const auto go_down = [&](int64_t rows) {
-      finish.bytes += rows * finish.out_stride;
-      tile.c += rows * tile.c_stride;
-    };
-    if (kernels_.repeats && kernels_.wide && steps_ > 0) {
-      row =
+    if (kernels_.repeats && kernels_.wide && steps_ > 0)
+      results.rows =
           finishes ? FinishFullTiles(task, wide, tile) : StoreFullTiles(task, wide, tile, results);
-      go_down(row);
-    }
-    for (; row < task.range.rows; row += results.rows) {
+    for (int64_t row = results.rows; row < task.range.rows; row += results.rows) {
+      finish.bytes += results.rows * finish.out_stride;
+      tile.c += results.rows * tile.c_stride;
       results.rows = std::min<int64_t>(task.tile_rows, task.range.rows - row);
       if (fetchers > 0) FetchNext(panel_bytes_, fetchers, row / task.tile_rows, tile);
       const std::byte* wide_rows[kMaxQuantRows];
-      if (kernels_.wide) {
-        for (int64_t r = 0; r < results.rows; ++r) wide_rows[r] = WideRow(wide, row + r);
-        tile.a = wide_rows;
-      } else {
-        tile.a = reinterpret_cast<const std::byte* const*>(pointers + row * RowPointers());
-      }
+      for (int64_t r = 0; kernels_.wide && r < results.rows; ++r)
+        wide_rows[r] = WideRow(wide, row + r);
+      tile.a = kernels_.wide
+                   ? wide_rows
+                   : reinterpret_cast<const std::byte* const*>(pointers + row * RowPointers());
       if (less_) tile.row_less = row_sums + row;
       kernels_.tile[results.rows](tile);
-      if (finishes) {
-        go_down(results.rows);
-        continue;
-      }
+      if (finishes) continue;
       results.pixel = task.range.begin + row;
       if (results.row_sums != nullptr) results.row_sums = row_sums + row;
       Store(task.launch, results, task.lane);

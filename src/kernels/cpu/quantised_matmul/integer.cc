@@ -1,8 +1,9 @@
 // compiled: small
-// cpu.quantised.integer: MatMulInteger of any operands and zero points, as sums of 32 bits. Bytes
-// are multiplied as they are (as u8 times i8); what zero points add follows from sums of rows and
-// columns: sum (a - za)(b - zb) = sum ab - za sum b - zb sum a + K za zb. Where the CPU has matrix
-// tiles, these compute it (integer_tiles.cc).
+// cpu.quantised.integer: MatMulInteger of any operands and zero points, as sums of 32 bits, or as
+// floats where these are scaled and columns have an addend. Bytes are multiplied as they are (as u8
+// times i8); what zero points add follows from sums of rows and columns: sum (a - za)(b - zb) = sum
+// ab - za sum b - zb sum a + K za zb. Where the CPU has matrix tiles, these compute it
+// (integer_tiles.cc).
 #include "kernels/cpu/quantised_matmul/integer.h"
 
 #include <algorithm>
@@ -11,17 +12,17 @@
 #include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/quantised/microkernel.h"
+#include "kernels/cpu/quantised/requantise.h"
 #include "kernels/cpu/quantised/rows.h"
 #include "kernels/cpu/quantised_avx2/byte_sum.h"
 #include "kernels/cpu/quantised_matmul/panel.h"
+#include "kernels/cpu/quantised_matmul/sum_scale.h"
 #include "kernels/family.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {
 namespace {
 
-/// Longest sum of products that i32 holds, rounded down.
-constexpr int64_t kMaxDepth = 33000;
 constexpr int kMaxColumns = 32;  // of a panel
 /// Panels that are computed side by side, row by row: what is written lies together.
 constexpr int64_t kMostPanels = 8;
@@ -30,42 +31,52 @@ constexpr int64_t kRows = 16;
 
 class IntegerMatMul final : public CpuKernel {
  public:
-  IntegerMatMul(const Problem& problem, const IntegerProduct& facts)
+  IntegerMatMul(const Problem& problem, const IntegerProduct& facts, std::optional<SumScale> scale)
       : CpuKernel(problem.threads),
         group_(problem.group),
         operands_(*problem.group),
         f_(facts),
+        scale_(std::move(scale)),
         kernels_(GetQuantKernels(facts.p.n)),
         steps_(CeilDiv(facts.p.k, kernels_.wide ? 2 : 4)),
-        panel_bytes_(RoundUp(steps_ * kernels_.nr * 4, 64)) {
+        panel_bytes_(RoundUp(steps_ * kernels_.nr * 4, 64)),
+        all_panels_(CeilDiv(f_.p.n, kernels_.nr)) {
     a_matrices_ = f_.a_matrices();
     reads_rows_ = !kernels_.wide && !f_.a.is_signed && (f_.p.k % 4 == 0 || !kernels_.repeats);
     copies_last_ = reads_rows_ && f_.p.k % 4 != 0;
-    needs_row_sums_ = f_.b.zeros > 0 || Shift(f_.b) != 0;
-    needs_column_sums_ = f_.a.zeros > 0 || Shift(f_.a) != 0;
+    subtracts_ = kernels_.wide && f_.a.zeros <= 1 && f_.b.zeros <= 1;
+    needs_row_sums_ = !subtracts_ && (f_.b.zeros > 0 || f_.b.Shift(kernels_.wide) != 0);
+    needs_column_sums_ = !subtracts_ && (f_.a.zeros > 0 || f_.a.Shift(kernels_.wide) != 0);
     begins_ = kernels_.finishes && f_.a.zeros <= 1;
     lessens_ = kernels_.lessens && begins_ && f_.b.zeros <= 1;
     // In the first-level cache, and some tasks for each thread.
     constexpr int64_t kPackedBytes = 16 << 10;
-    const int64_t all = std::ssize(f_.p.batches) * Panels();
-    panels_ = std::min({kMostPanels, Panels(), kPackedBytes / panel_bytes_, all / (4 * lanes())});
+    const int64_t all = std::ssize(f_.p.batches) * all_panels_;
+    panels_ =
+        std::min({kMostPanels, all_panels_, kPackedBytes / panel_bytes_, all / (4 * lanes())});
     panels_ = std::max<int64_t>(1, panels_);
     copies_ = PerRun<std::byte>((reads_rows_ ? 1 : AllRows()) * RowBytes());
     row_sums_ = PerRun<int32_t>(AllRows());
     packed_ = PerLane<std::byte>(panels_ * panel_bytes_);
     ones_ = PerLane<std::byte>(RowBytes());
+    factors_ = PerRun<float>(scale_ ? 2 * all_panels_ * kernels_.nr : 0);
   }
 
-  std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
+  std::vector<PackRequest> packs() const override {
+    std::vector<PackRequest> all = operands_.packs(*group_);
+    if (scale_) all.insert(all.end(), scale_->packs().begin(), scale_->packs().end());
+    return all;
+  }
 
   Status Run(const CpuLaunch& args) const override {
+    if (scale_) scale_->Fill(args, f_.p.n, args.At(factors_), args.At(factors_) + Addends());
     const bool sums = HasZeros(args);
     const int64_t copies = reads_rows_ && !sums ? 0 : CeilDiv(AllRows(), kRows);
     if (copies_last_) CopyRow(RowOf(args, AllRows() - 1), args.At(copies_));
     args.stream.ParallelFor(copies, [&](int64_t task, int) {
       CopyRows(args, task * kRows, std::min(AllRows(), (task + 1) * kRows), sums);
     });
-    const int64_t groups = CeilDiv(Panels(), panels_);
+    const int64_t groups = CeilDiv(all_panels_, panels_);
     args.stream.ParallelFor(std::ssize(f_.p.batches) * groups, [&](int64_t task, int lane) {
       RunPanels(args, task / groups, task % groups * panels_, lane);
     });
@@ -81,22 +92,21 @@ class IntegerMatMul final : public CpuKernel {
     bool has_zeros = false;
   };
 
-  int64_t Panels() const { return CeilDiv(f_.p.n, kernels_.nr); }
-  int64_t RowBytes() const { return steps_ * 4; }  // of a copy, and of a row of ones
+  int64_t Addends() const { return all_panels_ * kernels_.nr; }  // behind as many factors
+  int64_t RowBytes() const { return steps_ * 4; }                // of a copy, and of a row of ones
   int64_t AllRows() const { return a_matrices_ * f_.p.m; }
   const uint8_t* RowOf(const CpuLaunch& args, int64_t row) const {
     return reinterpret_cast<const uint8_t*>(operands_.input(args, 0)) + row * f_.p.k;
   }
 
-  /// What a byte of the model is more than the number that is multiplied in its place.
-  int32_t Shift(const IntegerSide& side) const {
-    if (kernels_.wide) return 0;
-    if (side.operand == 0) return side.is_signed ? -128 : 0;
-    return side.is_signed ? 0 : 128;
-  }
   /// The zero point at `i`, of the numbers that are multiplied.
   int32_t Zero(const CpuLaunch& args, const IntegerSide& side, int64_t i) const {
-    return side.Zero(operands_, args, i) - Shift(side);
+    return side.Zero(operands_, args, i) - side.Shift(kernels_.wide);
+  }
+
+  /// What is taken off all elements as they are widened.
+  int16_t Subtracted(const CpuLaunch& args, const IntegerSide& side) const {
+    return static_cast<int16_t>(subtracts_ ? Zero(args, side, 0) : 0);
   }
 
   /// Whether a column has a zero point: only then do the sums of rows count.
@@ -116,7 +126,7 @@ class IntegerMatMul final : public CpuKernel {
                  .taps = 1,
                  .mr = kRows,
                  .is_signed = f_.a.is_signed},
-                f_.p.k, 0, RowBytes() / 2,
+                f_.p.k, Subtracted(args, f_.a), RowBytes() / 2,
                 reinterpret_cast<int16_t*>(args.At(copies_) + begin * RowBytes()));
     }
     for (int64_t r = begin; r < end; ++r, from += f_.p.k) {
@@ -143,10 +153,11 @@ class IntegerMatMul final : public CpuKernel {
 
   /// A panel of the columns of B, of the matrix at `b`, and their sums where they count, by a row
   /// of `ones`.
-  void PackPanel(const uint8_t* b, std::byte* panel, std::byte* ones, Columns& columns) const {
+  void PackPanel(const uint8_t* b, int zero, std::byte* panel, std::byte* ones,
+                 Columns& columns) const {
     const ByteMatrix part{b + columns.first, f_.p.k, columns.count, f_.p.n, 1};
     if (kernels_.wide) {
-      PackWideSteps(part, f_.b.is_signed, 0, kernels_.nr, reinterpret_cast<int16_t*>(panel));
+      PackWideSteps(part, f_.b.is_signed, zero, kernels_.nr, reinterpret_cast<int16_t*>(panel));
     } else {
       PackByteSteps(part, f_.b.is_signed ? 0 : 0x80, kernels_.nr,
                     reinterpret_cast<uint8_t*>(panel));
@@ -167,34 +178,39 @@ class IntegerMatMul final : public CpuKernel {
                      Columns* columns) const {
     const auto* b = reinterpret_cast<const uint8_t*>(operands_.input(args, 1)) +
                     f_.p.batches[batch].b * f_.p.k * f_.p.n;
-    const int64_t count = std::min(panels_, Panels() - first);
+    const int64_t count = std::min(panels_, all_panels_ - first);
     const bool one_zero = f_.b.zeros <= 1;
+    const int32_t zero = one_zero && !subtracts_ ? Zero(args, f_.b, 0) : 0;
+    const uint32_t less = -static_cast<uint32_t>(Zero(args, f_.a, 0));  // modulo 2^32
     for (int64_t p = 0; p < count; ++p) {
       Columns& of = columns[p];
       of.first = (first + p) * kernels_.nr;
       of.count = std::min<int64_t>(kernels_.nr, f_.p.n - of.first);
-      PackPanel(b, args.At(packed_, lane) + p * panel_bytes_, args.At(ones_, lane), of);
-      if (begins_) Multiply(of.sums, -static_cast<uint32_t>(Zero(args, f_.a, 0)));
-      std::fill_n(of.zeros, kMaxColumns, one_zero ? Zero(args, f_.b, 0) : 0);
+      PackPanel(b, Subtracted(args, f_.b), args.At(packed_, lane) + p * panel_bytes_,
+                args.At(ones_, lane), of);
+      if (begins_ && needs_column_sums_) {
+        for (int32_t& sum : of.sums) sum = static_cast<int32_t>(static_cast<uint32_t>(sum) * less);
+      }
+      std::fill_n(of.zeros, kMaxColumns, zero);
       for (int64_t n = 0; n < of.count && !one_zero; ++n)
         of.zeros[n] = Zero(args, f_.b, of.first + n);
-      of.has_zeros = std::any_of(of.zeros, of.zeros + of.count, [](int32_t z) { return z != 0; });
+      of.has_zeros = zero != 0 || (!one_zero && std::any_of(of.zeros, of.zeros + of.count,
+                                                            [](int32_t z) { return z != 0; }));
     }
     return count;
   }
 
-  /// Modulo 2^32.
-  static void Multiply(int32_t* sums, uint32_t by) {
-    for (int i = 0; i < kMaxColumns; ++i)
-      sums[i] = static_cast<int32_t>(static_cast<uint32_t>(sums[i]) * by);
-  }
+  /// What zero points of the rows from `first` on add.
+  struct RowTerms {
+    uint32_t zeros[kMaxQuantRows] = {}, sums[kMaxQuantRows] = {};
+    int32_t less[kMaxQuantRows];  // where the kernels take it off
+  };
 
   void RunPanels(const CpuLaunch& args, int64_t batch, int64_t first_panel, int lane) const {
     const std::byte* packed = args.At(packed_, lane);
     Columns columns[kMostPanels];
     const int64_t count = PackPanels(args, batch, first_panel, lane, columns);
-    alignas(64) int32_t sums[kMaxQuantSums];
-    auto* out = reinterpret_cast<int32_t*>(operands_.output(args, 0)) + batch * f_.p.m * f_.p.n;
+    int32_t* out = args.outputs[0].host<int32_t>() + batch * f_.p.m * f_.p.n;
     const int64_t tiles = CeilDiv(f_.p.m, kernels_.mr), height = CeilDiv(f_.p.m, tiles);
     const std::byte* rows_at =
         reads_rows_ ? reinterpret_cast<const std::byte*>(RowOf(args, 0)) : args.At(copies_);
@@ -209,26 +225,55 @@ class IntegerMatMul final : public CpuKernel {
       const std::byte* pointers[kMaxQuantRows];
       for (int64_t r = 0; r < rows; ++r) pointers[r] = rows_at + (first + r) * row_bytes;
       if (copies_last_ && first + rows == AllRows()) pointers[rows - 1] = args.At(copies_);
-      QuantTileArgs tile{.a = pointers, .steps = steps_, .c = sums, .repeat = below};
+      QuantTileArgs tile{.a = pointers, .steps = steps_, .repeat = below};
       if (below > 1) tile.a_step = row_bytes;
       const auto run = kernels_.tile[rows / below];
       RowTerms terms;
-      if (!begins_ || has_zeros) Read(args, {first, first + rows}, has_zeros, terms);
+      if (!begins_ || has_zeros) Read(args, first, rows, has_zeros, terms);
+      if (lessens_ && has_zeros) tile.row_less = terms.less;
       for (int64_t p = 0; p < count; ++p) {
-        const Columns& of = columns[p];
-        int32_t* to = out + m * f_.p.n + of.first;
-        const bool is_done = (lessens_ || (begins_ && !of.has_zeros)) && of.count == kernels_.nr;
         tile.b = tile.next_b = packed + p * panel_bytes_;
-        tile.init = begins_ ? of.sums : nullptr;
-        tile.c = is_done ? to : sums;
-        tile.c_stride = is_done ? f_.p.n : 0;
-        if (lessens_ && has_zeros) tile.row_less = terms.less;
-        run(tile);
-        if (!is_done)
-          TakeOffZeros({sums, to, rows, of.count, kernels_.nr, f_.p.n},
-                       {terms.zeros, terms.sums, of.sums, of.zeros});
+        RunTiles(args, run, tile, {columns[p], terms, rows, out + m * f_.p.n + columns[p].first});
       }
     }
+  }
+
+  /// Where the sums of some rows by a panel go.
+  struct Target {
+    const Columns& of;
+    const RowTerms& terms;
+    int64_t rows;
+    int32_t* to;
+  };
+  void RunTiles(const CpuLaunch& args, QuantKernels::Run run, QuantTileArgs& tile,
+                const Target& target) const {
+    const Columns& of = target.of;
+    alignas(64) int32_t sums[kMaxQuantSums];
+    const bool are_whole = lessens_ || (begins_ && !of.has_zeros);
+    const bool is_done = are_whole && of.count == kernels_.nr && (!scale_ || kernels_.scales);
+    tile.init = begins_ && needs_column_sums_ ? of.sums : nullptr;
+    tile.c = is_done ? target.to : sums;
+    tile.c_stride = is_done ? f_.p.n : 0;
+    const float* factors = scale_ ? args.At(factors_) + of.first : nullptr;
+    tile.scale = is_done ? factors : nullptr;
+    tile.add = factors + Addends();
+    run(tile);
+    if (is_done) return;
+    ProductSums all{sums, target.to, target.rows, of.count, kernels_.nr, f_.p.n};
+    const ZeroTerms zeros{target.terms.zeros, target.terms.sums, of.sums, of.zeros};
+    if (!scale_) return TakeOffZeros(all, zeros);
+    all.to = sums;
+    all.to_stride = kernels_.nr;
+    if (!are_whole) TakeOffZeros(all, zeros);
+    StoreScaled({.sums = sums,
+                 .sums_stride = kernels_.nr,
+                 .rows = target.rows,
+                 .columns = of.count,
+                 .w_zero = of.zeros,  // read, not used
+                 .scale = factors,
+                 .add = factors + Addends(),
+                 .floats = reinterpret_cast<float*>(target.to),
+                 .out_stride = f_.p.n});
   }
 
   /// Tiles below each other that are computed by one call.
@@ -238,20 +283,12 @@ class IntegerMatMul final : public CpuKernel {
         1, std::min<int64_t>(kMaxQuantRows, kMaxQuantSums / kernels_.nr) / height);
   }
 
-  /// What zero points of the rows from `first` on add.
-  struct RowTerms {
-    uint32_t zeros[kMaxQuantRows] = {}, sums[kMaxQuantRows] = {};
-    int32_t less[kMaxQuantRows];  // where the kernels take it off
-  };
-  struct Range {
-    int64_t begin, end;
-  };
-  void Read(const CpuLaunch& args, Range rows, bool sums, RowTerms& terms) const {
+  void Read(const CpuLaunch& args, int64_t first, int64_t rows, bool sums, RowTerms& terms) const {
     // Zero points of rows are those of one matrix.
     const int64_t period = std::max<int64_t>(1, f_.a.zeros);
     const int32_t one_zero = period == 1 ? Zero(args, f_.a, 0) : 0;
     const auto depth = static_cast<uint32_t>(f_.p.k);
-    for (int64_t r = rows.begin, i = 0; r < rows.end; ++r, ++i) {
+    for (int64_t r = first, i = 0; i < rows; ++r, ++i) {
       const auto zero =
           static_cast<uint32_t>(period == 1 ? one_zero : Zero(args, f_.a, r % period));
       if (!begins_) terms.zeros[i] = zero;
@@ -259,7 +296,7 @@ class IntegerMatMul final : public CpuKernel {
     }
     if (!lessens_) return;
     const auto by = static_cast<uint32_t>(Zero(args, f_.b, 0));
-    for (int64_t i = 0; i < rows.end - rows.begin; ++i) {
+    for (int64_t i = 0; i < rows; ++i) {
       terms.less[i] = static_cast<int32_t>(terms.sums[i] * by);
       terms.sums[i] = 0;
     }
@@ -268,13 +305,15 @@ class IntegerMatMul final : public CpuKernel {
   std::shared_ptr<const ir::Graph> group_;
   NodeOperands operands_;
   IntegerProduct f_;
+  std::optional<SumScale> scale_;
   const QuantKernels& kernels_;
-  int64_t steps_, panel_bytes_;
+  int64_t steps_, panel_bytes_, all_panels_;
   int64_t a_matrices_ = 0;
-  int64_t panels_ = 1;              // of a task
-  bool reads_rows_ = false;         // where they are
-  bool copies_last_ = false;        // behind which nothing may be read
+  int64_t panels_ = 1;        // of a task
+  bool reads_rows_ = false;   // where they are
+  bool copies_last_ = false;  // behind which nothing may be read
   int32_t (*sum_bytes_)(const uint8_t*, int64_t, uint8_t) = RunsAvx2() ? SumBytesAvx2 : SumOfBytes;
+  bool subtracts_ = false;          // zero points are taken off elements
   bool needs_row_sums_ = false;     // columns have zero points
   bool needs_column_sums_ = false;  // rows have
   bool begins_ = false;             // sums begin with what the rows' zero point adds
@@ -282,33 +321,21 @@ class IntegerMatMul final : public CpuKernel {
   RunScratch<std::byte> copies_;    // of rows
   RunScratch<int32_t> row_sums_;
   LaneScratch<std::byte> packed_, ones_;
+  RunScratch<float> factors_;  // of columns, where there is a scale, and their addends
 };
-
-Result<IntegerProduct> Read(const ir::Graph& group, const Device&) {
-  if (group.nodes().size() != 1) return Unsupported("not a single node");
-  const ir::Node& node = group.nodes()[0];
-  IntegerProduct facts;
-  ASSIGN_OR_RETURN(facts.p, ReadIntegerProduct(group, node));
-  const Product& p = facts.p;
-  if (p.k > kMaxDepth) return Unsupported("sums of over {} products", kMaxDepth);
-  if (p.m == 0 || p.n == 0 || p.k == 0 || p.batches.empty()) return Unsupported("an empty operand");
-  for (IntegerSide* side : {&facts.a, &facts.b}) {
-    side->operand = side == &facts.a ? 0 : 1;
-    side->is_signed = group.value(node.inputs[side->operand]).dtype == DType::kI8;
-    const ir::ValueId zeros = node.input(side->operand + 2);
-    if (zeros != ir::kAbsent) side->zeros = group.value(zeros).shape->elements();
-  }
-  return facts;
-}
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem,
                                                 const IntegerProduct& product, const Params&,
                                                 const Device&) {
   if (IntegerTilesFit(product)) return MakeIntegerTiles(problem, product);
-  return std::unique_ptr<PreparedKernel>(new IntegerMatMul(problem, product));
+  std::optional<SumScale> scale;
+  if (problem.group->nodes().size() > 1) {
+    ASSIGN_OR_RETURN(scale, SumScale::Read(*problem.group, problem.states));
+  }
+  return std::unique_ptr<PreparedKernel>(new IntegerMatMul(problem, product, std::move(scale)));
 }
 
-constexpr Family<IntegerProduct> kFamily{.read = Read,
+constexpr Family<IntegerProduct> kFamily{.read = ReadIntegerGroup,
                                          .states = RowMajorAlone,
                                          .prepare = Prepare,
                                          .taste = Always<9>,
@@ -318,6 +345,6 @@ constexpr Family<IntegerProduct> kFamily{.read = Read,
 
 extern const KernelDesc kCpuQuantisedInteger;
 const KernelDesc kCpuQuantisedInteger = {
-    .name = "cpu.quantised.integer", .version = 2, .match = MatchAs<kFamily>};
+    .name = "cpu.quantised.integer", .version = 3, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -13,6 +13,12 @@ struct IntegerSide {
   bool is_signed = false;
   int64_t zeros = 0;  // how many there are
 
+  /// What a byte of the model is more than the number that kernels multiply in its place.
+  int32_t Shift(bool wide) const {
+    if (wide) return 0;
+    if (operand == 0) return is_signed ? -128 : 0;
+    return is_signed ? 0 : 128;
+  }
   /// The zero point at `i`.
   int32_t Zero(const NodeOperands& operands, const LaunchArgs& args, int64_t i) const {
     if (zeros == 0) return 0;
@@ -31,6 +37,10 @@ struct IntegerProduct {
     return count;
   }
 };
+
+/// The product that a group begins with. Fails with kUnsupported where it begins with another node,
+/// or where more follows than SumScale reads.
+Result<IntegerProduct> ReadIntegerGroup(const ir::Graph& group, const Device& device);
 
 /// By matrix tiles (Intel AMX), where IntegerTilesFit.
 bool IntegerTilesFit(const IntegerProduct& product);

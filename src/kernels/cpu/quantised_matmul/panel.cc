@@ -18,7 +18,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int64_t kBytes = 16;
 
-/// The depths k .. k + rows of columns c .. c + count, side by side; zeros of `none` otherwise.
+/// Whether rows of `count` columns can be read where they lie. What is behind the last column
+/// makes sums that nobody reads, so that only what is behind the last element must not be read.
+HWY_INLINE bool AreThere(const ByteMatrix& b, int64_t k, int64_t rows, int64_t c, int64_t count) {
+  return b.column_stride == 1 && k + rows <= b.depth &&
+         (k + rows - 1) * b.depth_stride + c + count <= (b.depth - 1) * b.depth_stride + b.columns;
+}
+
+/// The depths k .. k + rows of columns c .. c + count, side by side; behind the last depth `none`.
 HWY_INLINE void GatherRows(const ByteMatrix& b, int64_t k, int64_t rows, int64_t c, int64_t count,
                            uint8_t none, uint8_t* to) {
   std::memset(to, none, static_cast<size_t>(rows * kBytes));
@@ -26,16 +33,12 @@ HWY_INLINE void GatherRows(const ByteMatrix& b, int64_t k, int64_t rows, int64_t
   const int64_t columns = std::min(count, b.columns - c);
   const uint8_t* from = b.at + k * b.depth_stride + c * b.column_stride;
   for (int64_t j = 0; j < depths; ++j, from += b.depth_stride) {
+    if (count == kBytes && AreThere(b, k + j, 1, c, count)) {
+      std::memcpy(to + j * kBytes, from, kBytes);
+      continue;
+    }
     for (int64_t n = 0; n < columns; ++n) to[j * kBytes + n] = from[n * b.column_stride];
   }
-}
-
-/// Whether rows of `count` columns can be read where they lie. What is behind the last column
-/// makes sums that nobody reads, so that only what is behind the last element must not be read.
-HWY_INLINE bool AreThere(const ByteMatrix& b, int64_t k, int64_t rows, int64_t c, int64_t count) {
-  return b.column_stride == 1 && k + rows <= b.depth &&
-         (k + rows - 1) * b.depth_stride + c + count <=
-             (b.depth - 1) * b.depth_stride + b.columns;
 }
 
 /// `copy`: room for what is not there. g++ 12 aligns such an array of a leaf function by 8, and
@@ -128,8 +131,8 @@ void TakeOffOnTarget(const ProductSums& sums, const ZeroTerms& terms) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto* column_sums = reinterpret_cast<const uint32_t*>(terms.column_sums);
   const auto* zeros = reinterpret_cast<const uint32_t*>(terms.column_zeros);
-  const bool is_one_zero = std::all_of(
-      zeros, zeros + sums.columns, [&](uint32_t zero) { return zero == zeros[0]; });
+  const bool is_one_zero =
+      std::all_of(zeros, zeros + sums.columns, [&](uint32_t zero) { return zero == zeros[0]; });
   const auto store = [&](hn::Vec<decltype(d)> x, int64_t i, uint32_t* to) HWY_ATTR {
     if (i + lanes <= sums.columns) {
       hn::StoreU(x, d, to + i);
