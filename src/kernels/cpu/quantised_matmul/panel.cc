@@ -18,11 +18,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int64_t kBytes = 16;
 
-/// Whether rows of `count` columns can be read where they lie. What is behind the last column
-/// makes sums that nobody reads, so that only what is behind the last element must not be read.
-HWY_INLINE bool AreThere(const ByteMatrix& b, int64_t k, int64_t rows, int64_t c, int64_t count) {
-  return b.column_stride == 1 && k + rows <= b.depth &&
-         (k + rows - 1) * b.depth_stride + c + count <= (b.depth - 1) * b.depth_stride + b.columns;
+/// Columns of the depths k .. k + rows that can be read where they lie, from the first on. What is
+/// behind the last column makes sums that nobody reads, so that only what is behind the last
+/// element must not be read.
+HWY_INLINE int64_t ColumnsThere(const ByteMatrix& b, int64_t k, int64_t rows) {
+  const int64_t below = b.depth - k - rows;
+  return b.column_stride == 1 && below >= 0 ? below * b.depth_stride + b.columns : 0;
 }
 
 /// The depths k .. k + rows of columns c .. c + count, side by side; behind the last depth `none`.
@@ -33,8 +34,8 @@ HWY_INLINE void GatherRows(const ByteMatrix& b, int64_t k, int64_t rows, int64_t
   const int64_t columns = std::min(count, b.columns - c);
   const uint8_t* from = b.at + k * b.depth_stride + c * b.column_stride;
   for (int64_t j = 0; j < depths; ++j, from += b.depth_stride) {
-    if (count == kBytes && AreThere(b, k + j, 1, c, count)) {
-      std::memcpy(to + j * kBytes, from, kBytes);
+    if (c + count <= ColumnsThere(b, k + j, 1)) {
+      std::memcpy(to + j * kBytes, from, static_cast<size_t>(count));
       continue;
     }
     for (int64_t n = 0; n < columns; ++n) to[j * kBytes + n] = from[n * b.column_stride];
@@ -48,11 +49,12 @@ void PackBytesOnTarget(const ByteMatrix& b, uint8_t flip, int nr, uint8_t* copy,
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto x = hn::Set(d, flip);
   for (int64_t k = 0; k < b.depth; k += 4, panel += nr * 4) {
+    const int64_t there = ColumnsThere(b, k, 4);
     for (int64_t c = 0; c < nr; c += lanes) {
       // Bytes that are flipped to 0 stand for none.
       const uint8_t* from = b.at + k * b.depth_stride + c;
       int64_t stride = b.depth_stride;
-      if (!AreThere(b, k, 4, c, lanes)) {
+      if (c + lanes > there) {
         GatherRows(b, k, 4, c, lanes, flip, copy);
         from = copy;
         stride = kBytes;
@@ -64,45 +66,42 @@ void PackBytesOnTarget(const ByteMatrix& b, uint8_t flip, int nr, uint8_t* copy,
   }
 }
 
-/// As many columns at a time as `d` has lanes.
-template <typename T, class D>
-void PackWide(D d, const ByteMatrix& b, int zero, int nr, uint8_t* copy, int16_t* panel) {
-  constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(D()));
-  const hn::Rebind<T, D> bytes;
+/// Half as many columns at a time as a vector has words. Bytes that are flipped are i8 plus 128.
+void PackWideOnTarget(const ByteMatrix& b, uint8_t flip, int zero, int nr, uint8_t* copy,
+                      int16_t* panel) {
+  const hn::CappedTag<int16_t, 16> d;
+  const hn::Rebind<uint8_t, decltype(d)> bytes;
+  constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(d));
+#if HWY_TARGET == HWY_SCALAR
+  constexpr int64_t kColumns = kLanes;
+  const auto some = bytes;
+#else
+  constexpr int64_t kColumns = kLanes / 2;
+  const hn::Half<decltype(bytes)> some;
+#endif
   const auto z = hn::Set(d, static_cast<int16_t>(zero));
+  const auto x = hn::Set(bytes, flip);
+  const auto words = [&](hn::Vec<decltype(bytes)> pairs)
+                         HWY_ATTR { return hn::Sub(hn::PromoteTo(d, hn::Xor(pairs, x)), z); };
   for (int64_t k = 0; k < b.depth; k += 2) {
-    for (int64_t c = 0; c < nr; c += kLanes, panel += 2 * kLanes) {
+    const int64_t there = ColumnsThere(b, k, 2);
+    for (int64_t c = 0; c < nr; c += kColumns, panel += 2 * kColumns) {
       const uint8_t* from = b.at + k * b.depth_stride + c;
       int64_t stride = b.depth_stride;
-      if (!AreThere(b, k, 2, c, kLanes)) {
-        GatherRows(b, k, 2, c, kLanes, static_cast<uint8_t>(zero), copy);
+      if (c + kColumns > there) {
+        GatherRows(b, k, 2, c, kColumns, static_cast<uint8_t>(zero ^ flip), copy);
         from = copy;
         stride = kBytes;
       }
-      const auto row0 = hn::LoadU(bytes, reinterpret_cast<const T*>(from));
-      const auto row1 = hn::LoadU(bytes, reinterpret_cast<const T*>(from + stride));
-      const auto words = [&](hn::Vec<decltype(bytes)> x)
-                             HWY_ATTR { return hn::Sub(hn::PromoteTo(d, x), z); };
+      const auto row0 = hn::LoadU(some, from), row1 = hn::LoadU(some, from + stride);
 #if HWY_TARGET == HWY_SCALAR
       hn::StoreInterleaved2(words(row0), words(row1), d, panel);
 #else
-      hn::StoreU(words(hn::InterleaveLower(bytes, row0, row1)), d, panel);
-      hn::StoreU(words(hn::InterleaveUpper(bytes, row0, row1)), d, panel + kLanes);
+      hn::StoreU(words(hn::InterleaveLower(bytes, hn::ZeroExtendVector(bytes, row0),
+                                           hn::ZeroExtendVector(bytes, row1))),
+                 d, panel);
 #endif
     }
-  }
-}
-
-void PackWideOnTarget(const ByteMatrix& b, bool is_signed, int zero, int nr, uint8_t* copy,
-                      int16_t* panel) {
-  const hn::CappedTag<int16_t, 16> whole;
-  const hn::CappedTag<int16_t, 8> half;
-  if (nr % static_cast<int>(hn::MaxLanes(whole)) == 0) {
-    is_signed ? PackWide<int8_t>(whole, b, zero, nr, copy, panel)
-              : PackWide<uint8_t>(whole, b, zero, nr, copy, panel);
-  } else {
-    is_signed ? PackWide<int8_t>(half, b, zero, nr, copy, panel)
-              : PackWide<uint8_t>(half, b, zero, nr, copy, panel);
   }
 }
 
@@ -181,7 +180,9 @@ void PackByteSteps(const ByteMatrix& b, uint8_t flip, int nr, uint8_t* panel) {
 
 void PackWideSteps(const ByteMatrix& b, bool is_signed, int zero, int nr, int16_t* panel) {
   uint8_t copy[2 * kMostLanes];
-  HWY_DYNAMIC_DISPATCH(PackWideOnTarget)(b, is_signed, zero, nr, copy, panel);
+  const int excess = is_signed ? 128 : 0;
+  HWY_DYNAMIC_DISPATCH(PackWideOnTarget)
+  (b, static_cast<uint8_t>(excess), zero + excess, nr, copy, panel);
 }
 
 int32_t SumOfBytes(const uint8_t* x, int64_t n, uint8_t flip) {
