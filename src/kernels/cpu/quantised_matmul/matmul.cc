@@ -212,7 +212,19 @@ class QuantMatMul final : public CpuKernel {
     out.sums = sums;
     out.sums_stride = kernels_.nr;
     const int64_t tiles = CeilDiv(all_rows, kernels_.mr), most = CeilDiv(all_rows, tiles);
-    for (int64_t row = 0; row < all_rows; row += out.rows) {
+    int64_t row = 0;
+    if (tiles_finish_ && kernels_.repeats && kernels_.wide) {
+      // All tiles of full height at once.
+      tile.a = lane.pointers;
+      tile.a_step = RowBytes();
+      tile.repeat = all_rows / most;
+      kernels_.tile[most](tile);
+      row = tile.repeat * most;
+      out.bytes += row * p_.n;
+      tile.repeat = 1;
+      tile.a_step = 0;
+    }
+    for (; row < all_rows; row += out.rows) {
       out.rows = std::min(most, all_rows - row);
       if (NeedsRowSums()) out.row_sums = lane.row_sums + row;
       tile.a = lane.pointers + row;

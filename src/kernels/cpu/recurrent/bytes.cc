@@ -97,16 +97,23 @@ class ByteLayer final : public RecurrentLayer {
     const std::byte* pointers[kMaxQuantRows];
     for (int64_t r = 0; r < rows * planes_; ++r)
       pointers[r] = all.rows + (row * planes_ + r) * RowBytes(side.depth);
-    const int64_t nr = kernels_.nr;
-    QuantTileArgs tile{.a = pointers, .steps = weights_.steps(side.depth), .c = sums};
-    GateSums gates{
-        .rows = rows, .high = sums, .stride = nr * planes_, .row_steps = all.steps + row};
-    if (planes_ == 2) gates.low = sums + nr;
-    for (int64_t panel = range.first; panel < range.end; ++panel) {
-      const int64_t column = panel * nr;
-      tile.b = tile.next_b = side.panels + panel * tile.steps * nr * 4;
-      kernels_.tile[rows * planes_](tile);
-      gates.columns = std::min(nr, GateElements() - column);
+    // As many panels at once as sums have room for.
+    const int64_t nr = kernels_.nr, tile_rows = rows * planes_;
+    const int64_t most = kernels_.finishes ? kMaxQuantSums / (tile_rows * nr) : 1;
+    QuantTileArgs tile{.a = pointers, .steps = weights_.steps(side.depth)};
+    GateSums gates{.rows = rows, .high = sums, .row_steps = all.steps + row};
+    for (int64_t first = range.first, count = 0; first < range.end; first += count) {
+      count = std::min(most, range.end - first);
+      const int64_t column = first * nr, width = count * nr;
+      tile.c_stride = width;
+      for (int64_t p = 0; p < count; ++p) {
+        tile.b = tile.next_b = side.panels + (first + p) * tile.steps * nr * 4;
+        tile.c = sums + p * nr;
+        kernels_.tile[tile_rows](tile);
+      }
+      gates.stride = width * planes_;
+      gates.low = planes_ == 2 ? sums + width : nullptr;
+      gates.columns = std::min(width, GateElements() - column);
       gates.steps = side.steps + column;
       gates.excess = side.excess + column;
       gates.bias = accumulate ? nullptr : side.bias + column;
