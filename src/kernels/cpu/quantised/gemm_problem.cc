@@ -82,7 +82,7 @@ QuantCut CutForVectors(const Problem& problem, const QuantBytes& bytes, const Qu
   const ConvGeometry& g = bytes.shapes.g;
   const TapPlan taps = PlanTaps(g, ReadQuantPixels(problem, bytes).value().in, 1);
   // Pointers stay in the first-level cache.
-  const int64_t most_rows = std::min<int64_t>(16384 / taps.taps, 448);
+  const int64_t most_rows = std::min<int64_t>(16384 / taps.taps, kernels.wide ? 896 : 448);
   return CutBy({kernels.mr, kernels.nr, kernels.wide ? 2 : 4}, g, DepthOf(g, taps), most_rows,
                problem.threads, static_cast<const CpuDevice&>(device));
 }
