@@ -335,11 +335,8 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem,
   return std::unique_ptr<PreparedKernel>(new IntegerMatMul(problem, product, std::move(scale)));
 }
 
-constexpr Family<IntegerProduct> kFamily{.read = ReadIntegerGroup,
-                                         .states = RowMajorAlone,
-                                         .prepare = Prepare,
-                                         .taste = Always<9>,
-                                         .reads_callers_memory = true};
+constexpr Family<IntegerProduct> kFamily{
+    .read = ReadIntegerGroup, .states = IntegerStates, .prepare = Prepare, .taste = Always<9>};
 
 }  // namespace
 

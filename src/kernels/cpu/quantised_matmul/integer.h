@@ -41,6 +41,10 @@ struct IntegerProduct {
 /// The product that a group begins with. Fails with kUnsupported where it begins with another node,
 /// or where more follows than SumScale reads.
 Result<IntegerProduct> ReadIntegerGroup(const ir::Graph& group, const Device& device);
+/// Row-major states; the operands of each side may be the caller's memory.
+Result<std::vector<StateAssignment>> IntegerStates(const ir::Graph& group,
+                                                   const IntegerProduct& product,
+                                                   const Device& device);
 
 /// By matrix tiles (Intel AMX), where IntegerTilesFit.
 bool IntegerTilesFit(const IntegerProduct& product);

@@ -1,6 +1,9 @@
 // compiled: small
+#include <algorithm>
+
 #include "kernels/cpu/quantised_matmul/integer.h"
 #include "kernels/cpu/quantised_matmul/sum_scale.h"
+#include "kernels/family.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {
@@ -28,6 +31,26 @@ Result<IntegerProduct> ReadIntegerGroup(const ir::Graph& group, const Device&) {
   if (IntegerTilesFit(facts)) return Unsupported("matrix tiles store sums alone");
   RETURN_IF_ERROR(SumScale::Read(group, RowMajorStates(group)).status());
   return facts;
+}
+
+Result<std::vector<StateAssignment>> IntegerStates(const ir::Graph& group, const IntegerProduct&,
+                                                   const Device&) {
+  std::vector<StateAssignment> states{RowMajorStates(group)};
+  if (group.nodes().size() == 1) {
+    AddCallersMemory(group, states);
+    return states;
+  }
+  const ir::Node& node = group.nodes()[0];
+  for (size_t sides = 1; sides < 4; ++sides) {
+    StateAssignment next = states[0];
+    for (size_t i = 0; i < 4; ++i) {
+      const auto at = std::find(group.inputs.begin(), group.inputs.end(), node.input(i));
+      if (at != group.inputs.end() && (sides >> i % 2 & 1) != 0)
+        next.inputs[at - group.inputs.begin()].external = true;
+    }
+    states.push_back(std::move(next));
+  }
+  return states;
 }
 
 }  // namespace fettle::kernels
