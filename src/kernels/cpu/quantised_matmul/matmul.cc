@@ -113,7 +113,8 @@ class QuantMatMul final : public CpuKernel {
   int64_t Panels() const { return CeilDiv(p_.n, kernels_.nr); }
   int64_t Steps() const { return CeilDiv(p_.k, kernels_.wide ? 2 : 4); }
   int64_t PanelBytes() const { return Steps() * kernels_.nr * 4; }
-  bool CopiesRows() const { return kernels_.wide || signed_a_; }
+  /// Nothing behind the caller's last row is read.
+  bool CopiesRows() const { return kernels_.wide || signed_a_ || p_.k % 4 != 0; }
   int64_t RowBytes() const { return Steps() * 4; }  // of a copy, and of a row of ones
   Lane LaneAt(const CpuLaunch& args, int lane) const {
     return {args.At(packed_, lane), args.At(init_, lane), args.At(pointers_, lane),
@@ -191,9 +192,14 @@ class QuantMatMul final : public CpuKernel {
                  .is_signed = signed_a_},
                 p_.k, static_cast<int16_t>(a_zero_), RowBytes() / 2,
                 reinterpret_cast<int16_t*>(lane.copies));
-    } else if (signed_a_) {
-      for (int64_t r = 0; r < rows; ++r)
-        FlipBytes(a + r * p_.k, p_.k, reinterpret_cast<uint8_t*>(lane.copies + r * RowBytes()));
+    }
+    for (int64_t r = 0; r < rows && CopiesRows() && !kernels_.wide; ++r) {
+      auto* const to = reinterpret_cast<uint8_t*>(lane.copies + r * RowBytes());
+      if (signed_a_) {
+        FlipBytes(a + r * p_.k, p_.k, to);
+      } else {
+        std::copy_n(a + r * p_.k, p_.k, to);
+      }
     }
     if (CopiesRows()) {
       for (int64_t r = 0; r < rows; ++r) lane.pointers[r] = lane.copies + r * RowBytes();
@@ -274,8 +280,11 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
   return std::vector<StateAssignment>{std::move(states)};
 }
 
-constexpr Family<Facts> kFamily{
-    .read = Read, .states = States, .prepare = Make<QuantMatMul>, .taste = Always<15>};
+constexpr Family<Facts> kFamily{.read = Read,
+                                .states = States,
+                                .prepare = Make<QuantMatMul>,
+                                .taste = Always<15>,
+                                .reads_callers_memory = true};
 
 }  // namespace
 
