@@ -7,6 +7,7 @@
 namespace fettle::kernels {
 
 extern const KernelDesc kCpuConvDepthwiseLine;
+extern const KernelDesc kCpuConvDepthwiseNchwc;
 extern const KernelDesc kCpuConvDepthwiseNhwc;
 
 namespace {
@@ -48,6 +49,25 @@ TEST(Depthwise, AgreesWithTheOracleOnEveryInstructionSet) {
       {"1x20x9", "20x1x3", "pads=[1,1], group=20"},
       {"1x10x4x5x6", "10x1x3x3x3", "pads=[1,1,1,1,1,1], group=10"},
       {"1x10x20x6", "10x1x17x3", "pads=[8,1,8,1], group=10"},
+      {"1x20x40", "20x1x7", "pads=[3,3], group=20"},
+      {"1x20x40", "20x1x9", "pads=[4,4], group=20"},
+      {"1x20x40", "20x1x5", "pads=[4,4], dilations=[2], group=20"},
+      // From padded copies of lines.
+      {"2x40x17x33", "40x1x5x5", "pads=[2,2,2,2], group=40"},
+      {"1x256x9x20", "256x1x5x5", "pads=[2,2,2,2], group=256"},
+      {"1x128x13x37", "128x1x5x5", "pads=[2,1,2,2], strides=[2,2], group=128"},
+      {"1x20x6x150", "20x1x7x7", "pads=[3,3,3,3], group=20"},
+      {"1x20x140x5", "20x1x7x7", "pads=[3,3,3,3], group=20"},
+      {"1x20x3x3", "20x1x7x7", "pads=[3,3,3,3], group=20"},
+      {"1x20x9x30", "20x1x9x9", "pads=[4,4,4,4], group=20"},
+      {"1x18x19x40", "18x1x5x5", "pads=[4,4,4,4], dilations=[2,2], group=18"},
+      {"1x18x9x33", "18x1x5x5", "pads=[6,6,6,6], dilations=[3,3], group=18"},
+      {"1x18x8x68", "18x1x3x3", "pads=[2,1,2,3], dilations=[2,2], group=18"},
+      {"1x6x10x11", "18x1x3x3", "pads=[1,1,1,1], strides=[2,2], group=6"},
+      {"2x10x9x9", "40x1x5x5", "pads=[2,2,2,2], group=10"},
+      {"1x3x9x9", "51x1x7x7", "pads=[3,3,3,3], group=3"},
+      {"1x20x7x9x10", "20x1x3x3x3", "pads=[1,1,1,1,1,1], strides=[2,2,2], group=20"},
+      {"2x18x4x6x9", "18x1x3x5x5", "pads=[1,2,2,1,2,2], group=18"},
   };
   for (const std::string_view target : SimdTargets()) {
     ForceSimdTarget(target);
@@ -61,6 +81,29 @@ TEST(Depthwise, AgreesWithTheOracleOnEveryInstructionSet) {
                                 row.x, w, w.substr(0, w.find('x')), row.attributes, tail),
                     {.atol = 5e-5, .rtol = 1e-5});
       }
+    }
+  }
+  ForceSimdTarget("");
+}
+
+TEST(Depthwise, BlocksOfChannelsAgreeWithTheOracleOnEveryInstructionSet) {
+  struct Row {
+    const char *x, *w, *attributes;
+  };
+  static constexpr Row kRows[] = {
+      {"2x40x9x33", "40x1x5x5", "pads=[2,2,2,2], group=40"},
+      {"1x20x9x64", "20x1x5x5", "pads=[2,2,2,2], strides=[2,2], group=20"},
+      {"1x24x9x7", "24x1x7x7", "pads=[3,3,3,3], group=24"},
+  };
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    SCOPED_TRACE(target);
+    for (const Row& row : kRows) {
+      CheckKernel(kCpuConvDepthwiseNchwc,
+                  fmt::format("input %x: f32[{}]\nconst %w: f32[{}]\n"
+                              "%c = Conv(%x, %w) {{{}}}\n%y = Sigmoid(%c)\noutput %y\n",
+                              row.x, row.w, row.attributes),
+                  {.atol = 5e-5, .rtol = 1e-5});
     }
   }
   ForceSimdTarget("");
@@ -102,6 +145,10 @@ TEST(Depthwise, PacksComputedWeightsAtLaunch) {
   CheckKernel(kCpuConvDepthwiseNhwc,
               "input %x: f32[1x19x8x8]\ninput %w: f32[19x1x4x4]\ninput %b: f32[19]\n"
               "%y = Conv(%x, %w, %b) {group=19, pads=[1,1,1,1]}\noutput %y\n",
+              {.atol = 5e-5, .rtol = 1e-5});
+  CheckKernel(kCpuConvDepthwiseNhwc,
+              "input %x: f32[1x19x8x8]\ninput %w: f32[19x1x7x7]\ninput %b: f32[19]\n"
+              "%y = Conv(%x, %w, %b) {group=19, pads=[3,3,3,3]}\noutput %y\n",
               {.atol = 5e-5, .rtol = 1e-5});
 }
 

@@ -52,14 +52,23 @@ Result<DepthwiseProblem> ReadProblem(const Problem& problem, const Conv& conv) {
   return DepthwiseProblem{conv.g, pixels};
 }
 
-/// [tap][padded channel], then the padded bias.
-void Pack(const Constant& w, const Constant* b, int64_t channels, int64_t taps, float* weights) {
-  const int64_t padded = RoundUp(channels, kDepthwisePad);
+/// Where weights of `channels` padded channels lie: [block][tap][channel of the block].
+struct WeightPlaces {
+  int64_t taps = 0, block = 0;
+  int64_t At(int64_t c, int64_t t) const {
+    return c / block * taps * block + t * block + c % block;
+  }
+};
+
+/// The weights, then the padded bias.
+void Pack(const Constant& w, const Constant* b, int64_t channels, const WeightPlaces& places,
+          float* weights) {
+  const int64_t padded = RoundUp(channels, kDepthwisePad), taps = places.taps;
   std::fill_n(weights, taps * padded, 0.F);
   std::vector<float> filter(taps);
   for (int64_t c = 0; c < channels; ++c) {
     ReadFloats(w, c * taps, taps, filter.data());
-    for (int64_t t = 0; t < taps; ++t) weights[t * padded + c] = filter[t];
+    for (int64_t t = 0; t < taps; ++t) weights[places.At(c, t)] = filter[t];
   }
   PackBias(b, 0, channels, padded, 1, weights + taps * padded);
 }
@@ -94,6 +103,8 @@ class Depthwise final : public CpuKernel, public MovesToExtents<Depthwise> {
         AtExtents(runner_.geometry(), {runner_.in(), runner_.out()}, epilogue_, *problem.group);
     if (!at) return false;
     const DepthwiseProblem p{at->g, at->pixels};
+    // The packed weights stay.
+    if (p.pads() != runner_.pads()) return false;
     runner_ = DepthwiseRunner(p, ReadDepthwiseBlocking({}, p, problem.threads));
     ForgetScratch(problem.threads);
     SetScratch();
@@ -124,11 +135,18 @@ class Depthwise final : public CpuKernel, public MovesToExtents<Depthwise> {
     scratch_ = PerLane<std::byte>(runner_.lane_bytes());
   }
 
+  WeightPlaces Places() const {
+    return {runner_.geometry().taps(), runner_.pads() ? kDepthwisePad : runner_.padded_channels()};
+  }
+
   PackRequest PackConstants() const {
     const ConvGeometry& g = runner_.geometry();
-    return RequestWeights(operands_, "depthwise.f32", (g.taps() + 1) * runner_.padded_channels(),
-                          [oc = g.oc, taps = g.taps()](const Constant& w, const Constant* b,
-                                                       float* out) { Pack(w, b, oc, taps, out); });
+    return RequestWeights(
+        operands_, runner_.pads() ? "depthwise.blocks.f32" : "depthwise.f32",
+        (g.taps() + 1) * runner_.padded_channels(),
+        [oc = g.oc, places = Places()](const Constant& w, const Constant* b, float* out) {
+          Pack(w, b, oc, places, out);
+        });
   }
 
   float* Weights(const CpuLaunch& args) const {
@@ -140,9 +158,10 @@ class Depthwise final : public CpuKernel, public MovesToExtents<Depthwise> {
     const int64_t padded = runner_.padded_channels(), taps = g.taps();
     const auto* w = args.inputs[w_input_].host<float>();
     float* out = Weights(args);
+    const WeightPlaces places = Places();
     std::fill_n(out, (taps + 1) * padded, 0.F);
     for (int64_t c = 0; c < g.oc; ++c) {
-      for (int64_t t = 0; t < taps; ++t) out[t * padded + c] = w[c * taps + t];
+      for (int64_t t = 0; t < taps; ++t) out[places.At(c, t)] = w[c * taps + t];
     }
     if (b_input_ >= 0) std::copy_n(args.inputs[b_input_].host<float>(), g.oc, out + taps * padded);
   }

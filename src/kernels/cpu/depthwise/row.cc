@@ -41,11 +41,11 @@ constexpr int64_t kLanes = HWY_LANES(float);
 /// multiply-adds, and leave registers for the weights of a kernel row.
 constexpr int kRegisters = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 32 : 16;
 constexpr int kWidths[] = {14, 7, 4, 1};
-constexpr bool HasWidth(DepthwiseForm form, int kernel, int width) {
-  // What hardly any processor runs is short.
-  if (HWY_TARGET == HWY_SCALAR) return width == 1;
+constexpr bool HasWidth(DepthwiseForm form, int kernel, int dilation, int width) {
   // Bytes are bound by their conversion.
   if (form != DepthwiseForm::kFloats || kernel > 7) return width <= 4;
+  // Most of the other floats are computed from padded lines (padded.h).
+  if ((kernel == 7 || dilation * kernel == 10) && kRegisters == 32 && width == 7) return false;
   return width <= kRegisters - kernel - 3;
 }
 
@@ -198,16 +198,13 @@ void RunBlocks(const DepthwiseRow& row) {
     RunBlock<kForm, W, kOutputs>(row, std::min(ow, row.out_width - kOutputs));
 }
 
-/// Of longer rows a 3x3 kernel is bound by reading lines: wide blocks walk more of them at once
-/// than prefetchers follow.
-constexpr int kLongRow = 28;
-
 /// The outputs of a block that a row of `width` outputs takes least time with.
-int WidthOf(DepthwiseForm form, int kernel, int width) {
-  const int most = kernel == 3 && width > kLongRow ? 4 : width;
+int WidthOf(DepthwiseForm form, int kernel, int dilation, int width) {
+  // Of long rows wide blocks walk more lines at once than prefetchers follow.
+  const int most = kernel == 3 && width > 28 ? 4 : width;
   int best = 1, least = std::numeric_limits<int>::max();
   for (const int outputs : kWidths) {
-    if (outputs > most || !HasWidth(form, kernel, outputs)) continue;
+    if (outputs > most || !HasWidth(form, kernel, dilation, outputs)) continue;
     // What a block costs beside its outputs is worth about as much as two of them.
     const int cost = (width + outputs - 1) / outputs * (outputs + 2);
     if (cost < least) best = outputs, least = cost;
@@ -215,26 +212,25 @@ int WidthOf(DepthwiseForm form, int kernel, int width) {
   return best;
 }
 
-template <DepthwiseForm kForm, typename W, size_t... kIndex>
-void RunRowIn(const DepthwiseRow& row, std::index_sequence<kIndex...>) {
-  const int width = WidthOf(kForm, W::kTaps, static_cast<int>(row.out_width));
+template <DepthwiseForm kForm, int kTaps, int kStride, int kDilation = 1>
+void RunRowOf(const DepthwiseRow& row) {
+  const int width = WidthOf(kForm, kTaps, kDilation, static_cast<int>(row.out_width));
   const auto run = [&](auto outputs) {
-    if constexpr (HasWidth(kForm, W::kTaps, outputs())) {
+    if constexpr (HasWidth(kForm, kTaps, kDilation, outputs())) {
+      using W = RowWindow<kTaps, kStride, kDilation>;
       if (width == outputs()) RunBlocks<kForm, W, outputs()>(row);
     }
   };
-  (run(std::integral_constant<int, kWidths[kIndex]>()), ...);
-}
-template <DepthwiseForm kForm, int kTaps, int kStride, int kDilation = 1>
-void RunRowOf(const DepthwiseRow& row) {
-  RunRowIn<kForm, RowWindow<kTaps, kStride, kDilation>>(
-      row, std::make_index_sequence<std::size(kWidths)>());
+  [&]<size_t... kIndex>(std::index_sequence<kIndex...>) {
+    (run(std::integral_constant<int, kWidths[kIndex]>()), ...);
+  }
+  (std::make_index_sequence<std::size(kWidths)>());
 }
 
 template <DepthwiseForm kForm>
 void RunRowAs(const DepthwiseRow& row) {
-  const int64_t key = row.kernel_width * 100 + row.stride * 10 + row.dilation;
-  switch (key) {
+  constexpr bool kIsFloat = kForm == DepthwiseForm::kFloats;
+  switch (row.kernel_width * 100 + row.stride * 10 + row.dilation) {
     case 311: return RunRowOf<kForm, 3, 1>(row);
     case 312: return RunRowOf<kForm, 3, 1, 2>(row);
     case 321: return RunRowOf<kForm, 3, 2>(row);
@@ -242,15 +238,18 @@ void RunRowAs(const DepthwiseRow& row) {
     case 512: return RunRowOf<kForm, 5, 1, 2>(row);
     case 521: return RunRowOf<kForm, 5, 2>(row);
     case 711: return RunRowOf<kForm, 7, 1>(row);
-    case 721: return RunRowOf<kForm, 7, 2>(row);
-    default:
-      if constexpr (kForm == DepthwiseForm::kFloats) {
-        if (key == 911) RunRowOf<kForm, 9, 1>(row);
-      }
+    default: return RunRowOf < kForm, kIsFloat ? 9 : 7, kIsFloat ? 1 : 2 > (row);
   }
 }
 
+/// Of a scalar short: hardly any processor runs it.
 void RunRow(const DepthwiseRow& row) {
+#if HWY_TARGET == HWY_SCALAR
+  const float* weights[kMaxDepthwiseLines];
+  for (int64_t i = 0; i < row.num_lines; ++i)
+    weights[i] = row.weights + i * row.kernel_width * row.padded_channels;
+  RunDepthwiseTaps(row, weights);
+#else
   if constexpr (HWY_TARGET == HWY_AVX2) {
     if (TakesByteWindow(row)) return RunByteWindows({&row, 1});
   }
@@ -259,6 +258,7 @@ void RunRow(const DepthwiseRow& row) {
     case DepthwiseForm::kFloatsFromBytes: return RunRowAs<DepthwiseForm::kFloatsFromBytes>(row);
     case DepthwiseForm::kBytes: return RunRowAs<DepthwiseForm::kBytes>(row);
   }
+#endif
 }
 
 /// kOutputs neighbouring outputs by the kernel columns [k0, k1), which lie inside of the lines for
@@ -318,7 +318,7 @@ bool HasDepthwiseRow(int64_t kernel_width, int64_t stride, int64_t dilation, boo
   switch (kernel_width) {
     case 3:
     case 5: return true;
-    case 7: return dilation == 1;
+    case 7: return (!is_float || stride == 1) && dilation == 1;
     case 9: return is_float && stride == 1 && dilation == 1;
     default: return false;
   }

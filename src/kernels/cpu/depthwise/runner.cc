@@ -14,6 +14,9 @@ namespace {
 constexpr Fields kFields("", Field{"rows", &DepthwiseBlocking::rows, {}},
                          Field{"channels", &DepthwiseBlocking::channels, {}});
 
+/// Of a task.
+constexpr int64_t kMostPaddedRows = 128;
+
 /// A line of pixels with each channel repeated `multiplier` times.
 template <typename T>
 void ExpandLine(const std::byte* line, int64_t elements, int64_t multiplier, std::byte* out) {
@@ -44,15 +47,28 @@ int64_t DepthwiseProblem::most_channels() const {
 }
 
 DepthwiseBlocking ChooseDepthwiseBlocking(const DepthwiseProblem& p, int lanes) {
+  const int64_t rows = std::max<int64_t>(p.g.batch * p.g.out[0] * p.g.out[1], 1);
+  const int64_t most = std::max<int64_t>(p.most_channels(), 1);
+  const int64_t row_macs = std::max<int64_t>(p.g.out[2] * p.g.taps(), 1);  // of a channel
   // A task is worth some tens of microseconds.
-  constexpr int64_t kTaskMacs = 400'000;
-  const int64_t rows = p.g.batch * p.g.out[0] * p.g.out[1];
-  DepthwiseBlocking blocking{.channels = std::max<int64_t>(p.most_channels(), 1)};
+  int64_t task_macs = 400'000, most_rows = rows;
+  DepthwiseBlocking blocking{.channels = most};
+  if (p.pads()) {
+    // Tasks copy lines anew that others have copied, too. What a task of few channels reads, writes
+    // and finishes stays in the second-level cache.
+    task_macs = 1'600'000;
+    most_rows = std::min(rows, kMostPaddedRows / 2);
+    const int64_t wanted =
+        std::clamp<int64_t>(task_macs / (most_rows * row_macs), 64, std::max<int64_t>(most, 64));
+    const int64_t pieces = std::max(
+        CeilDiv(most, wanted),
+        std::min(CeilDiv(most, int64_t{64}), CeilDiv(2 * lanes, CeilDiv(rows, most_rows))));
+    blocking.channels = std::min(most, RoundUp(CeilDiv(most, pieces), kDepthwisePad));
+  }
   const int64_t passes = CeilDiv(p.g.oc, blocking.channels);
-  blocking.rows = std::clamp<int64_t>(
-      kTaskMacs / std::max<int64_t>(1, p.g.out[2] * blocking.channels * p.g.taps()), 1,
-      std::max<int64_t>(1, rows * passes / (int64_t{2} * lanes)));
-  blocking.rows = std::clamp<int64_t>(blocking.rows, 1, std::max<int64_t>(rows, 1));
+  blocking.rows = std::clamp<int64_t>(task_macs / (row_macs * blocking.channels), 1,
+                                      std::max<int64_t>(1, rows * passes / (int64_t{2} * lanes)));
+  blocking.rows = std::clamp<int64_t>(blocking.rows, 1, most_rows);
   return blocking;
 }
 
@@ -77,6 +93,8 @@ DepthwiseBlocking ReadDepthwiseBlocking(const Params& params, const DepthwisePro
   const DepthwiseBlocking usual = ChooseDepthwiseBlocking(p, lanes);
   DepthwiseBlocking blocking = kFields.Read(params, usual);
   blocking.rows = std::max<int64_t>(blocking.rows, 1);
+  // A lane has memory for what it plans of each row.
+  if (p.pads()) blocking.rows = std::min(blocking.rows, kMostPaddedRows);
   // Passes begin where vectors and blocks of channels do.
   blocking.channels = std::clamp<int64_t>(blocking.channels, 1, usual.channels);
   blocking.channels = std::min(RoundUp(blocking.channels, kDepthwisePad), usual.channels);
@@ -86,12 +104,18 @@ DepthwiseBlocking ReadDepthwiseBlocking(const Params& params, const DepthwisePro
 DepthwiseRunner::DepthwiseRunner(const DepthwiseProblem& problem, const DepthwiseBlocking& blocking)
     : p_(problem),
       blocking_(blocking),
+      padded_plan_(problem.PlanPadded()),
       padded_(RoundUp(problem.g.oc, kDepthwisePad)),
       by_rows_(KernelRows() <= kMaxDepthwiseLines &&
                HasDepthwiseRow(problem.g.kernel[2], problem.g.stride[2], problem.g.dilation[2],
                                problem.in_bytes == 4)),
       row_tasks_(CeilDiv(problem.g.batch * problem.g.out[0] * problem.g.out[1], blocking.rows)),
-      channel_tasks_(CeilDiv(problem.g.oc, blocking.channels)) {}
+      channel_tasks_(CeilDiv(problem.g.oc, blocking.channels)) {
+  if (!pads()) return;
+  const ConvGeometry& g = problem.g;
+  padded_blocks_ = ChoosePadded(g.kernel[2], g.stride[2], padded_plan_.outputs / g.dilation[2],
+                                CeilDiv(padded_plan_.outputs, g.dilation[2]));
+}
 
 DepthwiseRunner::Task DepthwiseRunner::TaskAt(int64_t i) const {
   // Rows of one piece of channels follow each other: they share lines.
@@ -141,6 +165,7 @@ void DepthwiseRunner::RunRow(const DepthwiseMemory& memory, const Task& task, in
 
 void DepthwiseRunner::RunTask(const DepthwiseMemory& memory, const Task& task, std::byte* y,
                               std::byte* scratch) const {
+  if (pads()) return RunPaddedTask(memory, task, reinterpret_cast<float*>(y), scratch);
   const PixelLayout& out = p_.pixels.out;
   const auto place = [&](int64_t row) {
     return y + out.Offset(ImageOf(row), PixelOf(row), task.channel) * p_.out_bytes;

@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/conv/operands.h"
 #include "kernels/cpu/conv/taps.h"
+#include "kernels/cpu/depthwise/padded.h"
 #include "kernels/cpu/depthwise/row.h"
 #include "kernels/kernel.h"
 
@@ -26,6 +27,12 @@ Result<ConvGeometry> ReadDepthwiseGeometry(const ir::Graph& group, const ir::Nod
 Result<std::vector<ConvLayouts>> DepthwiseBlockLayouts(const ir::Graph& group,
                                                        const ConvGeometry& geometry);
 
+/// Padded copies of lines that rows are computed from; none where the tensor's own serve better.
+struct PaddedPlan {
+  int64_t lines = 0;                 // copies at a time
+  int64_t outputs = 0, columns = 0;  // of a piece of an output row, and of its lines
+};
+
 /// A depthwise convolution between two states.
 struct DepthwiseProblem {
   ConvGeometry g;
@@ -34,6 +41,9 @@ struct DepthwiseProblem {
 
   /// Channels that one pass may take: all, or a block.
   int64_t most_channels() const;
+  /// Rows come from padded copies of lines.
+  PaddedPlan PlanPadded() const;
+  bool pads() const { return PlanPadded().lines > 0; }
 };
 
 /// How it is cut into tasks: output rows, and channels that one pass over them takes.
@@ -64,11 +74,13 @@ class DepthwiseRunner {
   const PixelLayout& in() const { return p_.pixels.in; }
   const PixelLayout& out() const { return p_.pixels.out; }
   int64_t padded_channels() const { return padded_; }
+  /// True: of padded copies, with weights as [channels / kDepthwisePad][tap][kDepthwisePad].
+  bool pads() const { return padded_plan_.lines > 0; }
   /// The image and the first pixel of an output row.
   int64_t ImageOf(int64_t row) const { return row / (p_.g.out[0] * p_.g.out[1]); }
   int64_t PixelOf(int64_t row) const { return row % (p_.g.out[0] * p_.g.out[1]) * p_.g.out[2]; }
   /// Scratch of a lane, 64-byte aligned.
-  int64_t lane_bytes() const { return PointerBytes() + CopyBytes(); }
+  int64_t lane_bytes() const { return pads() ? PaddedBytes() : PointerBytes() + CopyBytes(); }
   /// Writes the channels of `task` in output row `row` to `out`, pixels `out_pixel` elements apart.
   void RunRow(const DepthwiseMemory& memory, const Task& task, int64_t row, std::byte* out,
               int64_t out_pixel, std::byte* scratch) const;
@@ -106,8 +118,18 @@ class DepthwiseRunner {
                int64_t channel, std::byte* copies, const LinesOfRow& found,
                DepthwiseRow& work) const;
 
+  struct PaddedMemory;
+  int64_t PaddedBytes() const;
+  void PlanPaddedRow(int64_t index, int64_t begin, PaddedMemory& memory, PaddedRow& row) const;
+  void RunPaddedPiece(const DepthwiseMemory& memory, const Task& task, int64_t begin, float* y,
+                      std::byte* scratch) const;
+  void RunPaddedTask(const DepthwiseMemory& memory, const Task& task, float* y,
+                     std::byte* scratch) const;
+
   DepthwiseProblem p_;
   DepthwiseBlocking blocking_;
+  PaddedPlan padded_plan_;
+  PaddedBlocks padded_blocks_;
   int64_t padded_;
   bool by_rows_;
   int64_t row_tasks_, channel_tasks_;
