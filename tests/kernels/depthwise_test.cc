@@ -67,6 +67,8 @@ TEST(Depthwise, AgreesWithTheOracleOnEveryInstructionSet) {
       {"2x10x9x9", "40x1x5x5", "pads=[2,2,2,2], group=10"},
       {"1x3x9x9", "51x1x7x7", "pads=[3,3,3,3], group=3"},
       {"1x20x7x9x10", "20x1x3x3x3", "pads=[1,1,1,1,1,1], strides=[2,2,2], group=20"},
+      {"1x512x5x9", "512x1x3x3", "pads=[1,1,1,1], group=512"},
+      {"1x18x7x9x10", "18x1x5x5x5", "pads=[2,2,2,2,2,2], strides=[2,2,2], group=18"},
       {"2x18x4x6x9", "18x1x3x5x5", "pads=[1,2,2,1,2,2], group=18"},
   };
   for (const std::string_view target : SimdTargets()) {

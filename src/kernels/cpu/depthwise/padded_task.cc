@@ -15,7 +15,7 @@ constexpr int64_t kPixelBytes = kDepthwisePad * 4;
 /// Copies of lines that stay in the first-level cache beside the outputs.
 constexpr int64_t kNearBytes = 32 << 10;
 /// More of them than the second-level cache has are not worth it.
-constexpr int64_t kMostBytes = 256 << 10;
+constexpr int64_t kMostBytes = 512 << 10;
 /// Lines from the first to the last that a window meets.
 int64_t SpanOf(const ConvGeometry& g) {
   return (g.kernel[0] - 1) * g.dilation[0] * g.in[1] + (g.kernel[1] - 1) * g.dilation[1] + 1;
@@ -61,18 +61,19 @@ bool ShallPad(const ConvGeometry& g, int64_t in_pixel) {
   // A copy pays where several rows meet it.
   if (g.kernel[1] < 3) return false;
   if (g.dilation[2] > 1) return together >= (g.kernel[2] == 3 ? 32 : 8);
-  if (g.kernel[2] == 3) return g.kernel[0] > 1;
   if (g.kernel[2] > 5) return true;
+  if (g.kernel[0] > 1 && (g.kernel[2] > 3 || g.stride[2] == 1)) return true;
   // Where registers are many, blocks of copies are wider.
+  const bool are_wide = g.stride[2] == 1 && RunsSimdTarget("AVX3");
+  if (g.kernel[2] == 3) return are_wide && LinesOfSet(g, in_pixel) >= 16;
   const bool is_short = together <= 14;
-  if (!is_short && g.stride[2] == 1 && RunsSimdTarget("AVX3")) return true;
-  return LinesOfSet(g, in_pixel) >= (is_short ? 8 : 5);
+  return (are_wide && !is_short) || LinesOfSet(g, in_pixel) >= (is_short ? 8 : 5);
 }
 
 }  // namespace
 
 PaddedPlan DepthwiseProblem::PlanPadded() const {
-  if (in_bytes != 4 || !ShallPad(g, pixels.in.block)) return {};
+  if (in_bytes != 4 || SpanOf(g) > kMostBytes || !ShallPad(g, pixels.in.block)) return {};
   PaddedPlan plan{.lines = SpanOf(g), .outputs = g.out[2]};
   const auto bytes = [&] {
     plan.columns = RoundUp(ColumnsOf(g, plan.outputs), g.dilation[2]);
