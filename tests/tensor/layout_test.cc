@@ -112,8 +112,7 @@ TEST(LayoutTest, BlockedTensorsArePaddedToWholeBlocks) {
 }
 
 TEST(LayoutTest, ChannelsLastPutsAxisOneInnermost) {
-  for (int rank = 3; rank <= 5; ++rank)
-    EXPECT_EQ(Layout::ChannelsLast(rank).order.back(), 1);
+  for (int rank = 3; rank <= 5; ++rank) EXPECT_EQ(Layout::ChannelsLast(rank).order.back(), 1);
   EXPECT_TRUE(Layout::ChannelsLast(2).IsRowMajor());
 }
 

@@ -97,7 +97,7 @@ class QuantResults {
   Columns columns_;
   std::optional<elementwise::Program> program_;
   std::optional<elementwise::ScaledValue> scaled_;  // the program, where it is this
-  std::optional<elementwise::Scaling> scaling_;  // the program, of sums as they are
+  std::optional<elementwise::Scaling> scaling_;     // the program, of sums as they are
   PadLanes pads_;
   DType output_;
   bool one_image_;  // channels-last: pixels of all images follow each other
