@@ -233,52 +233,10 @@ bool Program::IsRunning(const Source& source, int running) const {
          operands_[source.index].pack < 0;
 }
 
-std::optional<Scaling> Program::AsScaling() const {
-  if (outputs_.size() != 1 || outputs_[0].storage != DType::kF32) return std::nullopt;
-  // What a Mul or Add has beside the running value.
-  const auto other = [&](const Instruction& code, bool is_first) -> std::optional<Source> {
-    const auto is_running = [&](const Source& source) {
-      if (!is_first) return source.kind == Source::kRegister;
-      return source.kind == Source::kOperand && operands_[source.index].strides.empty();
-    };
-    const Source& source = is_running(code.a) ? code.b : code.a;
-    if (!is_running(code.a) && !is_running(code.b)) return std::nullopt;
-    if (source.kind == Source::kImmediate) return source;
-    if (source.kind != Source::kOperand || is_running(source)) return std::nullopt;
-    const Operand& from = operands_[source.index];
-    const bool walks_columns = std::all_of(from.strides.begin(), from.strides.end() - 1,
-                                           [](int64_t stride) { return stride == 0; });
-    return walks_columns && from.strides.back() <= 1 && from.storage == DType::kF32
-               ? std::optional(source)
-               : std::nullopt;
-  };
-  if (instructions_.empty() || instructions_.size() > 2 || instructions_[0].fn != Fn::kMul)
-    return std::nullopt;
-  // Every sum with -0 is the number itself.
-  Scaling scaling{.addend = {Source::kImmediate, 0, -0.0f}};
-  const auto factor = other(instructions_[0], true);
-  if (!factor) return std::nullopt;
-  scaling.factor = *factor;
-  if (instructions_.size() == 1) return scaling;
-  const auto addend = other(instructions_[1], false);
-  if (!addend || instructions_[1].fn != Fn::kAdd || instructions_[0].output >= 0)
-    return std::nullopt;
-  scaling.addend = *addend;
-  return scaling;
-}
-
-void Program::FillColumns(const Binding& binding, const Source& source, int64_t first,
-                          std::span<float> columns) const {
-  if (source.kind == Source::kImmediate) {
-    std::fill(columns.begin(), columns.end(), source.value);
-    return;
-  }
-  const auto* from = reinterpret_cast<const float*>(binding.operands[source.index]);
-  if (operands_[source.index].strides.back() == 0) {
-    std::fill(columns.begin(), columns.end(), *from);
-  } else {
-    std::copy_n(from + first, columns.size(), columns.begin());
-  }
+ColumnValues Program::Columns(const Binding& binding, const Source& source, int64_t first) const {
+  if (source.kind == Source::kImmediate) return {&source.value, 0};
+  const int64_t step = operands_[source.index].strides.back();
+  return {reinterpret_cast<const float*>(binding.operands[source.index]) + step * first, step};
 }
 
 std::optional<std::vector<ChainLink>> Program::Chain() const {
@@ -322,12 +280,12 @@ std::optional<ScaledValue> Program::Scaled() const {
   int running = -1;     // register; -1: the operand without a place
   Fn last = Fn::kCopy;  // steps stand in the order of the formula
   const auto is_running = [&](const Source& source) { return IsRunning(source, running); };
-  const auto take = [&](const Instruction& code, int& operand, int64_t& step) {
-    const Source& source = is_running(code.a) ? code.b : code.a;
-    if (source.kind != Source::kOperand || operands_[source.index].strides.empty()) return false;
-    const Operand& from = operands_[source.index];
-    operand = source.index;
-    step = from.strides.back();
+  const auto take = [&](const Instruction& code, Source& other) {
+    other = is_running(code.a) ? code.b : code.a;
+    if (other.kind == Source::kImmediate) return true;
+    if (other.kind != Source::kOperand || operands_[other.index].strides.empty()) return false;
+    const Operand& from = operands_[other.index];
+    const int64_t step = from.strides.back();
     return step <= 1 && from.storage == DType::kF32 &&
            std::ranges::count(from.strides, 0) >= std::ssize(from.strides) - step;
   };
@@ -336,9 +294,9 @@ std::optional<ScaledValue> Program::Scaled() const {
     const bool follows = is_running(code.a) || (commutes && is_running(code.b));
     if (!follows || (code.output >= 0 && &code != &instructions_.back())) return std::nullopt;
     if (code.fn == Fn::kMul && last == Fn::kCopy) {
-      if (!take(code, value.factor, value.factor_step)) return std::nullopt;
+      if (!take(code, value.factor)) return std::nullopt;
     } else if (code.fn == Fn::kAdd && (last == Fn::kCopy || last == Fn::kMul)) {
-      if (!take(code, value.addend, value.addend_step)) return std::nullopt;
+      if (!take(code, value.addend)) return std::nullopt;
     } else if (code.fn == Fn::kRelu && last != Fn::kRelu) {
       value.least = 0;
     } else if (code.fn == Fn::kClip && last != Fn::kRelu && code.b.kind == Source::kImmediate &&

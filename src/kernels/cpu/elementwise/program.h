@@ -13,6 +13,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -59,18 +60,20 @@ struct ChainLink {
   std::array<int64_t, 2> b_strides{}, c_strides{};
 };
 
-/// min(max(running * factor + addend, least), greatest), each step rounded: operands by number (-1:
-/// none), with the strides of columns. NaN passes.
+/// min(max(running * factor + addend, least), greatest), each step rounded: numbers, or rows of f32
+/// of a value for each column. NaN passes. A product with 1 and a sum with -0 are the number
+/// itself.
 struct ScaledValue {
-  int factor = -1, addend = -1;
-  int64_t factor_step = 0, addend_step = 0;
+  Source factor{Source::kImmediate, 0, 1.0f}, addend{Source::kImmediate, 0, -0.0f};
   float least = -std::numeric_limits<float>::infinity();
   float greatest = std::numeric_limits<float>::infinity();
+  bool IsClamped() const { return std::isfinite(least) || std::isfinite(greatest); }
 };
 
-/// running * factor + addend, each rounded: numbers, or rows of f32 of a value for each column.
-struct Scaling {
-  Source factor, addend;  // operands by number, or immediates
+/// Numbers of columns, `step` floats apart (0: one for all).
+struct ColumnValues {
+  const float* first;
+  int64_t step;
 };
 
 /// A compiled program. Immutable; Run may be called by several threads at once, never allocates and
@@ -123,14 +126,11 @@ class Program {
   /// where another value is needed twice, an operand is no matrix of f32 or stays one number in a
   /// row, or there are several outputs. In Binding, operands keep their numbers.
   std::optional<std::vector<ChainLink>> Chain() const;
-  /// The program where it is this, of numbers and rows of f32. Operands keep their numbers.
+  /// The program where it is this.
   std::optional<ScaledValue> Scaled() const;
 
-  /// The program as a Scaling, where it is one.
-  std::optional<Scaling> AsScaling() const;
-  /// The values of a source of it for the columns from `first` on.
-  void FillColumns(const Binding& binding, const Source& source, int64_t first,
-                   std::span<float> columns) const;
+  /// A source of it for the columns from `first` on. `source` and what is bound outlive them.
+  ColumnValues Columns(const Binding& binding, const Source& source, int64_t first) const;
 
  private:
   friend class Compiler;  // compile.cc

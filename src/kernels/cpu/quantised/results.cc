@@ -19,14 +19,10 @@ QuantResults::QuantResults(const Problem& problem, const QuantisedGroup& q, cons
             StorageBytes(problem.states.outputs[0].storage, 1)),
       output_(problem.states.outputs[0].storage),
       one_image_(out.is_channels_last()) {
+  if (program_ && one_image_) scaled_ = program_->Scaled();
   const bool is_integer = q.core->op == "MatMulInteger"_op || q.core->op == "ConvInteger"_op;
-  if (program_ && is_integer && one_image_ && output_ == DType::kF32)
-    scaling_ = program_->AsScaling();
-  if (scaling_) {
-    run_ = StoreScaledSumsOf;
-  } else if (program_ && one_image_) {
-    scaled_ = program_->Scaled();
-  }
+  scales_sums_ = is_integer && output_ == DType::kF32 && scaled_ && !scaled_->IsClamped();
+  if (scales_sums_) run_ = StoreScaledSumsOf;
   if (q.quantiser() == nullptr) return;
   requantise_ = *q.quantiser();
   const bool bounded = ResultsAreBounded(*problem.group, q, layout.groups * layout.oc);
@@ -69,18 +65,19 @@ void QuantResults::FillScaling(QuantLaunch& launch, float* columns) const {
   launch.addends = {columns + columns_.count, columns + 2 * columns_.count};
   for (int64_t group = 0; group * group_columns_ < columns_.count; ++group) {
     const auto fill = [&](const elementwise::Source& source, std::span<float> all) {
-      program_->FillColumns(launch.binding, source, group * oc_,
-                            all.subspan(group * group_columns_, oc_));
+      const auto values = program_->Columns(launch.binding, source, group * oc_);
+      for (int64_t c = 0; c < oc_; ++c)
+        all[group * group_columns_ + c] = values.first[c * values.step];
     };
-    fill(scaling_->factor, launch.factors);
-    fill(scaling_->addend, launch.addends);
+    fill(scaled_->factor, launch.factors);
+    fill(scaled_->addend, launch.addends);
   }
 }
 
 QuantLaunch QuantResults::Begin(const CpuLaunch& args, const int32_t* init, float* columns) const {
   QuantLaunch launch{.args = args, .binding = {}, .init = init};
   if (program_) launch.binding = program_->Bind(args.inputs, args.packed.subspan(1), args.outputs);
-  if (scaling_) FillScaling(launch, columns);
+  if (scales_sums_) FillScaling(launch, columns);
   RequantiseArgs& common = launch.common;
   common.out_stride = out_.block;
   if (!requantise_) return launch;
@@ -109,11 +106,11 @@ bool QuantResults::StoreInPlace(const QuantLaunch& launch, const QuantTile& firs
                                 QuantTileArgs& tile) const {
   const int64_t column = first.panel * nr_, padded = PaddedColumn(first.group, column);
   const bool are_sums = !requantise_ && !program_ && output_ == DType::kI32;
-  if (!one_image_ || oc_ - column < nr_ || !(are_sums || (scaling_ && scales))) return false;
+  if (!one_image_ || oc_ - column < nr_ || !(are_sums || (scales_sums_ && scales))) return false;
   tile.c = launch.args.outputs[0].host<int32_t>() + first.pixel * out_.block + first.group * oc_ +
            column;
   tile.c_stride = out_.block;
-  if (scaling_) {
+  if (scales_sums_) {
     tile.scale = &launch.factors[padded];
     tile.add = &launch.addends[padded];
   }
@@ -127,7 +124,7 @@ void QuantResults::SetColumns(const QuantLaunch& launch, int64_t column,
   out.w_zero = reinterpret_cast<const int32_t*>(blob + columns_.zeros) + column;
   out.scale = reinterpret_cast<const float*>(blob + columns_.scales) + column;
   out.add = reinterpret_cast<const float*>(blob + columns_.adds) + column;
-  if (scaling_) {
+  if (scales_sums_) {
     out.scale = &launch.factors[column];
     out.add = &launch.addends[column];
   }
@@ -138,7 +135,7 @@ void QuantResults::End(const QuantLaunch& launch) const {
 }
 
 int64_t QuantResults::scratch_bytes() const {
-  return program_ && !scaling_ ? int64_t{kMaxTileSums} * 4 : 0;
+  return program_ && !scaled_ ? int64_t{kMaxTileSums} * 4 : 0;
 }
 
 void QuantResults::Store(const QuantLaunch& launch, const QuantTile& tile,
@@ -160,15 +157,12 @@ void QuantResults::Store(const QuantLaunch& launch, const QuantTile& tile,
 }
 
 ScaledFloats QuantResults::ScaleOf(const QuantLaunch& launch, int64_t channel) const {
-  static constexpr float kOne = 1, kNothing = -0.F;  // what keeps all values, -0 too
-  const auto at = [&](int operand, int64_t step, const float& otherwise) {
-    if (operand < 0) return &otherwise;
-    return reinterpret_cast<const float*>(launch.binding.operands[operand]) + step * channel;
-  };
-  return {.factor = at(scaled_->factor, scaled_->factor_step, kOne),
-          .addend = at(scaled_->addend, scaled_->addend_step, kNothing),
-          .factor_step = scaled_->factor_step,
-          .addend_step = scaled_->addend_step,
+  const auto factor = program_->Columns(launch.binding, scaled_->factor, channel);
+  const auto addend = program_->Columns(launch.binding, scaled_->addend, channel);
+  return {.factor = factor.first,
+          .addend = addend.first,
+          .factor_step = factor.step,
+          .addend_step = addend.step,
           .least = scaled_->least,
           .greatest = scaled_->greatest};
 }
@@ -185,7 +179,7 @@ void QuantResults::StoreBlock(const QuantLaunch& launch, RequantiseArgs& out, in
   if (requantise_) {
     out.bytes = reinterpret_cast<uint8_t*>(y) + at;
     if (shortcut_ >= 0) out.shortcut = launch.args.inputs[shortcut_].host<uint8_t>() + at;
-  } else if (program_ && !scaling_ && !scaled_) {
+  } else if (program_ && !scaled_) {
     out.floats = reinterpret_cast<float*>(scratch);
     out.out_stride = nr_;
   } else if (output_ == DType::kI32) {
@@ -194,12 +188,12 @@ void QuantResults::StoreBlock(const QuantLaunch& launch, RequantiseArgs& out, in
     out.floats = reinterpret_cast<float*>(y) + at;
   }
   ScaledFloats scaled;
-  if (scaled_) {
+  if (scaled_ && !scales_sums_) {
     scaled = ScaleOf(launch, channel);
     out.scaled = &scaled;
   }
   run_(out);
-  if (!program_ || scaling_ || scaled_) return;
+  if (!program_ || scaled_) return;
   elementwise::Tile tile{
       .rows = out.rows, .col = one_image_ ? channel : channel % out_.block, .cols = out.columns};
   tile.row =

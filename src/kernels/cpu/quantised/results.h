@@ -50,7 +50,7 @@ class QuantResults {
   std::span<const PackRequest> packs() const;
   /// `columns`: room for column_floats() values.
   QuantLaunch Begin(const CpuLaunch& args, const int32_t* init, float* columns) const;
-  int64_t column_floats() const { return scaling_ ? 2 * columns_.count : 0; }
+  int64_t column_floats() const { return scales_sums_ ? 2 * columns_.count : 0; }
   /// `scratch` is the lane's, scratch_bytes() of it, 64-byte aligned.
   void Store(const QuantLaunch& launch, const QuantTile& tile, std::byte* scratch) const;
   void End(const QuantLaunch& launch) const;
@@ -97,7 +97,7 @@ class QuantResults {
   Columns columns_;
   std::optional<elementwise::Program> program_;
   std::optional<elementwise::ScaledValue> scaled_;  // the program, where it is this
-  std::optional<elementwise::Scaling> scaling_;     // the program, of sums as they are
+  bool scales_sums_ = false;                        // by the program alone
   PadLanes pads_;
   DType output_;
   bool one_image_;  // channels-last: pixels of all images follow each other

@@ -12,17 +12,21 @@ Result<SumScale> SumScale::Read(const ir::Graph& group, const StateAssignment& s
   ASSIGN_OR_RETURN(
       elementwise::Program program,
       elementwise::Program::Compile(group, states, elementwise::Geometry::kRows, product));
-  const std::optional<elementwise::Scaling> scaling = program.AsScaling();
-  if (!scaling) return Unsupported("more than a factor and an addend for each column");
-  return SumScale(std::move(program), *scaling);
+  const std::optional<elementwise::ScaledValue> scaled = program.Scaled();
+  if (!scaled || scaled->IsClamped())
+    return Unsupported("more than a factor and an addend for each column");
+  return SumScale(std::move(program), *scaled);
 }
 
 void SumScale::Fill(const CpuLaunch& args, int64_t columns, float* factors, float* addends) const {
   const elementwise::Binding binding =
       program_.Bind(args.inputs, args.packed.last(packs().size()), args.outputs);
-  const auto count = static_cast<size_t>(columns);
-  program_.FillColumns(binding, scaling_.factor, 0, {factors, count});
-  program_.FillColumns(binding, scaling_.addend, 0, {addends, count});
+  const elementwise::ColumnValues factor = program_.Columns(binding, scaled_.factor, 0);
+  const elementwise::ColumnValues addend = program_.Columns(binding, scaled_.addend, 0);
+  for (int64_t c = 0; c < columns; ++c) {
+    factors[c] = factor.first[c * factor.step];
+    addends[c] = addend.first[c * addend.step];
+  }
 }
 
 }  // namespace fettle::kernels

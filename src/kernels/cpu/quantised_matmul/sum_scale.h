@@ -18,11 +18,11 @@ class SumScale {
   void Fill(const CpuLaunch& args, int64_t columns, float* factors, float* addends) const;
 
  private:
-  SumScale(elementwise::Program program, const elementwise::Scaling& scaling)
-      : program_(std::move(program)), scaling_(scaling) {}
+  SumScale(elementwise::Program program, const elementwise::ScaledValue& scaled)
+      : program_(std::move(program)), scaled_(scaled) {}
 
   elementwise::Program program_;
-  elementwise::Scaling scaling_;
+  elementwise::ScaledValue scaled_;
 };
 
 }  // namespace fettle::kernels
