@@ -2,6 +2,7 @@
 // pixels that they are in together. Each output is one launch that looks up where its channels come
 // from.
 #include <algorithm>
+#include <bit>
 
 #include "kernels/family.h"
 #include "kernels/opencl/move/torn_channels.h"
@@ -66,8 +67,10 @@ Status Record(const Problem& problem, size_t output, const std::vector<ChannelSo
   const ir::Graph& group = *problem.group;
   const std::vector<int> inputs = InputsOf(channels);
   const State& state = problem.states.outputs[output];
+  // Few programs serve all: what is more than the inputs is the first again, and not read.
+  const size_t sources = std::bit_ceil(inputs.size());
   std::string parts = "#define PARTS(f)";
-  for (size_t i = 0; i < inputs.size(); ++i) parts += fmt::format(" f({})", i);
+  for (size_t i = 0; i < sources; ++i) parts += fmt::format(" f({})", i);
   ASSIGN_OR_RETURN(
       std::shared_ptr<OpenClKernel> kernel,
       AsOpenCl(device).BuildKernel(
@@ -77,9 +80,11 @@ Status Record(const Problem& problem, size_t output, const std::vector<ChannelSo
   const int64_t pixel = PixelBytes(state.storage);
   launch.Output(output, pixel).Value(PixelDims(shape)).Packed(made.own_packs.size(), 0);
   made.own_packs.push_back(TablePack("move.channels", TableOf(channels, inputs)));
-  for (const int input : inputs)
+  for (size_t i = 0; i < sources; ++i) {
+    const int input = inputs[i < inputs.size() ? i : 0];
     launch.Input(static_cast<size_t>(input), pixel)
         .Int(DivideUp(problem.shape(group.inputs[input])[1], 4));
+  }
   return OkStatus();
 }
 
