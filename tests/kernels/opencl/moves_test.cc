@@ -124,6 +124,18 @@ TEST_F(OpenClMoveChannels, LeavesTheRestToOthers) {
             "a constant is among what is moved");
 }
 
+/// What one launch cannot read is joined by copies, or in rows.
+TEST_F(OpenClMoveChannels, ReadsAtMost16Tensors) {
+  std::string text, parts;
+  for (int i = 0; i < 17; ++i) {
+    text += fmt::format("input %x{}: f32[1x3x2x2]\n", i);
+    parts += fmt::format("{}%x{}", i == 0 ? "" : ", ", i);
+    if (i == 15) Check(text + "%y = Concat(" + parts + ") {axis=1}\noutput %y\n");
+  }
+  EXPECT_EQ(RefusalOf(text + "%y = Concat(" + parts + ") {axis=1}\noutput %y\n"),
+            "17 operands: expected 1 to 16");
+}
+
 using OpenClConcat = OneOpenClKernel<kOpenClMoveConcat>;
 
 TEST_F(OpenClConcat, JoinsMoreThanOneLaunchTakes) {

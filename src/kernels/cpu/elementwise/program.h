@@ -13,7 +13,6 @@
 #pragma once
 
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -67,7 +66,10 @@ struct ScaledValue {
   Source factor{Source::kImmediate, 0, 1.0f}, addend{Source::kImmediate, 0, -0.0f};
   float least = -std::numeric_limits<float>::infinity();
   float greatest = std::numeric_limits<float>::infinity();
-  bool IsClamped() const { return std::isfinite(least) || std::isfinite(greatest); }
+  bool IsClamped() const {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    return least != -kInfinity || greatest != kInfinity;
+  }
 };
 
 /// Numbers of columns, `step` floats apart (0: one for all).

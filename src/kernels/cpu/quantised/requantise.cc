@@ -145,7 +145,7 @@ HWY_EXPORT(StoreScaledSums);
 
 void RunRequantise(const RequantiseArgs& args) { HWY_DYNAMIC_DISPATCH(Run)(args); }
 
-void StoreScaledSumsOf(const RequantiseArgs& args) { HWY_DYNAMIC_DISPATCH(StoreScaledSums)(args); }
+void RunScaledSums(const RequantiseArgs& args) { HWY_DYNAMIC_DISPATCH(StoreScaledSums)(args); }
 
 void RunSum(const RequantiseArgs& args) {
   alignas(64) uint8_t bytes[kMaxTileSums];

@@ -48,7 +48,7 @@ struct RequantiseArgs {
 };
 
 /// Stores floats: (sum * scale[n]) + add[n], both rounded.
-void StoreScaledSumsOf(const RequantiseArgs& args);
+void RunScaledSums(const RequantiseArgs& args);
 
 using Requantise = void (*)(const RequantiseArgs& args);
 void RunRequantise(const RequantiseArgs& args);

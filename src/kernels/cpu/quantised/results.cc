@@ -22,7 +22,7 @@ QuantResults::QuantResults(const Problem& problem, const QuantisedGroup& q, cons
   if (program_ && one_image_) scaled_ = program_->Scaled();
   const bool is_integer = q.core->op == "MatMulInteger"_op || q.core->op == "ConvInteger"_op;
   scales_sums_ = is_integer && output_ == DType::kF32 && scaled_ && !scaled_->IsClamped();
-  if (scales_sums_) run_ = StoreScaledSumsOf;
+  if (scales_sums_) run_ = RunScaledSums;
   if (q.quantiser() == nullptr) return;
   requantise_ = *q.quantiser();
   const bool bounded = ResultsAreBounded(*problem.group, q, layout.groups * layout.oc);

@@ -265,15 +265,15 @@ class IntegerMatMul final : public CpuKernel {
     all.to = sums;
     all.to_stride = kernels_.nr;
     if (!are_whole) TakeOffZeros(all, zeros);
-    StoreScaledSumsOf({.sums = sums,
-                       .sums_stride = kernels_.nr,
-                       .rows = target.rows,
-                       .columns = of.count,
-                       .w_zero = of.zeros,  // read, not used
-                       .scale = factors,
-                       .add = factors + Addends(),
-                       .floats = reinterpret_cast<float*>(target.to),
-                       .out_stride = f_.p.n});
+    RunScaledSums({.sums = sums,
+                   .sums_stride = kernels_.nr,
+                   .rows = target.rows,
+                   .columns = of.count,
+                   .w_zero = of.zeros,  // read, not used
+                   .scale = factors,
+                   .add = factors + Addends(),
+                   .floats = reinterpret_cast<float*>(target.to),
+                   .out_stride = f_.p.n});
   }
 
   /// Tiles below each other that are computed by one call.

@@ -15,30 +15,9 @@
 namespace fettle::kernels {
 namespace {
 
-/// Tensors that one launch reads.
-constexpr size_t kMostSources = 16;
-
 using Outputs = std::vector<std::vector<ChannelSource>>;
 
-/// The inputs of the group that an output's channels come from, each once.
-std::vector<int> InputsOf(const std::vector<ChannelSource>& channels) {
-  std::vector<int> inputs;
-  for (const ChannelSource& from : channels) {
-    if (from.input >= 0 && std::find(inputs.begin(), inputs.end(), from.input) == inputs.end())
-      inputs.push_back(from.input);
-  }
-  return inputs;
-}
-
-Result<Outputs> Read(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(Outputs outputs, ReadTornChannels(group));
-  for (const auto& channels : outputs) {
-    const std::vector<int> inputs = InputsOf(channels);
-    if (inputs.empty() || inputs.size() > kMostSources)
-      return Unsupported("{} operands: expected 1 to {}", inputs.size(), kMostSources);
-  }
-  return outputs;
-}
+Result<Outputs> Read(const ir::Graph& group, const Device&) { return ReadTornChannels(group); }
 
 Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Outputs&,
                                             const Device& device) {

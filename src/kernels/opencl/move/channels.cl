@@ -1,7 +1,7 @@
 // Moves channels between tensors of pixels, out of the pixels that they are in together. A
 // work-item makes one pixel: gws = {height * width, channel blocks, batch}.
-//   SOURCES   how many tensors it reads; PARTS(f) in front of this text is f(0) f(1) ... of them,
-//             each a tensor and its channel blocks
+//   PARTS(f)  in front of this text: f(0) f(1) ... of the tensors that it reads, each with its
+//             channel blocks
 //   dims      of y
 //   table     for each channel of y, in whole pixels, (source, channel); source -1: zero
 #include "kernels/opencl/access.clh"

@@ -9,6 +9,9 @@
 namespace fettle::kernels {
 namespace {
 
+/// Tensors that one launch reads.
+constexpr size_t kMostSources = 16;
+
 int64_t PlaneElements(const Shape& shape) { return shape.Count(2, shape.rank()); }
 
 /// Floats in pixels that all have the same batch and plane.
@@ -80,6 +83,15 @@ class PieceChannels {
 
 }  // namespace
 
+std::vector<int> InputsOf(const std::vector<ChannelSource>& channels) {
+  std::vector<int> inputs;
+  for (const ChannelSource& from : channels) {
+    if (from.input >= 0 && std::find(inputs.begin(), inputs.end(), from.input) == inputs.end())
+      inputs.push_back(from.input);
+  }
+  return inputs;
+}
+
 Result<std::vector<std::vector<ChannelSource>>> ReadTornChannels(const ir::Graph& group) {
   if (group.nodes().size() != 1 || group.inputs.empty() || group.outputs.empty())
     return Unsupported("moves of elements only, one at a time");
@@ -96,6 +108,11 @@ Result<std::vector<std::vector<ChannelSource>>> ReadTornChannels(const ir::Graph
     if (y.index < 0) continue;
     if (!PieceChannels(piece, x.shape, y.shape).Write(x.index, outputs[y.index]))
       return Unsupported("moves other elements than whole channels");
+  }
+  for (const auto& channels : outputs) {
+    const size_t sources = InputsOf(channels).size();
+    if (sources == 0 || sources > kMostSources)
+      return Unsupported("{} operands: expected 1 to {}", sources, kMostSources);
   }
   if (MovesWholePixels(group)) return Unsupported("whole pixels move");
   return outputs;
