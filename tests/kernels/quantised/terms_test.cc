@@ -1,4 +1,5 @@
-// Products by lists of terms: 16-bit sums at their bounds, and random cases, against plain sums.
+// Products by pairs of steps and lists of terms: 16-bit sums at their bounds, and random cases,
+// against plain sums.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +11,7 @@
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/quantised/microkernel.h"
 #include "kernels/cpu/quantised/requantise.h"
+#include "kernels/cpu/quantised_avx2/paired_steps.h"
 #include "kernels/cpu/quantised_avx2/panel_sums.h"
 #include "kernels/cpu/quantised_avx2/term_tile.h"
 #include "kernels/cpu/simd/targets.h"
@@ -65,7 +67,7 @@ std::vector<int32_t> ByTiles(const Case& c, const QuantLayout& layout, const std
   for (int64_t p = 0; p < c.pixels; ++p) rows.push_back(x.data() + p * c.depth);
   const int64_t tap_offset = 0;
   const int vectors = static_cast<int>(CeilDiv(c.pixels, kTermLanes));
-  std::vector<uint8_t> memory(layout.steps() * 4 * kTermPixels + 64);
+  std::vector<uint8_t> memory(TermBlocks(layout).pairs * kPairedWeights * kTermPixels + 64);
   auto* lines = reinterpret_cast<uint8_t*>(RoundUp(reinterpret_cast<int64_t>(memory.data()), 64));
   InterleaveRows({.rows = rows.data(),
                   .count = c.pixels,
@@ -80,7 +82,7 @@ std::vector<int32_t> ByTiles(const Case& c, const QuantLayout& layout, const std
     const int64_t count = std::min<int64_t>(kTermChannels, c.channels - first);
     alignas(64) int32_t sums[kTermPixels * kTermChannels];
     RunTermTile({.x = lines,
-                 .vectors = vectors,
+                 .rows = c.pixels,
                  .channels = count,
                  .table = &table,
                  .panel = panel,
@@ -162,64 +164,6 @@ TEST(QuantisedTerms, RandomCasesAreExact) {
   }
 }
 
-/// Whole tiles: the same bytes as their sums become by themselves.
-TEST(QuantisedTerms, TilesMakeTheBytesOfTheirSums) {
-  if (!HasTerms()) GTEST_SKIP() << "no AVX2";
-#if defined(__x86_64__)
-  constexpr int64_t kDepth = 40, kStride = kTermChannels + 5;
-  std::mt19937 random(7);
-  for (int round = 0; round < 200; ++round) {
-    const int vectors = 1 + round % kMostTermVectors;
-    const int64_t rows = vectors * kTermLanes;
-    const QuantLayout base =
-        LayoutOf({rows, kTermChannels, kDepth, false, false, 0, Bytes::kAny, Bytes::kAny, false});
-    std::vector<int8_t> w(kTermChannels * kDepth);
-    for (int8_t& value : w) value = static_cast<int8_t>(Draw(random, Bytes::kAny, -128, 127));
-    const Constant weights = BytesConstant(DType::kI8, w);
-    const QuantConstants constants{.w = &weights};
-    QuantLayout layout = base;
-    layout.term_bytes = TermBytes(layout, constants);
-    std::vector<std::byte> blob(layout.bytes());
-    PackTerms(layout, constants, blob.data());
-    const TermTable table(layout, blob.data());
-    alignas(32) uint8_t x[kDepth * kTermPixels];
-    for (uint8_t& value : x) value = static_cast<uint8_t>(random());
-    std::vector<int32_t> init(kTermChannels);
-    std::vector<float> scale(kTermChannels), add(kTermChannels);
-    for (int n = 0; n < kTermChannels; ++n) {
-      init[n] = static_cast<int32_t>(random() % 2001) - 1000;
-      scale[n] = static_cast<float>(random() % 1000) * 2e-6F;
-      add[n] = static_cast<float>(random() % 200) * 0.25F - 25;
-    }
-    alignas(64) int32_t sums[kTermPixels * kTermChannels];
-    TermTileArgs tile{
-        .x = x, .vectors = vectors, .table = &table, .init = init.data(), .sums = sums};
-    RunTermTile(tile);
-    std::vector<uint8_t> expected(rows * kStride, 9), found = expected;
-    RequantiseArgs args;
-    args.sums = sums;
-    args.sums_stride = kTermChannels;
-    args.rows = rows;
-    args.columns = kTermChannels;
-    const std::vector<int32_t> w_zero(kTermChannels);
-    args.w_zero = w_zero.data();
-    args.scale = scale.data();
-    args.add = add.data();
-    args.is_signed = round % 2 == 0;
-    args.zero = args.is_signed ? -3 : 120;
-    args.low = args.is_signed ? -100 : 10;
-    args.high = args.is_signed ? 90 : 250;
-    args.out_stride = kStride;
-    args.bytes = expected.data();
-    RequantiseBytesAvx2(args);
-    args.bytes = found.data();
-    tile.results = &args;
-    RunTermTile(tile);
-    ASSERT_EQ(found, expected) << vectors << " vectors";
-  }
-#endif
-}
-
 /// No order of the terms of a sum may overflow: the bound holds for each part.
 TEST(QuantisedTerms, NoTermIsHeavierThanItsSumMayBe) {
   for (int a = -255; a <= 255; a += 3) {
@@ -242,6 +186,35 @@ TEST(QuantisedTerms, NoTermIsHeavierThanItsSumMayBe) {
       ASSERT_LE(terms.size(), 4U);
     }
   }
+}
+
+/// What vpmaddubsw multiplies by pairs of steps cannot saturate, and with the rest it is all there.
+TEST(QuantisedTerms, PairedStepsKeepWithinSixteenBits) {
+  std::mt19937 random(4);
+  for (int round = 0; round < 100'000; ++round) {
+    int16_t weights[kPairedWeights], rest[kPairedWeights];
+    const Bytes kind = kAllBytes[round % std::size(kAllBytes)];
+    const int most = round % 3 == 0 ? 255 : 128;
+    for (int16_t& w : weights) w = static_cast<int16_t>(Draw(random, kind, -most, most));
+    std::copy_n(weights, kPairedWeights, rest);
+    int8_t bytes[kPairedWeights];
+    SplitPairedSteps(rest, bytes);
+    int positive[2] = {}, negative[2] = {};
+    for (int i = 0; i < kPairedWeights; ++i) {
+      ASSERT_EQ(bytes[i] + rest[i], weights[i]);
+      (bytes[i] > 0 ? positive : negative)[i / 2 % 2] += bytes[i];
+    }
+    for (int lane : {0, 1}) ASSERT_TRUE(positive[lane] <= 128 && negative[lane] >= -128);
+  }
+}
+
+/// One step has the rest where it alone can: each step that has one is a term of a list.
+TEST(QuantisedTerms, OneOfTwoStepsHasTheRestWhereItCan) {
+  int16_t weights[] = {60, 60, -90, -50, 10, 0, 5, -40};
+  int8_t bytes[kPairedWeights];
+  SplitPairedSteps(weights, bytes);
+  EXPECT_EQ(std::count(weights, weights + 4, 0), 2);  // 2 of the first sum, 52 of the second
+  EXPECT_EQ(std::count(weights + 4, weights + 8, 0), 4);
 }
 
 /// Of ONNX's operators NaN becomes the least value.

@@ -12,8 +12,6 @@ namespace {
 constexpr int kMost = 128;
 /// Sums that a term is tried in: the newest ones, as it is about as heavy as theirs.
 constexpr size_t kTried = 24;
-/// Terms of a panel's first channels that tell which sums are best.
-constexpr int64_t kSampled = 256;
 
 constexpr TermLoad LoadOf(int lane, bool negative, int weight) {
   return static_cast<TermLoad>(weight) << (16 * (2 * lane + (negative ? 1 : 0)));
@@ -122,12 +120,6 @@ int64_t TermShape::sums() const {
   return all;
 }
 
-int64_t PanelSums::most_terms() const {
-  size_t most = 0;
-  for (const std::vector<Term>& terms : terms_) most = std::max(most, terms.size());
-  return static_cast<int64_t>(most);
-}
-
 /// The length of sums that three quarters of what they may hold allows on average.
 int PanelSums::UsualLength() const {
   int64_t parts[4] = {}, count = 0;
@@ -157,66 +149,44 @@ PanelSums::Sums PanelSums::GroupChannel(std::span<const Term> terms, int longest
     sum.terms[sum.count++] = term;
     if (sum.count == longest) open.erase(open.begin() + static_cast<int64_t>(at));
   }
-  Sums longest_first;
-  longest_first.reserve(sums.size());
-  for (int length = longest; length > 0; --length) {
-    for (const Sum& sum : sums) {
-      if (sum.count == length) longest_first.push_back(sum);
-    }
-  }
-  return longest_first;
+  return sums;
 }
 
-TermShape PanelSums::GroupSome(int64_t channels, int longest, std::vector<Sums>& all) const {
-  // So many sums of a slot's length and longer ones.
-  int most[std::size(kSumLengths)] = {};
-  all.clear();
-  for (int64_t n = 0; n < channels; ++n) {
-    all.push_back(GroupChannel(terms_[n], longest));
-    int counts[std::size(kSumLengths)] = {};
-    for (const Sum& sum : all.back()) ++counts[SlotOf(sum.count)];
-    for (size_t slot = 0, so_far = 0; slot < std::size(kSumLengths); ++slot) {
-      so_far += static_cast<size_t>(counts[slot]);
-      most[slot] = std::max(most[slot], static_cast<int>(so_far));
-    }
-  }
+TermShape PanelSums::GroupAll(int longest, std::vector<Sums>& all) const {
   TermShape shape;
-  for (size_t slot = 0; slot < std::size(kSumLengths); ++slot)
-    shape.counts[slot] = most[slot] - (slot > 0 ? most[slot - 1] : 0);
+  all.clear();
+  for (const std::vector<Term>& terms : terms_) {
+    all.push_back(GroupChannel(terms, longest));
+    for (const Sum& sum : all.back()) ++shape.counts[SlotOf(sum.count)];
+  }
   return shape;
 }
 
-TermShape PanelSums::Group(int64_t most) {
-  const int64_t all = std::ssize(terms_);
-  const int64_t some = std::min(CeilDiv(kSampled, std::max<int64_t>(most_terms(), 1)), all);
+TermShape PanelSums::Group() {
   int longest = UsualLength();
-  TermShape best = GroupSome(some, longest, sums_);
+  TermShape best = GroupAll(longest, sums_);
   std::vector<Sums> shorter;
   while (longest > 1) {
-    const TermShape shape = GroupSome(some, longest - 1, shorter);
+    const TermShape shape = GroupAll(longest - 1, shorter);
     if (shape.cost() >= best.cost()) break;
     --longest;
     best = shape;
     std::swap(sums_, shorter);
   }
-  if (some < all) best = GroupSome(all, longest, sums_);
-  // Sums of one term are as many as the longest list has.
-  while (best.terms() > most) best = GroupSome(all, --longest, sums_);
   return best;
 }
 
-void PanelSums::Write(const TermShape& shape, int32_t* weights, uint8_t* steps) const {
-  for (const Sums& sums : sums_) {
-    auto sum = sums.begin();
-    for (size_t slot = 0; slot < std::size(kSumLengths); ++slot) {
-      for (int i = 0; i < shape.counts[slot]; ++i) {
-        // What a list lacks is filled with weights of 0.
-        const int count = sum == sums.end() ? 0 : sum->count;
+void PanelSums::Write(int32_t* weights, uint8_t* steps, uint8_t* channels) const {
+  for (int slot = 0; slot < static_cast<int>(std::size(kSumLengths)); ++slot) {
+    for (size_t n = 0; n < sums_.size(); ++n) {
+      for (const Sum& sum : sums_[n]) {
+        if (SlotOf(sum.count) != slot) continue;
+        *channels++ = static_cast<uint8_t>(n);
         for (int t = 0; t < kSumLengths[slot]; ++t) {
-          *weights++ = t < count ? sum->terms[t]->weights : 0;
-          *steps++ = t < count ? sum->terms[t]->step : uint8_t{0};
+          // What a sum lacks is filled with weights of 0.
+          *weights++ = t < sum.count ? sum.terms[t]->weights : 0;
+          *steps++ = t < sum.count ? sum.terms[t]->step : uint8_t{0};
         }
-        if (sum != sums.end()) ++sum;
       }
     }
   }

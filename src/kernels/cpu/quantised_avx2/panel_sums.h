@@ -24,12 +24,12 @@ void AppendTerms(const int16_t* weights, uint8_t step, std::vector<Term>& terms)
 /// How many they are.
 int64_t CountTerms(const int16_t* weights);
 
-/// The shape that all lists of a panel have.
+/// The sums of a panel, by their lengths.
 struct TermShape {
   int counts[std::size(kSumLengths)] = {};
   int64_t terms() const;
   int64_t sums() const;
-  double cost() const { return static_cast<double>(terms()) + 0.5 * static_cast<double>(sums()); }
+  double cost() const { return static_cast<double>(terms()) + static_cast<double>(sums()); }
 };
 
 /// The channels of a panel in one block.
@@ -38,12 +38,11 @@ class PanelSums {
   /// Clears it and begins `channels` channels.
   void Begin(int64_t channels) { terms_.assign(channels, {}); }
   std::vector<Term>& terms(int64_t channel) { return terms_[channel]; }
-  int64_t most_terms() const;
-  /// Groups the terms of each channel; its lists have at most `most` terms, which are not fewer
-  /// than most_terms().
-  TermShape Group(int64_t most);
-  /// Writes the lists of the last Group.
-  void Write(const TermShape& shape, int32_t* weights, uint8_t* steps) const;
+  /// Groups the terms of each channel.
+  TermShape Group();
+  /// Writes the sums of the last Group, longest first: the weights and the steps of their terms,
+  /// and the channel of each sum.
+  void Write(int32_t* weights, uint8_t* steps, uint8_t* channels) const;
 
  private:
   /// Up to as many terms as the longest sum has.
@@ -56,8 +55,8 @@ class PanelSums {
 
   int UsualLength() const;
   static Sums GroupChannel(std::span<const Term> terms, int longest);
-  /// Groups the first channels with sums of up to `longest` terms.
-  TermShape GroupSome(int64_t channels, int longest, std::vector<Sums>& all) const;
+  /// Groups all channels with sums of up to `longest` terms.
+  TermShape GroupAll(int longest, std::vector<Sums>& all) const;
 
   std::vector<std::vector<Term>> terms_;
   std::vector<Sums> sums_;

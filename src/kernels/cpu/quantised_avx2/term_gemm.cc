@@ -8,6 +8,7 @@
 #include "kernels/cpu/quantised/gemm_problem.h"
 #include "kernels/cpu/quantised/padded_rows.h"
 #include "kernels/cpu/quantised/results.h"
+#include "kernels/cpu/quantised_avx2/paired_steps.h"
 #include "kernels/cpu/quantised_avx2/term_tile.h"
 #include "kernels/family.h"
 
@@ -152,24 +153,13 @@ class TermGemm final : public QuantKernel {
     const QuantLayout& layout = operands_.layout();
     alignas(64) int32_t sums[kTermPixels * kTermChannels];
     const int64_t number = group * layout.panels() + panel;
-    TermTileArgs work{
-        .x = tile.rows,
-        .vectors = tile.vectors(),
-        .channels = std::min<int64_t>(kTermChannels, layout.oc - panel * kTermChannels),
-        .table = &tile.table,
-        .panel = number,
-        .init = tile.init + number * kTermChannels,
-        .sums = sums};
-    // Bytes of other tiles would be moved one row at a time.
-    const bool whole = work.channels == kTermChannels && tile.pixels.rows % kTermLanes == 0;
-    if (whole && results_.TilesFinish()) {
-      RequantiseArgs finish = results_.OfPanel(tile.launch, group, panel);
-      finish.bytes += tile.pixels.begin * finish.out_stride;
-      finish.rows = tile.pixels.rows;
-      work.results = &finish;
-      return RunTermTile(work);
-    }
-    RunTermTile(work);
+    RunTermTile({.x = tile.rows,
+                 .rows = tile.pixels.rows,
+                 .channels = std::min<int64_t>(kTermChannels, layout.oc - panel * kTermChannels),
+                 .table = &tile.table,
+                 .panel = number,
+                 .init = tile.init + number * kTermChannels,
+                 .sums = sums});
     const QuantTile results{.sums = sums,
                             .stride = kTermChannels,
                             .rows = tile.pixels.rows,
@@ -185,7 +175,7 @@ class TermGemm final : public QuantKernel {
   RunScratch<uint8_t> copy_ =
       PerRun<uint8_t>(rows_.copy_bytes() == 0 ? 0 : rows_.copy_bytes() + 64);
   LaneScratch<uint8_t> interleaved_ =
-      PerLane<uint8_t>(operands_.layout().taps() * operands_.layout().steps() * 4 * kTermPixels);
+      PerLane<uint8_t>(TermBlocks(operands_.layout()).pairs * kPairedWeights * kTermPixels);
 };
 
 ParamSpace Space(const Problem& problem, const Facts& facts, const Device& device) {

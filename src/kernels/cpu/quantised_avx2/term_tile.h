@@ -1,9 +1,9 @@
-// Tiles of products by lists of terms: pixels along vectors, an output channel at a time. AVX2.
+// Tiles of products by pairs of steps, four pixels and 16 output channels at a time, and by lists
+// of terms: pixels along vectors, an output channel at a time. AVX2.
 #pragma once
 
 #include <cstdint>
 
-#include "kernels/cpu/quantised/requantise.h"
 #include "kernels/cpu/quantised_avx2/terms.h"
 
 namespace fettle::kernels {
@@ -26,15 +26,13 @@ struct TermRows {
 void InterleaveRows(const TermRows& rows, int vectors, uint8_t* out);
 
 struct TermTileArgs {
-  const uint8_t* x = nullptr;  // interleaved
-  int vectors = kMostTermVectors;
+  /// Interleaved. Where steps are odd in number, those of one more are read, and change nothing.
+  const uint8_t* x = nullptr;
+  int64_t rows = kTermPixels;  // pixels
   int64_t channels = kTermChannels;
   const TermTable* table = nullptr;
   int64_t panel = 0;              // counted over all groups
   const int32_t* init = nullptr;  // of each channel
-  /// Null: sums are stored. Otherwise, of whole vectors and kTermChannels channels, the bytes of
-  /// its rows are, as RequantiseBytesAvx2 makes them; its sums, row sums and init are not read.
-  const RequantiseArgs* results = nullptr;
   int32_t* sums = nullptr;  // [pixel][kTermChannels], 32-byte aligned; whole vectors of pixels
 };
 void RunTermTile(const TermTileArgs& args);

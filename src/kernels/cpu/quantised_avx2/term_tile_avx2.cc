@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/cpu/quantised_avx2/paired_steps.h"
+
 namespace fettle::kernels {
 namespace {
 
@@ -58,16 +60,18 @@ void InterleaveTap(const uint8_t* const* from, int64_t depth, uint8_t flip, int6
   }
 }
 
-/// Where a list is read.
+/// Where lists are read.
 struct Cursor {
   const uint8_t* x;
   const int32_t* weights;
   const uint8_t* steps;
+  const uint8_t* channels;
 };
 
-/// Adds `count` sums of kLength terms to those of kVectors vectors of pixels.
+/// Adds `count` sums of kLength terms to those of kVectors vectors of pixels, which are
+/// [channel][kTermPixels].
 template <int kVectors, int kLength>
-[[gnu::always_inline]] inline void AddSums(int count, Cursor& at, Vector* sums) {
+void AddSums(int count, Cursor& at, int32_t* sums) {
   const Vector ones = _mm256_set1_epi16(1);
   for (; count > 0; --count) {
     Vector sum[kVectors];
@@ -85,46 +89,45 @@ template <int kVectors, int kLength>
     }
     at.steps += kLength;
     at.weights += kLength;
+    Vector* const to = At(sums + int64_t{*at.channels++} * kTermPixels);
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v)
-      sums[v] = _mm256_add_epi32(sums[v], _mm256_madd_epi16(sum[v], ones));
+      _mm256_store_si256(to + v, _mm256_add_epi32(to[v], _mm256_madd_epi16(sum[v], ones)));
   }
 }
 
-/// One block of a panel; sums are [channel][kTermPixels], and begin with `init` where that is not
-/// null.
+/// The lists of one block of a panel; sums are [channel][kTermPixels], and begin with `init`, or
+/// with 0 where that is null.
 template <int kVectors>
-void RunLists(const TermLists& lists, const uint8_t* x, int64_t channels, const int32_t* init,
-              int32_t* sums) {
-  Cursor at{x, lists.weights, lists.steps};
-  const uint16_t* const counts = lists.counts;
-  for (int64_t n = 0; n < channels; ++n, sums += kTermPixels) {
-    Vector all[kVectors];
+void RunLists(const TermLists& lists, const uint8_t* x, const int32_t* init, int32_t* sums) {
+  for (int64_t n = 0; n < kTermChannels; ++n) {
+    const Vector begin = _mm256_set1_epi32(init == nullptr ? 0 : init[n]);
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v)
-      all[v] = init != nullptr ? _mm256_set1_epi32(init[n]) : _mm256_load_si256(At(sums + v * 8));
-    AddSums<kVectors, kSumLengths[0]>(counts[0], at, all);
-    AddSums<kVectors, kSumLengths[1]>(counts[1], at, all);
-    AddSums<kVectors, kSumLengths[2]>(counts[2], at, all);
-    AddSums<kVectors, kSumLengths[3]>(counts[3], at, all);
-    AddSums<kVectors, kSumLengths[4]>(counts[4], at, all);
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) _mm256_store_si256(At(sums + v * 8), all[v]);
+      _mm256_store_si256(At(sums + n * kTermPixels + v * 8), begin);
   }
+  Cursor at{x, lists.weights, lists.steps, lists.channels};
+  const uint16_t* const counts = lists.counts;
+  AddSums<kVectors, kSumLengths[0]>(counts[0], at, sums);
+  AddSums<kVectors, kSumLengths[1]>(counts[1], at, sums);
+  AddSums<kVectors, kSumLengths[2]>(counts[2], at, sums);
+  AddSums<kVectors, kSumLengths[3]>(counts[3], at, sums);
+  AddSums<kVectors, kSumLengths[4]>(counts[4], at, sums);
 }
 
-void RunLists(int vectors, const TermLists& lists, const uint8_t* x, int64_t channels,
-              const int32_t* init, int32_t* sums) {
+void RunLists(int vectors, const TermLists& lists, const uint8_t* x, const int32_t* init,
+              int32_t* sums) {
   switch (vectors) {
-    case 1: return RunLists<1>(lists, x, channels, init, sums);
-    case 2: return RunLists<2>(lists, x, channels, init, sums);
-    case 3: return RunLists<3>(lists, x, channels, init, sums);
-    default: return RunLists<4>(lists, x, channels, init, sums);
+    case 1: return RunLists<1>(lists, x, init, sums);
+    case 2: return RunLists<2>(lists, x, init, sums);
+    case 3: return RunLists<3>(lists, x, init, sums);
+    default: return RunLists<4>(lists, x, init, sums);
   }
 }
 
-/// [channel][kTermPixels] to [pixel][kTermChannels].
-void TransposeSums(const int32_t* sums, int vectors, int32_t* out) {
+/// Sums that are [channel][kTermPixels] to [pixel][kTermChannels], where `adds` added to what is
+/// there.
+void TransposeSums(const int32_t* sums, int vectors, bool adds, int32_t* out) {
   for (int v = 0; v < vectors; ++v) {
     for (int half = 0; half < 2; ++half) {
       Vector x[8];
@@ -133,76 +136,96 @@ void TransposeSums(const int32_t* sums, int vectors, int32_t* out) {
         x[n] = _mm256_load_si256(At(sums + (half * 8 + n) * kTermPixels + v * 8));
       Transpose(x);
 #pragma GCC unroll 8
-      for (int p = 0; p < 8; ++p)
-        _mm256_store_si256(At(out + (v * 8 + p) * kTermChannels + half * 8), x[p]);
+      for (int p = 0; p < 8; ++p) {
+        Vector* const to = At(out + (v * 8 + p) * kTermChannels + half * 8);
+        _mm256_store_si256(to, adds ? _mm256_add_epi32(*to, x[p]) : x[p]);
+      }
     }
   }
 }
 
-/// Sums of a tile to bytes, a channel at a time, which are transposed as bytes: a quarter of the
-/// vectors that sums are.
-class TermBytesOut {
- public:
-  explicit TermBytesOut(const RequantiseArgs& args) : args_(args) {
-    const int excess = args.is_signed ? 128 : 0;
-    zero_ = _mm256_set1_epi16(static_cast<int16_t>(args.zero + excess));
-    low_ = _mm256_set1_epi8(static_cast<char>(args.low + excess));
-    high_ = _mm256_set1_epi8(static_cast<char>(args.high + excess));
-    flip_ = _mm256_set1_epi8(static_cast<char>(excess));
-  }
+/// Of the weights of a pair of steps.
+constexpr int64_t kPairBytes = kTermChannels * kPairedWeights;
 
-  /// `sums` are [channel][kTermPixels], of `vectors` vectors of pixels.
-  void Store(const int32_t* sums, int vectors) const {
-    Vector x[kTermChannels];
-    for (int64_t n = 0; n < kTermChannels; ++n) x[n] = Channel(sums + n * kTermPixels, n, vectors);
-    // Each turn halves how far the bytes of a pixel lie apart.
-    Vector y[kTermChannels];
-    Turn(x, y);
-    Turn(y, x);
-    Turn(x, y);
-    Turn(y, x);
-    StoreAll(x, vectors);
-  }
+/// A block of a panel by pairs of steps.
+struct Pairs {
+  const uint8_t* x;
+  int64_t step;  // bytes from step to step of x
+  const int8_t* weights;
+  int64_t count;
+  const int8_t* ahead;  // weights that are asked for
+  int64_t ahead_step;   // bytes of them with each pair
+};
 
- private:
-  [[gnu::always_inline]] static void Turn(const Vector* x, Vector* y) {
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) {
-      y[2 * i] = _mm256_unpacklo_epi8(x[i], x[i + 8]);
-      y[2 * i + 1] = _mm256_unpackhi_epi8(x[i], x[i + 8]);
-    }
-  }
-  /// Packs left the pixels 0 to 3 and 4 to 7 of each vector in two halves.
-  [[gnu::always_inline]] void StoreAll(const Vector* x, int vectors) const {
-    uint8_t* out = args_.bytes;
-    const int64_t step = args_.out_stride;
-    for (int v = 0; v < vectors; ++v, out += kTermLanes * step) {
+/// The sums of kPixels pixels and 8 * kColumns channels.
+template <int kPixels, int kColumns>
+struct PixelSums {
+  Vector all[kPixels][kColumns];
+
+  /// As `init` has them for each channel, or, where that is null, `sums`.
+  [[gnu::always_inline]] PixelSums(const int32_t* init, const int32_t* sums) {
 #pragma GCC unroll 4
-      for (int p = 0; p < 4; ++p) {
-        const Vector row = x[v * 4 + p];
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(out + p * step), _mm256_castsi256_si128(row));
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(out + (p + 4) * step),
-                         _mm256_extracti128_si256(row, 1));
+    for (int p = 0; p < kPixels; ++p) {
+#pragma GCC unroll 2
+      for (int c = 0; c < kColumns; ++c) {
+        all[p][c] = init != nullptr ? _mm256_loadu_si256(At(init + c * 8))
+                                    : _mm256_load_si256(At(sums + p * kTermChannels + c * 8));
       }
     }
   }
-
-  /// Bytes of channel `n`; pixels that there are not are like those of the last vector.
-  [[gnu::always_inline]] Vector Channel(const int32_t* sums, int64_t n, int vectors) const {
-    const __m256 scale = _mm256_set1_ps(args_.scale[n]), add = _mm256_set1_ps(args_.add[n]);
-    const auto steps = [&](int v) __attribute__((always_inline)) {
-      const Vector sum = _mm256_load_si256(At(sums + std::min(v, vectors - 1) * kTermLanes));
-      return _mm256_cvtps_epi32(_mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), scale, add));
-    };
-    const Vector a = _mm256_adds_epi16(_mm256_packs_epi32(steps(0), steps(1)), zero_);
-    const Vector b = _mm256_adds_epi16(_mm256_packs_epi32(steps(2), steps(3)), zero_);
-    const Vector bytes = _mm256_packus_epi16(a, b);
-    return _mm256_xor_si256(_mm256_min_epu8(high_, _mm256_max_epu8(low_, bytes)), flip_);
+  [[gnu::always_inline]] void Store(int32_t* sums) const {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPixels; ++p) {
+#pragma GCC unroll 2
+      for (int c = 0; c < kColumns; ++c)
+        _mm256_store_si256(At(sums + p * kTermChannels + c * 8), all[p][c]);
+    }
   }
-
-  const RequantiseArgs& args_;
-  Vector zero_, low_, high_, flip_;
+  /// Adds a pair of steps, of x `step` bytes apart.
+  [[gnu::always_inline]] void Add(const uint8_t* x, int64_t step, const int8_t* w) {
+    const Vector ones = _mm256_set1_epi16(1);
+    Vector first[kColumns], second[kColumns];
+#pragma GCC unroll 2
+    for (int c = 0; c < kColumns; ++c) {
+      first[c] = _mm256_loadu_si256(At(w + c * 32));
+      second[c] = _mm256_loadu_si256(At(w + 64 + c * 32));
+    }
+#pragma GCC unroll 4
+    for (int p = 0; p < kPixels; ++p) {
+      int32_t a, b;
+      std::memcpy(&a, x + p * 4, 4);
+      std::memcpy(&b, x + step + p * 4, 4);
+      const Vector a_bytes = _mm256_set1_epi32(a), b_bytes = _mm256_set1_epi32(b);
+#pragma GCC unroll 2
+      for (int c = 0; c < kColumns; ++c) {
+        const Vector sum = _mm256_add_epi16(_mm256_maddubs_epi16(a_bytes, first[c]),
+                                            _mm256_maddubs_epi16(b_bytes, second[c]));
+        all[p][c] = _mm256_add_epi32(all[p][c], _mm256_madd_epi16(sum, ones));
+        // Else g++ adds them up in another order, for which there are not enough registers.
+        asm("" : "+x"(all[p][c]));
+      }
+    }
+  }
 };
+
+/// All pixels; there is room for whole vectors of them. The sums begin with `init` where that is
+/// not null.
+template <int kColumns>
+void RunPairs(const Pairs& pairs, int64_t rows, const int32_t* init, int32_t* sums) {
+  constexpr int kPixels = 4;
+  const int8_t* ahead = pairs.ahead;
+  for (int64_t row = 0; row < rows; row += kPixels) {
+    PixelSums<kPixels, kColumns> tile(init, sums + row * kTermChannels);
+    const uint8_t* x = pairs.x + row * 4;
+    const int8_t* w = pairs.weights;
+    for (int64_t pair = 0; pair < pairs.count; ++pair, x += 2 * pairs.step, w += kPairBytes) {
+      _mm_prefetch(ahead, _MM_HINT_T0);
+      ahead += pairs.ahead_step;
+      tile.Add(x, pairs.step, w);
+    }
+    tile.Store(sums + row * kTermChannels);
+  }
+}
 
 }  // namespace
 
@@ -219,15 +242,26 @@ void InterleaveRows(const TermRows& rows, int vectors, uint8_t* out) {
 }
 
 void RunTermTile(const TermTileArgs& args) {
-  alignas(32) int32_t sums[kTermChannels * kTermPixels];
+  alignas(32) int32_t by_channel[kTermChannels * kTermPixels];
   const TermBlocks& blocks = args.table->blocks();
+  const int vectors = static_cast<int>((args.rows + kTermLanes - 1) / kTermLanes);
+  const int64_t step = vectors * 32;
   for (int64_t block = 0; block < blocks.count; ++block) {
-    RunLists(args.vectors, args.table->At(args.panel, block),
-             args.x + blocks.Begin(block) * args.vectors * 32, args.channels,
-             block == 0 ? args.init : nullptr, sums);
+    const TermLists lists = args.table->At(args.panel, block);
+    const int64_t begin = blocks.Begin(block), count = blocks.Begin(block + 1) - begin;
+    const uint8_t* const x = args.x + begin * 2 * step;
+    const int32_t* init = block == 0 ? args.init : nullptr;
+    if (!lists.empty) {
+      RunLists(vectors, lists, x, init, by_channel);
+      TransposeSums(by_channel, vectors, block > 0, args.sums);
+      init = nullptr;
+    }
+    // The next block's, or the next panel's: they follow in the blob.
+    const int64_t turns = (args.rows + 3) / 4;
+    const Pairs pairs{x, step, lists.bytes, count, lists.end, kPairBytes / turns};
+    const bool half = args.channels <= kTermChannels / 2;
+    (half ? RunPairs<1> : RunPairs<2>)(pairs, args.rows, init, args.sums);
   }
-  if (args.results != nullptr) return TermBytesOut(*args.results).Store(sums, args.vectors);
-  TransposeSums(sums, args.vectors, args.sums);
 }
 
 }  // namespace fettle::kernels
