@@ -226,8 +226,10 @@ TEST(ManyShapesTest, KeepNothing) {
     const size_t packed = model->packed().remembered();
     run(kShapes, 3);
     run(40, 2);
-    // Shapes with an extent of 1 become examples late: two of them have to follow each other.
-    EXPECT_LT(BytesInUse() - bytes, 256 << 10);
+    // Shapes with an extent of 1 become examples late: two of them have to follow each other. What
+    // is kept of examples differs by up to 300 KB with AVX2 alone, and does not grow with more
+    // shapes.
+    EXPECT_LT(BytesInUse() - bytes, 512 << 10);
     EXPECT_LE(model->packed().remembered(), std::max<size_t>(packed, 1024));
   }
 }

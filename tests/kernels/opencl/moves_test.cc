@@ -122,6 +122,14 @@ TEST_F(OpenClMoveChannels, LeavesTheRestToOthers) {
   EXPECT_EQ(RefusalOf("input %x: f32[2x7x3x5]\nconst %z: f32[2x7x3x5]\n"
                       "%y = Concat(%x, %z) {axis=1}\noutput %y\n"),
             "a constant is among what is moved");
+  // Beside pixels of another rank an operand is row-major.
+  constexpr std::string_view kOtherRank = "another rank than the first output's";
+  EXPECT_EQ(RefusalOf("input %x: f32[1x50x4]\nconst %a: i64[1] = 3\n%y = Unsqueeze(%x, %a)\n"
+                      "output %y\n"),
+            kOtherRank);
+  EXPECT_EQ(RefusalOf("input %x: f32[1x50x4x1]\nconst %a: i64[1] = 3\n%y = Squeeze(%x, %a)\n"
+                      "output %y\n"),
+            kOtherRank);
 }
 
 /// What one launch cannot read is joined by copies, or in rows.

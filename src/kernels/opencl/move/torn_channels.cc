@@ -14,7 +14,8 @@ constexpr size_t kMostSources = 16;
 
 int64_t PlaneElements(const Shape& shape) { return shape.Count(2, shape.rank()); }
 
-/// Floats in pixels that all have the same batch and plane.
+/// Floats in pixels that all have the same rank, batch and plane: an operand of another rank than
+/// the first output's is row-major beside its pixels.
 Status CheckOperands(const ir::Graph& group) {
   const Shape& first = *group.value(group.outputs[0]).shape;
   for (const auto* ids : {&group.outputs, &group.inputs}) {
@@ -22,6 +23,8 @@ Status CheckOperands(const ir::Graph& group) {
       const ir::Value& value = group.value(id);
       if (!IsFloatValue(value.dtype) || !HasVolumeRank(*value.shape))
         return Unsupported("not floats of rank 3 to 5");
+      if (value.shape->rank() != first.rank())
+        return Unsupported("another rank than the first output's");
       if (value.shape->elements() == 0 || (*value.shape)[0] != first[0] ||
           PlaneElements(*value.shape) != PlaneElements(first))
         return Unsupported("other planes than the first output's");
