@@ -6,8 +6,6 @@
 namespace fettle::kernels {
 namespace {
 
-/// What the weights of a sign may come to in a 16-bit sum: 255 * 128 is below 2^15.
-constexpr int kMost = 128;
 constexpr int kSteps = 2, kSums = 2, kSigns = 2;
 
 /// What the bytes of a step add to a sum with one sign, as a magnitude.
@@ -19,7 +17,7 @@ struct Parts {
       of[i / 4][i / 2 % kSums][bytes[i] < 0 ? 1 : 0] += std::abs(bytes[i]);
   }
   int Excess(int sum, int sign) const {
-    return std::max(of[0][sum][sign] + of[1][sum][sign] - kMost, 0);
+    return std::max(of[0][sum][sign] + of[1][sum][sign] - kMostOfSign, 0);
   }
   bool Fit() const { return (Excess(0, 0) | Excess(0, 1) | Excess(1, 0) | Excess(1, 1)) == 0; }
 };

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/cpu/gemm/pack.h"
+#include "kernels/cpu/quantised_avx2/paired_steps.h"
 
 namespace fettle::kernels {
 namespace {
 
-/// What the weights of a sign may come to in a 16-bit sum: 255 * 128 is below 2^15.
-constexpr int kMost = 128;
 /// Sums that a term is tried in: the newest ones, as it is about as heavy as theirs.
 constexpr size_t kTried = 24;
 
@@ -19,7 +17,7 @@ constexpr TermLoad LoadOf(int lane, bool negative, int weight) {
 
 bool Fits(TermLoad load) {
   constexpr TermLoad kEach = 0x0001000100010001, kTop = 0x8000800080008000;
-  return ((load + kEach * (0x7fff - kMost)) & kTop) == 0;
+  return ((load + kEach * (0x7fff - kMostOfSign)) & kTop) == 0;
 }
 
 /// The largest of the four parts.
@@ -43,11 +41,11 @@ bool IsOneTerm(const int16_t* weights, TermLoad load) {
 }
 
 std::vector<const Term*> HeaviestFirst(std::span<const Term> terms) {
-  size_t begin[kMost + 2] = {};
-  for (const Term& term : terms) ++begin[kMost - term.peak + 1];
-  for (int i = 0; i <= kMost; ++i) begin[i + 1] += begin[i];
+  size_t begin[kMostOfSign + 2] = {};
+  for (const Term& term : terms) ++begin[kMostOfSign - term.peak + 1];
+  for (int i = 0; i <= kMostOfSign; ++i) begin[i + 1] += begin[i];
   std::vector<const Term*> sorted(terms.size());
-  for (const Term& term : terms) sorted[begin[kMost - term.peak]++] = &term;
+  for (const Term& term : terms) sorted[begin[kMostOfSign - term.peak]++] = &term;
   return sorted;
 }
 
@@ -66,7 +64,7 @@ Term TakeTerm(int (&rest)[4], uint8_t step) {
     const bool negative = rest[i] < 0;
     const int before =
         static_cast<int>(term.load >> (16 * (2 * lane + (negative ? 1 : 0))) & 0xffff);
-    const int part = std::min({std::abs(rest[i]), kMost - before, negative ? 128 : 127});
+    const int part = std::min({std::abs(rest[i]), kMostOfSign - before, negative ? 128 : 127});
     term.load += LoadOf(lane, negative, part);
     bytes[i] = static_cast<int8_t>(negative ? -part : part);
     rest[i] -= bytes[i];
@@ -130,7 +128,8 @@ int PanelSums::UsualLength() const {
     }
   }
   const int64_t heaviest = std::max<int64_t>(*std::max_element(parts, parts + 4), 1);
-  return static_cast<int>(std::clamp<int64_t>(count * kMost * 3 / 4 / heaviest, 1, kSumLengths[0]));
+  return static_cast<int>(
+      std::clamp<int64_t>(count * kMostOfSign * 3 / 4 / heaviest, 1, kSumLengths[0]));
 }
 
 /// First fit, heaviest first.

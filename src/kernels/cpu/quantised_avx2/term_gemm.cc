@@ -8,7 +8,6 @@
 #include "kernels/cpu/quantised/gemm_problem.h"
 #include "kernels/cpu/quantised/padded_rows.h"
 #include "kernels/cpu/quantised/results.h"
-#include "kernels/cpu/quantised_avx2/paired_steps.h"
 #include "kernels/cpu/quantised_avx2/term_tile.h"
 #include "kernels/family.h"
 

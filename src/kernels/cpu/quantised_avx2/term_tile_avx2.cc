@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/cpu/quantised_avx2/paired_steps.h"
-
 namespace fettle::kernels {
 namespace {
 
@@ -144,8 +142,8 @@ void TransposeSums(const int32_t* sums, int vectors, bool adds, int32_t* out) {
   }
 }
 
-/// Of the weights of a pair of steps.
-constexpr int64_t kPairBytes = kTermChannels * kPairedWeights;
+/// Pixels whose sums are in registers while pairs are added.
+constexpr int kTilePixels = 4;
 
 /// A block of a panel by pairs of steps.
 struct Pairs {
@@ -212,10 +210,9 @@ struct PixelSums {
 /// not null.
 template <int kColumns>
 void RunPairs(const Pairs& pairs, int64_t rows, const int32_t* init, int32_t* sums) {
-  constexpr int kPixels = 4;
   const int8_t* ahead = pairs.ahead;
-  for (int64_t row = 0; row < rows; row += kPixels) {
-    PixelSums<kPixels, kColumns> tile(init, sums + row * kTermChannels);
+  for (int64_t row = 0; row < rows; row += kTilePixels) {
+    PixelSums<kTilePixels, kColumns> tile(init, sums + row * kTermChannels);
     const uint8_t* x = pairs.x + row * 4;
     const int8_t* w = pairs.weights;
     for (int64_t pair = 0; pair < pairs.count; ++pair, x += 2 * pairs.step, w += kPairBytes) {
@@ -257,7 +254,7 @@ void RunTermTile(const TermTileArgs& args) {
       init = nullptr;
     }
     // The next block's, or the next panel's: they follow in the blob.
-    const int64_t turns = (args.rows + 3) / 4;
+    const int64_t turns = (args.rows + kTilePixels - 1) / kTilePixels;
     const Pairs pairs{x, step, lists.bytes, count, lists.end, kPairBytes / turns};
     const bool half = args.channels <= kTermChannels / 2;
     (half ? RunPairs<1> : RunPairs<2>)(pairs, args.rows, init, args.sums);

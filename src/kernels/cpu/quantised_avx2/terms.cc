@@ -5,19 +5,17 @@
 #include <vector>
 
 #include "kernels/cpu/gemm/pack.h"
-#include "kernels/cpu/quantised_avx2/paired_steps.h"
 #include "kernels/cpu/quantised_avx2/panel_sums.h"
 
 namespace fettle::kernels {
 namespace {
 
-/// Of 128 bytes each: what a tile reads of x in a block.
+/// Of 256 bytes each: what a tile reads of x in a block.
 constexpr int64_t kMostPairs = 96;
 constexpr int64_t kSlots = std::size(kSumLengths);
 /// Before what a block has: the counts of its sums, and room.
 constexpr int64_t kCountBytes = 64;
 static_assert(kSlots * 2 <= kCountBytes);
-constexpr int64_t kPairBytes = kTermChannels * kPairedWeights;
 
 /// A term has four weights and a step, a sum of some terms has a channel.
 int64_t BlockBytes(int64_t pairs, int64_t terms, int64_t sums) {

@@ -11,11 +11,14 @@
 #include <span>
 
 #include "kernels/cpu/quantised/pack.h"
+#include "kernels/cpu/quantised_avx2/paired_steps.h"
 
 namespace fettle::kernels {
 
 /// Output channels of a panel.
 inline constexpr int kTermChannels = 16;
+/// Bytes of a panel's weights for two steps.
+inline constexpr int64_t kPairBytes = kTermChannels * kPairedWeights;
 /// The lengths of sums, longest first.
 inline constexpr int kSumLengths[] = {6, 4, 3, 2, 1};
 
