@@ -7,9 +7,12 @@ import tempfile
 
 import export
 import torch
+import values
 from cuda_runs import graph_of, median_ms
 from run import FETTLE, geometric_mean, given
 
+#: Below so many dB beside ONNX Runtime's f32 outputs a precision is wrong, not rounded.
+LEAST_DB = {"high": 60, "normal": 30}
 #: PyTorch's type, what Fettle calls a precision of that kind, and whether cuDNN may round f32 to TF32 in convolutions and recurrent
 #: layers, which is PyTorch's default.
 KINDS = {"fp32": (torch.float32, "high", True), "exact": (torch.float32, "high", False), "fp16": (torch.float16, "normal", True)}
@@ -42,10 +45,13 @@ def call(*command):
     return json.loads(result.stdout)
 
 
+def inputs_of(folder):
+    return {path.stem: str(path) for path in sorted(folder.glob("*.npy"))}
+
+
 def fettle(model, folder, options, precision, *more):
-    inputs = {path.stem: str(path) for path in sorted(folder.glob("*.npy"))}
     return call("bench", str(model), "--json", "--device", options.device, "--precision", precision, "--seconds",
-                str(options.seconds), *given(inputs), *more)
+                str(options.seconds), *given(inputs_of(folder)), *more)
 
 
 def model_of(folder, options, precision, scratch):
@@ -53,10 +59,9 @@ def model_of(folder, options, precision, scratch):
     model = folder / "model.onnx"
     if not options.tune:
         return model
-    inputs = {path.stem: str(path) for path in sorted(folder.glob("*.npy"))}
     package = f"{scratch}/tuned.fettle"
     call("tune", str(model), "--json", "--device", options.device, "--precision", precision, "--level", "fast", "--budget",
-         str(options.tune), "--cache", f"{scratch}/cache", "-o", package, *given(inputs))
+         str(options.tune), "--cache", f"{scratch}/cache", "-o", package, *given(inputs_of(folder)))
     return package
 
 
@@ -82,33 +87,36 @@ def steps(model, folder, options, precision):
 
 
 def row(name, kind, folder, options):
-    """Prints one network at one precision, and answers its ratio; None where PyTorch cannot run it."""
+    """Prints one network at one precision, and answers its ratio and its dB; None where PyTorch cannot run it or ONNX Runtime."""
     precision = KINDS[kind][1]
     with tempfile.TemporaryDirectory() as scratch:
         try:
             model = model_of(folder, options, precision, scratch)
+            db = values.worst_db(FETTLE, folder, inputs_of(folder), "--device", options.device, "--precision", precision)
             with torch.inference_mode():
                 theirs, is_graph, ours = measure(name, model, kind, folder, options)
         except (RuntimeError, subprocess.SubprocessError) as error:
             print(f"{name:32} {kind}  {' '.join(str(error).split())[:160]}", flush=True)
-            return None
+            return None, None
         ratio = theirs / ours
-        print(f"{name:32} {kind}  ratio {ratio:.2f}  PyTorch{'' if is_graph else ' without a graph'} {theirs:.3f}, Fettle {ours:.3f}",
-              flush=True)
+        print(f"{name:32} {kind}  ratio {ratio:.2f}{'' if db is None else f'  {db:.0f} dB'}  "
+              f"PyTorch{'' if is_graph else ' without a graph'} {theirs:.3f}, Fettle {ours:.3f}", flush=True)
         if ratio < 1:
             print("\n".join(f"    {line}" for line in steps(model, folder, options, precision)), flush=True)
-    return ratio
+    return ratio, db
 
 
 def compare(names, options):
     for kind in options.kinds:
-        ratios = []
+        ratios, wrong, least = [], [], LEAST_DB[KINDS[kind][1]]
         for name in names:
             folder = options.cache / options.exporters[0] / name
-            if not (folder / "failed").exists():
-                ratios.append(row(name, kind, folder, options))
-                torch.cuda.empty_cache()
-        ratios = [ratio for ratio in ratios if ratio]
+            if (folder / "failed").exists():
+                continue
+            ratio, db = row(name, kind, folder, options)
+            ratios += [ratio] if ratio else []
+            wrong += [f"{name} {db:.0f}"] if db is not None and db < least else []
+            torch.cuda.empty_cache()
         print(f"{kind}: {len(ratios)} compared, geometric mean {geometric_mean(ratios):.2f}, "
-              f"{sum(ratio < 1 for ratio in ratios)} below 1.0")
+              f"{sum(ratio < 1 for ratio in ratios)} below 1.0; below {least} dB: {', '.join(wrong) or 'none'}")
     return 0

@@ -1,5 +1,6 @@
-"""Fettle's outputs beside ONNX Runtime's: worst_db(FETTLE, FOLDER, INPUTS) is the least signal to noise ratio of all outputs,
-in dB; kept in FOLDER/db with the time of the program and of the model."""
+"""Fettle's outputs beside ONNX Runtime's: worst_db(FETTLE, FOLDER, INPUTS, OPTION...) is the least signal to noise ratio of all
+outputs, in dB, of `fettle run` with the options; kept in FOLDER/db with the time of the program and of the model, for each
+choice of options in a file of its own."""
 
 import json
 import math
@@ -43,10 +44,10 @@ def expected(path, inputs):
         return None
 
 
-def compare(program, path, inputs):
+def compare(program, path, inputs, options):
     wanted = expected(path, inputs)
     with tempfile.TemporaryDirectory() as folder:
-        command = [str(program), "run", str(path), "-o", folder, "--json", "--no-cache"]
+        command = [str(program), "run", str(path), "-o", folder, "--json", "--no-cache", *options]
         command += [part for name, file in inputs.items() for part in ("-i", f"{name}={file}")]
         result = subprocess.run(command, capture_output=True, text=True, timeout=900)
         if result.returncode != 0:
@@ -57,12 +58,12 @@ def compare(program, path, inputs):
         return min(ratio_db(value, got[name]) if name in got else -math.inf for name, value in wanted.items())
 
 
-def worst_db(program, folder, inputs):
-    path, file = folder / "model.onnx", folder / "db"
+def worst_db(program, folder, inputs, *options):
+    path, file = folder / "model.onnx", folder / "".join(["db", *options]).replace(":", "-")
     stamp = f"{pathlib.Path(program).stat().st_mtime_ns} {path.stat().st_mtime_ns}"
     if file.exists() and file.read_text().startswith(stamp + " "):
         text = file.read_text().split()[-1]
         return None if text == "None" else float(text)
-    db = compare(program, path, inputs)
+    db = compare(program, path, inputs, options)
     file.write_text(f"{stamp} {db}\n")
     return db
