@@ -8,6 +8,27 @@ bool PicksElements(const ops::AxisTaps& taps) {
          std::all_of(taps.weight.begin(), taps.weight.end(), [](double w) { return w == 1; });
 }
 
+bool Doubles(const ResizeAxis& axis) {
+  return axis.out == 2 * axis.in && PicksElements(axis.taps) &&
+         axis.taps.index == RepeatedTaps(axis.in, 2).index;
+}
+
+bool IsAsBefore(const ops::AxisTaps& taps, int64_t i) {
+  if (i == 0) return false;
+  const auto same = [&](const auto& values) {
+    const auto now = values.begin() + i * taps.taps;
+    return std::equal(now - taps.taps, now, now);
+  };
+  return same(taps.index) && same(taps.weight);
+}
+
+bool AreSmall(const ResizeAxis& height, const ResizeAxis& width) {
+  constexpr int64_t kNarrow = 64, kMostEntries = 16384, kDoubled = 8;
+  if (width.in >= kDoubled && Doubles(height) && Doubles(width)) return false;
+  const int64_t entries = height.out * height.taps.taps * width.out * width.taps.taps;
+  return width.out <= kNarrow && entries <= kMostEntries && height.in * width.in <= kMostEntries;
+}
+
 ResizeAxis KeptAxis(int64_t extent) {
   ResizeAxis axis{extent, extent, {}};
   for (int64_t i = 0; i < extent; ++i) {

@@ -15,6 +15,13 @@ struct ResizeAxis {
 
 /// Every output is one input element: nothing is blended.
 bool PicksElements(const ops::AxisTaps& taps);
+/// Each element is there twice.
+bool Doubles(const ResizeAxis& axis);
+/// Output `i` is made of what the one before it is.
+bool IsAsBefore(const ops::AxisTaps& taps, int64_t i);
+/// Whether pictures are spread as one row each: to begin a row takes longer than some of them do.
+/// Those that are doubled take no tables.
+bool AreSmall(const ResizeAxis& height, const ResizeAxis& width);
 /// An axis that is not resized.
 ResizeAxis KeptAxis(int64_t extent);
 /// An axis that is resized by repeating each element.

@@ -59,10 +59,13 @@ class Resize final : public CpuKernel, public MovesToExtents<Resize> {
         table_(MakeSpreadTable(plan_.width.out, plan_.width.taps.taps, plan_.inner,
                                plan_.width.taps.index, plan_.width.taps.weight)) {
     rows_per_task_ = std::max<int64_t>(1, 8192 / std::max<int64_t>(OutRow(), 1));
-    for (int64_t y = 0; y < plan_.height.out; ++y) is_as_before_.push_back(IsAsBefore(y));
+    for (int64_t y = 0; y < plan_.height.out; ++y)
+      is_as_before_.push_back(IsAsBefore(plan_.height.taps, y));
     picks_floats_ = picks_rows_ && plan_.to == DType::kF32 && PicksElements(plan_.width.taps) &&
                     table_.expanded && (table_.base.empty() || table_.base[0] < 0);
-    doubles_ = (picks_halves_ || (picks_rows_ && plan_.to == DType::kF32)) && IsDoubled();
+    doubles_ = (picks_halves_ || (picks_rows_ && plan_.to == DType::kF32)) && plan_.inner == 1 &&
+               Doubles(plan_.width);
+    doubles_pictures_ = doubles_ && Doubles(plan_.height);
   }
 
   bool takes_ones() const override { return true; }
@@ -84,6 +87,10 @@ class Resize final : public CpuKernel, public MovesToExtents<Resize> {
   Status Run(const CpuLaunch& args) const override {
     const int64_t rows = plan_.outer * plan_.height.out;
     if (OutRow() == 0) return OkStatus();
+    if (doubles_pictures_) {
+      DoublePictures(args);
+      return OkStatus();
+    }
     const int64_t tasks = (rows + rows_per_task_ - 1) / rows_per_task_;
     args.stream.ParallelFor(tasks, [&](int64_t task, int lane) {
       float* scratch = args.At(rows_, lane);
@@ -104,25 +111,6 @@ class Resize final : public CpuKernel, public MovesToExtents<Resize> {
 
   int64_t InRow() const { return plan_.width.in * plan_.inner; }
   int64_t OutRow() const { return plan_.width.out * plan_.inner; }
-
-  /// Whether each element of a row is there twice.
-  bool IsDoubled() const {
-    const ResizeAxis& width = plan_.width;
-    bool doubled = plan_.inner == 1 && width.out == 2 * width.in && PicksElements(width.taps);
-    for (int64_t i = 0; i < width.out && doubled; ++i) doubled = width.taps.index[i] == i / 2;
-    return doubled;
-  }
-
-  /// Whether row `y` of a picture is made of what the one before it is.
-  bool IsAsBefore(int64_t y) const {
-    if (y == 0) return false;
-    const ops::AxisTaps& taps = plan_.height.taps;
-    const auto same = [&](const auto& values) {
-      const auto now = values.begin() + y * taps.taps;
-      return std::equal(now - taps.taps, now, now);
-    };
-    return same(taps.index) && same(taps.weight);
-  }
 
   /// Whether a row is read where it is copied to, as memory behind the input may be a stranger's.
   bool IsNearEnd(int64_t image, int64_t row) const {
@@ -146,6 +134,17 @@ class Resize final : public CpuKernel, public MovesToExtents<Resize> {
     PickElements(reinterpret_cast<const uint16_t*>(from), reinterpret_cast<uint16_t*>(to));
   }
 
+  /// Pictures of twice the height and width, in any layout without padding.
+  void DoublePictures(const CpuLaunch& args) const {
+    const int64_t rows = plan_.outer * plan_.height.in, bytes = StorageBytes(plan_.to, 1);
+    const int64_t tasks = (rows + rows_per_task_ - 1) / rows_per_task_, row = InRow() * bytes;
+    args.stream.ParallelFor(tasks, [&](int64_t task, int) {
+      const int64_t begin = task * rows_per_task_, end = std::min(rows, begin + rows_per_task_);
+      DoubleRows(bytes, args.inputs[0].host<std::byte>() + begin * row, InRow(), 2, end - begin,
+                 args.outputs[0].host<std::byte>() + begin * row * 4);
+    });
+  }
+
   /// `count` rows that are the same.
   void Rows(const LaunchArgs& args, int64_t row, int64_t count, float* scratch) const {
     const int64_t bytes = StorageBytes(plan_.to, OutRow());
@@ -154,8 +153,8 @@ class Resize final : public CpuKernel, public MovesToExtents<Resize> {
       const int64_t image = row / plan_.height.out, y = row % plan_.height.out;
       const int64_t from = image * plan_.height.in + plan_.height.taps.index[y];
       const int64_t element = StorageBytes(plan_.to, 1);
-      return DoubleRow(element, args.inputs[0].host<std::byte>() + from * InRow() * element,
-                       InRow(), count, out);
+      return DoubleRows(element, args.inputs[0].host<std::byte>() + from * InRow() * element,
+                        InRow(), count, 1, out);
     }
     Row(args, row, scratch);
     for (int64_t i = 1; i < count; ++i) std::memcpy(out + i * bytes, out, bytes);
@@ -205,7 +204,7 @@ class Resize final : public CpuKernel, public MovesToExtents<Resize> {
 
   ResizePlan plan_;
   ByteRounding rounding_;
-  bool picks_rows_, picks_halves_, doubles_ = false;
+  bool picks_rows_, picks_halves_, doubles_ = false, doubles_pictures_ = false;
   bool picks_floats_ = false;  // too far apart for shuffles; gathers take longer than single loads
   std::vector<char> is_as_before_;  // by row of a picture
   SpreadTable table_;
@@ -271,6 +270,10 @@ Result<ResizePlan> MakePlan(const Facts& facts, const Layout& layout) {
     plan.width = {facts.x[axis], facts.y[axis], taps};
     plan.inner = 1;
     any = true;
+  }
+  if (plan.inner == 1 && AreSmall(plan.height, plan.width)) {
+    plan.width = JoinedAxes(plan.height, plan.width);
+    plan.height = KeptAxis(1);
   }
   if (plan.width.in * plan.inner > INT32_MAX) return Unsupported("rows beyond 2^31 elements");
   plan.pads = PadLanes(facts.y, layout, ByteSize(plan.affine.to.storage));

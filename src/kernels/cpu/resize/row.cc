@@ -70,8 +70,9 @@ HWY_INLINE hn::Vec<D> Shuffled(D d, const SpreadTable& table, const float* from,
   return hn::IfThenElse(hn::RebindMask(d, behind), y, x);
 }
 
-/// Narrow pixels: shuffles, or gathers where the inputs lie further apart.
-template <bool kTwo>
+/// Narrow pixels: shuffles, or gathers where the inputs lie further apart. kPicks: nothing is
+/// blended.
+template <bool kTwo, bool kPicks>
 void SpreadElements(const SpreadTable& table, const float* from, float* to) {
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
@@ -85,7 +86,7 @@ void SpreadElements(const SpreadTable& table, const float* from, float* to) {
       const auto x = shuffles && table.base[at / lanes] >= 0
                          ? Shuffled<kTwo>(d, table, from, at)
                          : hn::GatherIndex(d, from, hn::LoadU(di, table.index.data() + at));
-      sum = hn::MulAdd(x, hn::LoadU(d, table.weight.data() + at), sum);
+      sum = kPicks ? x : hn::MulAdd(x, hn::LoadU(d, table.weight.data() + at), sum);
     }
     if (i + lanes <= n) {
       hn::StoreU(sum, d, to + i);
@@ -122,15 +123,18 @@ void SpreadPixels(const SpreadTable& table, const float* from, float* to) {
 
 void SpreadRowOnTarget(const SpreadTable& table, const float* from, float* to) {
   if (!table.expanded) return SpreadPixels(table, from, to);
-  table.needs_two ? SpreadElements<true>(table, from, to) : SpreadElements<false>(table, from, to);
+  if (table.picks) {
+    table.needs_two ? SpreadElements<true, true>(table, from, to)
+                    : SpreadElements<false, true>(table, from, to);
+  } else {
+    table.needs_two ? SpreadElements<true, false>(table, from, to)
+                    : SpreadElements<false, false>(table, from, to);
+  }
 }
 
-template <typename T>
-void Doubled(const std::byte* from, int64_t n, int64_t rows, std::byte* to) {
-  const hn::ScalableTag<T> d;
+template <class D, typename T>
+void DoubledBy(D d, const T* x, int64_t n, int64_t rows, T* y) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const T* x = reinterpret_cast<const T*>(from);
-  T* y = reinterpret_cast<T*>(to);
   const auto twice = [&](int64_t i) HWY_ATTR {
     const auto v = hn::LoadU(d, x + i);
     for (int64_t r = 0; r < rows; ++r) hn::StoreInterleaved2(v, v, d, y + 2 * (r * n + i));
@@ -143,9 +147,21 @@ void Doubled(const std::byte* from, int64_t n, int64_t rows, std::byte* to) {
   }
 }
 
-void DoubleRowOnTarget(int64_t bytes, const std::byte* from, int64_t n, int64_t rows,
-                       std::byte* to) {
-  bytes == 2 ? Doubled<uint16_t>(from, n, rows, to) : Doubled<uint32_t>(from, n, rows, to);
+template <typename T>
+void Doubled(const std::byte* from, int64_t n, int64_t rows, int64_t count, std::byte* to) {
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 8> few;
+  const T* x = reinterpret_cast<const T*>(from);
+  T* y = reinterpret_cast<T*>(to);
+  const bool is_long = n >= static_cast<int64_t>(hn::Lanes(d));
+  for (; count > 0; --count, x += n, y += 2 * rows * n)
+    is_long ? DoubledBy(d, x, n, rows, y) : DoubledBy(few, x, n, rows, y);
+}
+
+void DoubleRowsOnTarget(int64_t bytes, const std::byte* from, int64_t n, int64_t rows,
+                        int64_t count, std::byte* to) {
+  bytes == 2 ? Doubled<uint16_t>(from, n, rows, count, to)
+             : Doubled<uint32_t>(from, n, rows, count, to);
 }
 
 /// As ops::kNoFraction says.
@@ -191,7 +207,7 @@ namespace fettle::kernels {
 HWY_EXPORT(BlendRowsOnTarget);
 HWY_EXPORT(LanesOnTarget);
 HWY_EXPORT(SpreadRowOnTarget);
-HWY_EXPORT(DoubleRowOnTarget);
+HWY_EXPORT(DoubleRowsOnTarget);
 HWY_EXPORT(StoreRoundedOnTarget);
 
 namespace {
@@ -236,6 +252,7 @@ SpreadTable MakeSpreadTable(int64_t count, int taps, int64_t inner,
     for (double w : weight) table.weight.push_back(static_cast<float>(w));
     return table;
   }
+  table.picks = taps == 1 && std::count(weight.begin(), weight.end(), 1.0) == std::ssize(weight);
   table.stride = (count * inner + kMostLanes - 1) / kMostLanes * kMostLanes;
   table.index.assign(taps * table.stride, 0);
   table.weight.assign(table.index.size(), 0.0f);
@@ -262,8 +279,9 @@ void SpreadRow(const SpreadTable& table, const float* from, float* to) {
   HWY_DYNAMIC_DISPATCH(SpreadRowOnTarget)(table, from, to);
 }
 
-void DoubleRow(int64_t bytes, const std::byte* from, int64_t n, int64_t rows, std::byte* to) {
-  HWY_DYNAMIC_DISPATCH(DoubleRowOnTarget)(bytes, from, n, rows, to);
+void DoubleRows(int64_t bytes, const std::byte* from, int64_t n, int64_t rows, int64_t count,
+                std::byte* to) {
+  HWY_DYNAMIC_DISPATCH(DoubleRowsOnTarget)(bytes, from, n, rows, count, to);
 }
 
 void StoreRounded(DType storage, const float* from, const ByteRounding& how, int64_t n,

@@ -18,6 +18,7 @@ struct SpreadTable {
   int64_t count = 0, inner = 1;
   int taps = 1;
   bool expanded = false;
+  bool picks = false;  // each output of an expanded table is one element, as it is
   int64_t stride = 0;  // entries between taps
   std::vector<int32_t> index;
   std::vector<float> weight;
@@ -47,8 +48,10 @@ void BlendRows(DType storage, const BlendedRows& rows, bool add, int64_t n, floa
 /// Writes table.count * table.inner elements; reads up to 64 bytes behind the input row.
 void SpreadRow(const SpreadTable& table, const float* from, float* to);
 
-/// Each of `n` elements of `bytes` (2 or 4) twice, in each of `rows` rows that follow each other.
-void DoubleRow(int64_t bytes, const std::byte* from, int64_t n, int64_t rows, std::byte* to);
+/// Of `count` rows of `n` elements of `bytes` (2 or 4): each element twice, in each of `rows` rows
+/// that follow each other.
+void DoubleRows(int64_t bytes, const std::byte* from, int64_t n, int64_t rows, int64_t count,
+                std::byte* to);
 
 /// How a float becomes a byte: clamp(round(x * mul + add)) to [least, greatest]; with `truncates`
 /// the fraction is cut off in place of rounded.
