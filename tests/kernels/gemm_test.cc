@@ -240,6 +240,19 @@ TEST(Blocking, TasksHaveNearEqualRowsAndReadBAsSeldomAsCanBe) {
   EXPECT_EQ(SplitPanels(3, 1, 16), 1);
 }
 
+TEST(Blocking, LongRowsOfFewTermsAreWrittenFewAtATime) {
+  CpuInfo info;
+  info.l2_bytes = 2 << 20;
+  constexpr int kMr = 14, kNr = 32;
+  const auto rows = [&](int64_t m, int64_t n, int64_t k) {
+    return ChooseBlocking(info, kMr, kNr, m, n, k, 1, 1 << 20).rows;
+  };
+  EXPECT_EQ(rows(2000, 1000, 64), 4 * kMr);
+  EXPECT_GT(rows(500, 1000, 64), 4 * kMr) << "the cache holds the results";
+  EXPECT_GT(rows(9000, 256, 64), 4 * kMr) << "short rows";
+  EXPECT_GT(rows(2000, 1000, 300), 4 * kMr) << "many terms";
+}
+
 TEST(Blocking, LanesHaveEqualSharesOfFewTasks) {
   CpuInfo info;
   info.l2_bytes = 1 << 20;

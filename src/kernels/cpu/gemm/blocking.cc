@@ -81,6 +81,7 @@ void BalanceRows(Blocking& blocking, int nr, int64_t m, int64_t n, int64_t k, in
 
 Blocking ChooseBlocking(const CpuInfo& info, int mr, int nr, int64_t m, int64_t n, int64_t k,
                         int threads, int64_t max_rows) {
+  constexpr int64_t kShallow = 256, kLongRow = 512, kFewRows = 64;
   const int64_t l2 = info.l2_bytes > 0 ? info.l2_bytes : 256 * 1024;
   Blocking blocking;
   // Slices of two panels of B and of the rows of A that pass over them share the second-level
@@ -93,6 +94,11 @@ Blocking ChooseBlocking(const CpuInfo& info, int mr, int nr, int64_t m, int64_t 
   const int64_t most = std::min({max_rows, l2 / 2 / row_bytes, int64_t{1024}}) / mr;
   // Near-equal: a task of few rows reads as much of B as one of many.
   int64_t row_tiles = CeilDiv(tiles, CeilDiv(tiles, std::clamp<int64_t>(most, 1, tiles)));
+  // Tasks of few rows read B as often, which costs little where it stays in a cache; and of long
+  // rows, which no cache holds, they write fewer pages at a time.
+  const bool near = n * k * int64_t{4} <= l2 / 2;
+  if (near && k <= kShallow && n >= kLongRow && m * n * int64_t{4} > l2)
+    row_tiles = std::min(row_tiles, std::max<int64_t>(1, kFewRows / mr));
   if (threads > 1) {
     // Rows are split before columns, because a split of columns prepares its rows again.
     const int64_t by_rows = std::max<int64_t>(1, tiles / (kTasksPerLane * threads));
@@ -100,8 +106,6 @@ Blocking ChooseBlocking(const CpuInfo& info, int mr, int nr, int64_t m, int64_t 
   }
   blocking.panels = SplitPanels(CeilDiv(n, nr), CeilDiv(tiles, row_tiles), threads);
   if (threads > 1) {
-    // Tasks of few rows read B as often, which costs little where it stays in a cache.
-    const bool near = n * k * int64_t{4} <= l2 / 2;
     const TaskShape task =
         Balance({tiles, std::max<int64_t>(CeilDiv(n, nr), 1)}, {row_tiles, blocking.panels},
                 near ? 1 : std::min<int64_t>(row_tiles, 4), k, threads);
