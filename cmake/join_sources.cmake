@@ -1,6 +1,7 @@
 # Writes OUTPUT, one C++ file with the texts of SOURCES (joined by '|'). CMake's unity builds want names that differ from file to
 # file; files of kernels all say Read, Prepare and kFamily. So each file's anonymous namespace gets a namespace within, and what
-# the file defines behind it says where it finds its names.
+# the file defines behind it says where it finds its names. Of a name that this script misses the compiler says that it was not
+# declared, and suggests file_N::NAME.
 string(REPLACE "|" ";" SOURCES "${SOURCES}")
 set(begin "\nnamespace {\n")
 set(end "\n}  // namespace\n")
