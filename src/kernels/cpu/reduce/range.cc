@@ -19,6 +19,8 @@ constexpr int64_t kLanes = HWY_LANES(float);
 struct LowsAndHighs {
   V low[4], high[4];
 
+  /// Written out: g++ for ARM compiles an implicit one without the instruction set of its vectors.
+  HWY_INLINE LowsAndHighs() {}
   HWY_INLINE void Add(int i, V x) {
 #if !HWY_ARCH_X86
     x = hn::IfThenElseZero(hn::Eq(x, x), x);
