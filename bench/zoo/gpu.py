@@ -45,13 +45,9 @@ def call(*command):
     return json.loads(result.stdout)
 
 
-def inputs_of(folder):
-    return {path.stem: str(path) for path in sorted(folder.glob("*.npy"))}
-
-
 def fettle(model, folder, options, precision, *more):
     return call("bench", str(model), "--json", "--device", options.device, "--precision", precision, "--seconds",
-                str(options.seconds), *given(inputs_of(folder)), *more)
+                str(options.seconds), *given(values.inputs_of(folder)), *more)
 
 
 def model_of(folder, options, precision, scratch):
@@ -61,7 +57,7 @@ def model_of(folder, options, precision, scratch):
         return model
     package = f"{scratch}/tuned.fettle"
     call("tune", str(model), "--json", "--device", options.device, "--precision", precision, "--level", "fast", "--budget",
-         str(options.tune), "--cache", f"{scratch}/cache", "-o", package, *given(inputs_of(folder)))
+         str(options.tune), "--cache", f"{scratch}/cache", "-o", package, *given(values.inputs_of(folder)))
     return package
 
 
@@ -92,7 +88,7 @@ def row(name, kind, folder, options):
     with tempfile.TemporaryDirectory() as scratch:
         try:
             model = model_of(folder, options, precision, scratch)
-            db = values.worst_db(FETTLE, folder, inputs_of(folder), "--device", options.device, "--precision", precision)
+            db = values.worst_db(FETTLE, folder, "--device", options.device, "--precision", precision)
             with torch.inference_mode():
                 theirs, is_graph, ours = measure(name, model, kind, folder, options)
         except (RuntimeError, subprocess.SubprocessError) as error:

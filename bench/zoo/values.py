@@ -1,4 +1,4 @@
-"""Fettle's outputs beside ONNX Runtime's: worst_db(FETTLE, FOLDER, INPUTS, OPTION...) is the least signal to noise ratio of all
+"""Fettle's outputs beside ONNX Runtime's: worst_db(FETTLE, FOLDER, OPTION...) is the least signal to noise ratio of all
 outputs, in dB, of `fettle run` with the options; kept in FOLDER/db with the time of the program and of the model, for each
 choice of options in a file of its own."""
 
@@ -58,12 +58,17 @@ def compare(program, path, inputs, options):
         return min(ratio_db(value, got[name]) if name in got else -math.inf for name, value in wanted.items())
 
 
-def worst_db(program, folder, inputs, *options):
+def inputs_of(folder):
+    """Files of the inputs that an export lies with, by name."""
+    return {path.stem: str(path) for path in sorted(folder.glob("*.npy"))}
+
+
+def worst_db(program, folder, *options):
     path, file = folder / "model.onnx", folder / "".join(["db", *options]).replace(":", "-")
     stamp = f"{pathlib.Path(program).stat().st_mtime_ns} {path.stat().st_mtime_ns}"
     if file.exists() and file.read_text().startswith(stamp + " "):
         text = file.read_text().split()[-1]
         return None if text == "None" else float(text)
-    db = compare(program, path, inputs, options)
+    db = compare(program, path, inputs_of(folder), options)
     file.write_text(f"{stamp} {db}\n")
     return db

@@ -45,13 +45,9 @@ def export_missing(chosen, exporter, options):
         subprocess.run(command, stderr=noise, check=True)
 
 
-def inputs_of(folder):
-    return {path.stem: str(path) for path in sorted(folder.glob("*.npy"))}
-
-
 def profile(folder, threads, options):
     command = [str(FETTLE), "bench", str(folder / "model.onnx"), "--json", "--profile", "--no-cache", "--threads", str(threads),
-               "--seconds", str(options.seconds), *given(inputs_of(folder))]
+               "--seconds", str(options.seconds), *given(values.inputs_of(folder))]
     result = subprocess.run(command, capture_output=True, text=True, timeout=600)
     return json.loads(result.stdout)["ops"] if result.returncode == 0 else []
 
@@ -78,9 +74,9 @@ def measure(name, exporter, threads, options):
     if not (folder / "model.onnx").exists():
         reason = folder / "failed"
         return row | {"error": "export: " + (reason.read_text().strip()[:160] if reason.exists() else "not exported")}
-    path, inputs = folder / "model.onnx", inputs_of(folder)
+    path, inputs = folder / "model.onnx", values.inputs_of(folder)
     try:
-        row["db"] = values.worst_db(FETTLE, folder, inputs)
+        row["db"] = values.worst_db(FETTLE, folder)
         turns = []
         for _ in range(options.rounds):
             turns.append({"fettle": fettle_bench(path, inputs, threads, options.seconds)})
