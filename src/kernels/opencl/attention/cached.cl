@@ -55,9 +55,12 @@ static float Turned(__global const float* from, const int d, __global const floa
 DEFINE_STORE(StoreTurned, __local)
 static void AppendTurned(__global const float* from, __global cache_t* to, __local float* turned,
                          __global const float* c, __global const float* s) {
-  for (int d = get_local_id(0); d < SIZE; d += ITEMS) turned[d] = Turned(from, d, c, s);
+  for (int first = 0; first < SIZE; first += ITEMS) {
+    const int d = first + get_local_id(0);
+    if (d < SIZE) turned[d] = Turned(from, d, c, s);
+  }
   barrier(CLK_LOCAL_MEM_FENCE);
-  for (int d = get_local_id(0); d < SIZE; d += ITEMS) StoreTurned(turned, SIZE, d, to);
+  for (int first = 0; first < SIZE; first += ITEMS) StoreTurned(turned, SIZE, first + (int)get_local_id(0), to);
 }
 #define APPEND_KEY(from, to, head, row) \
   AppendTurned(from + (head)*SIZE, to + ((head)*KEYS + (row)) * STORED(SIZE), turned, c, s)
@@ -199,8 +202,8 @@ static void AskFor(__global const cache_t* rows, const int size, const int first
 // The one new row of a head into the cache.
 static void AppendRow(__global const float* from, __global cache_t* to, const int head, const int row,
                       const int size) {
-  for (int d = get_local_id(0); d < size; d += ITEMS)
-    StoreElement(from + head * size, size, d, to + (head * KEYS + row) * STORED(size));
+  for (int first = 0; first < size; first += ITEMS)
+    StoreElement(from + head * size, size, first + (int)get_local_id(0), to + (head * KEYS + row) * STORED(size));
 }
 
 // lws = {ITEMS}, gws = {PARTS * ITEMS, BLOCKS, batch * KV_HEADS}.
