@@ -10,11 +10,39 @@
 namespace fettle::language {
 namespace {
 
-constexpr std::pair<std::string_view, WordRule> kRules[] = {
-    {"gpt-2", WordRule::kGpt2},       {"smollm", WordRule::kDigits},
-    {"starcoder", WordRule::kDigits}, {"refact", WordRule::kDigits},
-    {"llama-bpe", WordRule::kLlama3}, {"llama3", WordRule::kLlama3},
-    {"llama-v3", WordRule::kLlama3},  {"qwen2", WordRule::kQwen2},
+constexpr std::pair<std::string_view, WordForm> kWordForms[] = {
+    {"a.x-4.0", {WordRule::kGpt2}},
+    {"chatglm-bpe", {WordRule::kLlama3}},
+    {"codeshell", {WordRule::kDigits}},
+    {"command-r", {WordRule::kDigits}},
+    {"dbrx", {WordRule::kLlama3}},
+    {"deepseek-r1-qwen", {WordRule::kQwen2}},
+    {"exaone", {WordRule::kDigits}},
+    {"exaone4", {WordRule::kGpt2}},
+    {"falcon3", {WordRule::kLlama3, true, true}},
+    {"glm4", {WordRule::kLlama3, true}},
+    {"gpt-2", {WordRule::kGpt2}},
+    {"gpt-4o", {WordRule::kGpt4o}},
+    {"jais", {WordRule::kGpt2}},
+    {"llama-bpe", {WordRule::kLlama3, true, true}},
+    {"llama-v3", {WordRule::kLlama3, true, true}},
+    {"llama3", {WordRule::kLlama3, true, true}},
+    {"llama4", {WordRule::kGpt4o}},
+    {"megrez", {WordRule::kQwen2}},
+    {"mellum", {WordRule::kGpt2}},
+    {"minerva-7b", {WordRule::kDigits}},
+    {"mpt", {WordRule::kGpt2}},
+    {"olmo", {WordRule::kGpt2}},
+    {"phi-2", {WordRule::kGpt2}},
+    {"pixtral", {WordRule::kLlama3, true, true}},
+    {"qwen2", {WordRule::kQwen2}},
+    {"refact", {WordRule::kDigits}},
+    {"smaug-bpe", {WordRule::kLlama3}},
+    {"smollm", {WordRule::kDigits}},
+    {"stablelm2", {WordRule::kQwen2}},
+    {"starcoder", {WordRule::kDigits}},
+    {"tekken", {WordRule::kTekken, true, true}},
+    {"trillion", {WordRule::kGpt2}},
 };
 
 /// Matches the alternatives of a rule, in order, at one place after the other; the regular
@@ -25,6 +53,7 @@ class Splitter {
 
   /// The length of the piece that begins at `at`, at least 1.
   size_t PieceAt(size_t at) const {
+    if (SplitsCases()) return NewerPiece(at);
     const bool newer = rule_ == WordRule::kLlama3 || rule_ == WordRule::kQwen2;
     if (const size_t length = Contraction(at, newer)) return length;
     return newer ? NewerPiece(at) : OlderPiece(at);
@@ -70,16 +99,50 @@ class Splitter {
     return Spaces(at);
   }
 
+  bool SplitsCases() const { return rule_ == WordRule::kTekken || rule_ == WordRule::kGpt4o; }
+
+  /// Letters but a-z, or but A-Z: of other scripts a letter is both, as in llama.cpp.
+  bool IsUpper(size_t i) const {
+    return Is(i, CodeClass::kLetter) && (Code(i) < 'a' || Code(i) > 'z');
+  }
+  bool IsLower(size_t i) const {
+    return Is(i, CodeClass::kLetter) && (Code(i) < 'A' || Code(i) > 'Z');
+  }
+
+  /// Upper*lower+|upper+lower*
+  size_t CasedLetters(size_t at) const {
+    size_t upper = at;
+    while (IsUpper(upper)) ++upper;
+    size_t end = upper;
+    // As many of the upper ones as leave a lower one.
+    while (end > at && !IsLower(end)) --end;
+    if (!IsLower(end)) return upper - at;
+    while (IsLower(end)) ++end;
+    return end - at;
+  }
+
+  /// A run of letters, with what belongs to it behind.
+  size_t Letters(size_t at) const {
+    if (!SplitsCases()) return RunOf(at, CodeClass::kLetter);
+    const size_t run = CasedLetters(at);
+    if (run == 0 || rule_ == WordRule::kTekken) return run;
+    return run + Contraction(at + run, true);
+  }
+
+  size_t MostDigits() const {
+    return rule_ == WordRule::kQwen2 || rule_ == WordRule::kTekken ? 1 : 3;
+  }
+
   /// [^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+, then spaces.
+  /// Where cases are split, [\r\n/]* in the place of [\r\n]*.
   size_t NewerPiece(size_t at) const {
     const bool leads = !IsLineEnd(at) && !Is(at, CodeClass::kLetter) && !Is(at, CodeClass::kNumber);
-    if (const size_t run = RunOf(at + leads, CodeClass::kLetter)) return leads + run;
-    if (const size_t run = RunOf(at, CodeClass::kNumber))
-      return std::min<size_t>(run, rule_ == WordRule::kLlama3 ? 3 : 1);
+    if (const size_t run = Letters(at + leads)) return leads + run;
+    if (const size_t run = RunOf(at, CodeClass::kNumber)) return std::min(run, MostDigits());
     const size_t space = Code(at) == ' ' ? 1 : 0;
     if (const size_t run = RunOf(at + space, CodeClass::kOther)) {
       size_t end = at + space + run;
-      while (IsLineEnd(end)) ++end;
+      while (IsLineEnd(end) || (SplitsCases() && Code(end) == '/')) ++end;
       return end - at;
     }
     // The last line end of the run of spaces.
@@ -94,15 +157,15 @@ class Splitter {
 
 }  // namespace
 
-std::optional<WordRule> FindWordRule(std::string_view name) {
-  for (const auto& [known, rule] : kRules)
-    if (known == name) return rule;
+std::optional<WordForm> FindWordForm(std::string_view name) {
+  for (const auto& [known, form] : kWordForms)
+    if (known == name) return form;
   return std::nullopt;
 }
 
-std::string WordRuleNames() {
+std::string WordFormNames() {
   std::string names;
-  for (const auto& [name, rule] : kRules) {
+  for (const auto& [name, form] : kWordForms) {
     if (!names.empty()) names += ", ";
     names += name;
   }

@@ -8,16 +8,24 @@
 
 namespace fettle::language {
 
-/// The rules that GGUF files name in 'tokenizer.ggml.pre'.
+/// Regular expressions of tokenizers.
 enum class WordRule {
   kGpt2,    // words, numbers and the rest, each with the space before it
   kDigits,  // every number alone, then as GPT-2 (SmolLM, StarCoder)
   kLlama3,  // runs of up to three digits, line ends with what stands before them
   kQwen2,   // the same with every digit alone
+  kTekken,  // the same, and words end where a lower-case letter meets an upper-case one
+  kGpt4o,   // as kTekken, with runs of up to three digits, and contractions in their words
 };
-/// Nothing where the name is unknown; WordRuleNames lists the known ones.
-std::optional<WordRule> FindWordRule(std::string_view name);
-std::string WordRuleNames();
+/// What a name in 'tokenizer.ggml.pre' stands for.
+struct WordForm {
+  WordRule rule = WordRule::kGpt2;
+  bool keeps_words = false;  // that are tokens: they are not merged from their bytes
+  bool begins = false;       // texts with the token for that, unless the file says otherwise
+};
+/// Nothing where the name is unknown; WordFormNames lists the known ones.
+std::optional<WordForm> FindWordForm(std::string_view name);
+std::string WordFormNames();
 
 /// The pieces, which make up the whole text.
 std::vector<std::string_view> SplitWords(std::string_view text, WordRule rule);

@@ -38,12 +38,12 @@ struct ByteNames {
 
 class ByteLevel final : public Tokenizer {
  public:
-  ByteLevel(WordRule rule, Ids ids, Ids ranks)
-      : rule_(rule), ids_(std::move(ids)), ranks_(std::move(ranks)) {}
+  ByteLevel(const WordForm& form, Ids ids, Ids ranks)
+      : form_(form), ids_(std::move(ids)), ranks_(std::move(ranks)) {}
 
  protected:
   void EncodePiece(std::string_view text, bool, std::vector<int32_t>& to) const override {
-    for (std::string_view word : SplitWords(text, rule_)) EncodeWord(word, to);
+    for (std::string_view word : SplitWords(text, form_.rule)) EncodeWord(word, to);
   }
 
   std::string DecodeName(std::string_view name) const override {
@@ -69,6 +69,8 @@ class ByteLevel final : public Tokenizer {
       mapped += ByteNames::Get().names[static_cast<uint8_t>(byte)];
       ends.push_back(mapped.size());
     }
+    const auto whole = form_.keeps_words ? ids_.find(mapped) : ids_.end();
+    if (whole != ids_.end()) return to.push_back(whole->second);
     std::vector<std::string_view> symbols;
     size_t begin = 0;
     for (size_t end : ends) {
@@ -98,7 +100,7 @@ class ByteLevel final : public Tokenizer {
     }
   }
 
-  WordRule rule_;
+  WordForm form_;
   Ids ids_, ranks_;
 };
 
@@ -173,6 +175,7 @@ struct TokenizerReader {
   const gguf::File& file;
   std::unique_ptr<Tokenizer> tokenizer;
   Ids ids;
+  bool adds_begin = true;  // where the file does not say
 
   static constexpr std::string_view kPrefix = "tokenizer.ggml.";
   static std::string Key(std::string_view name) { return std::string(kPrefix).append(name); }
@@ -190,17 +193,18 @@ struct TokenizerReader {
 
   Status MakeByteLevel() {
     ASSIGN_OR_RETURN(const std::string name, file.Text(Key("pre"), "gpt-2"));
-    const std::optional<WordRule> rule = FindWordRule(name == "default" ? "gpt-2" : name);
-    if (!rule)
+    const std::optional<WordForm> form = FindWordForm(name == "default" ? "gpt-2" : name);
+    if (!form)
       return Unsupported("value '{}': rule '{}' is not supported; supported: {}", Key("pre"), name,
-                         WordRuleNames());
+                         WordFormNames());
+    adds_begin = form->begins;
     const auto* merges = file.Texts(Key("merges"));
     if (merges == nullptr) return InvalidModel("value '{}' is missing", Key("merges"));
     Ids ranks;
     ranks.reserve(merges->size());
     for (size_t i = 0; i < merges->size(); ++i)
       ranks.emplace((*merges)[i], static_cast<int32_t>(i));
-    tokenizer = std::make_unique<ByteLevel>(*rule, std::move(ids), std::move(ranks));
+    tokenizer = std::make_unique<ByteLevel>(*form, std::move(ids), std::move(ranks));
     return OkStatus();
   }
 
@@ -221,7 +225,7 @@ struct TokenizerReader {
       if (end >= 0) tokenizer->ends_.push_back(static_cast<int32_t>(end));
     }
     for (const char* name : {"<|im_end|>", "<|eot_id|>", "<|end_of_text|>", "<|endoftext|>",
-                             "<end_of_turn>", "<|end|>"}) {
+                             "<end_of_turn>", "<|end|>", "[|endofturn|]"}) {
       const int32_t end = tokenizer->Find(name);
       if (end >= 0) tokenizer->ends_.push_back(end);
     }
@@ -265,9 +269,7 @@ struct TokenizerReader {
     RETURN_IF_ERROR(ReadEnds(size));
     ASSIGN_OR_RETURN(const int64_t begin, Token("bos_token_id", size));
     tokenizer->begin_ = static_cast<int32_t>(begin);
-    ASSIGN_OR_RETURN(const std::string pre, file.Text(Key("pre"), ""));
-    ASSIGN_OR_RETURN(tokenizer->adds_begin_,
-                     Flag("add_bos_token", model == "llama" || pre.starts_with("llama")));
+    ASSIGN_OR_RETURN(tokenizer->adds_begin_, Flag("add_bos_token", adds_begin));
     return OkStatus();
   }
 };

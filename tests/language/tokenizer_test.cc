@@ -37,6 +37,18 @@ TEST(SplitWordsTest, AsTheRegularExpressionsDo) {
             (Texts{"a", " ", "123", "45", "!\n\n", "B", "'LL"}));
   EXPECT_EQ(Words("a\t\tb 12 \r\n c", WordRule::kQwen2),
             (Texts{"a", "\t", "\tb", " ", "1", "2", " \r\n", " c"}));
+  EXPECT_EQ(Words("anHTTPServer's 12a/b", WordRule::kTekken),
+            (Texts{"an", "HTTPServer", "'s", " ", "1", "2", "a", "/b"}));
+  EXPECT_EQ(Words("XMLs'LL 1234 ABC!/\n\xc3\x84rGer", WordRule::kGpt4o),
+            (Texts{"XMLs'LL", " ", "123", "4", " ABC", "!/\n", "\xc3\x84r", "Ger"}));
+}
+
+TEST(SplitWordsTest, NamesOfFilesHaveRules) {
+  EXPECT_EQ(FindWordForm("deepseek-r1-qwen")->rule, WordRule::kQwen2);
+  EXPECT_TRUE(FindWordForm("tekken")->keeps_words);
+  EXPECT_TRUE(FindWordForm("llama-bpe")->begins);
+  EXPECT_FALSE(FindWordForm("llama4")->begins);
+  EXPECT_FALSE(FindWordForm("nonesuch").has_value());
 }
 
 TEST(SplitWordsTest, PiecesMakeUpTheText) {
@@ -47,8 +59,8 @@ TEST(SplitWordsTest, PiecesMakeUpTheText) {
     std::string text;
     for (int n = static_cast<int>(random() % 20); n > 0; --n)
       text += kParts[random() % std::size(kParts)];
-    for (WordRule rule :
-         {WordRule::kGpt2, WordRule::kDigits, WordRule::kLlama3, WordRule::kQwen2}) {
+    for (WordRule rule : {WordRule::kGpt2, WordRule::kDigits, WordRule::kLlama3, WordRule::kQwen2,
+                          WordRule::kTekken, WordRule::kGpt4o}) {
       std::string all;
       for (std::string_view word : SplitWords(text, rule)) {
         EXPECT_FALSE(word.empty());
@@ -105,6 +117,34 @@ TEST(ChatTest, FormsAreThoseOfTheTemplates) {
             "<|im_start|>assistant\n");
   EXPECT_EQ(*ChatPrompt("[INST]", "S", "Q"), "[INST] S\n\nQ [/INST]");
   EXPECT_FALSE(ChatPrompt("", "", "Q").ok());
+}
+
+/// As llama.cpp's llama_chat_apply_template has them.
+TEST(ChatTest, FormsOfOtherModels) {
+  struct Case {
+    std::string_view chat_template, prompt;
+  };
+  for (const Case& one : {
+           Case{"<|im_start|>user<|im_sep|>",
+                "<|im_start|>system<|im_sep|>S<|im_end|><|im_start|>user<|im_sep|>Q<|im_end|>"
+                "<|im_start|>assistant<|im_sep|>"},
+           Case{"<start_of_turn>",
+                "<start_of_turn>user\nS\n\nQ<end_of_turn>\n<start_of_turn>model\n"},
+           Case{"<|start_of_role|>",
+                "<|start_of_role|>system<|end_of_role|>S<|end_of_text|>\n"
+                "<|start_of_role|>user<|end_of_role|>Q<|end_of_text|>\n"
+                "<|start_of_role|>assistant<|end_of_role|>"},
+           Case{"<｜User｜> <｜Assistant｜>", "S\n\n<｜User｜>Q<｜Assistant｜>"},
+           Case{"[|user|]", "[|system|]S[|endofturn|]\n[|user|]Q\n[|assistant|]"},
+           Case{"[|user|]\\n",
+                "[|system|]\nS[|endofturn|]\n[|user|]\nQ[|endofturn|]\n"
+                "[|assistant|]\n"},
+           Case{"[gMASK]<sop><|user|>", "[gMASK]<sop><|system|>\nS<|user|>\nQ<|assistant|>\n"},
+           Case{"<|user|> <|end|>", "<|system|>\nS<|end|>\n<|user|>\nQ<|end|>\n<|assistant|>\n"},
+           Case{"'|>' + message['content'] + '<|end|>'",
+                "<|system|>S<|end|><|user|>Q<|end|><|assistant|>"},
+       })
+    EXPECT_EQ(*ChatPrompt(one.chat_template, "S", "Q"), one.prompt);
 }
 
 }  // namespace
