@@ -21,6 +21,14 @@ class ContextOptions(ctypes.Structure):
                 ("rest", ctypes.c_char * 496)]  # fmt: skip
 
 
+LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
+
+
+@LOG
+def say_nothing(_level, _text, _data):
+    """What it loads, tensor by tensor."""
+
+
 class LlamaLibrary:
     """One sequence, read in windows from their first token on."""
 
@@ -32,6 +40,7 @@ class LlamaLibrary:
                            ("llama_model_load_from_file", ctypes.c_void_p), ("llama_init_from_model", ctypes.c_void_p), ("llama_get_memory", ctypes.c_void_p),
                            ("llama_model_get_vocab", ctypes.c_void_p), ("llama_get_logits_ith", ctypes.POINTER(ctypes.c_float))):  # fmt: skip
             getattr(calls, name).restype = kind
+        calls.llama_log_set(say_nothing, None)
         calls.llama_backend_init()
         self.model = ctypes.c_void_p(calls.llama_model_load_from_file(model.encode(), calls.llama_model_default_params()))
         options = calls.llama_context_default_params()

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """A language model of random weights in a GGUF file of a few kilobytes: small_decoder.py FILE [ARCHITECTURE [TYPE]]
 
-Its tokens are the printable characters of ASCII, a space, and an end; architectures are llama, qwen2, qwen3 and gemma,
-types f32, q4_0, q4_1 and q8_0.
+Its tokens are the printable characters of ASCII, a space, and an end; architectures are those of FORMS, types f32, q4_0, q4_1 and q8_0.
 """
 
 import pathlib
@@ -12,6 +11,20 @@ import sys
 
 TYPES = {"f32": 0, "q4_0": 2, "q4_1": 3, "q8_0": 8}
 LAYERS, WIDTH, HIDDEN, HEADS, KEY_HEADS, TOKENS, CONTEXT = 2, 64, 96, 4, 2, 97, 128
+#: What a file of an architecture has besides: `values` of its metadata, `biases` of queries and keys, `norms` of them by head or of all heads,
+#: norms `after` each part of a layer, too or only there, matrices that hold several (`joined`), and an `output` that is not the embedding.
+FORMS = {
+    "ernie4_5": {}, "exaone": {}, "gemma": {}, "internlm2": {"output": True}, "llama": {},
+    "exaone4": {"norms": "head", "after": "only"},
+    "gemma2": {"after": "too", "values": {"block_count": 4, "attention.sliding_window": 8}},
+    "gemma3": {"norms": "head", "after": "too", "values": {"block_count": 7, "attention.sliding_window": 8}},
+    "glm4": {"biases": True, "after": "too", "joined": ("up",), "values": {"rope.dimension_count": 8}},
+    "granite": {"values": {"embedding_scale": 12.0, "logit_scale": 8.0, "residual_scale": 0.22, "attention.scale": 0.11}},
+    "olmo2": {"norms": "all", "after": "only", "output": True, "values": {"block_count": 5, "attention.sliding_window": 8}},
+    "phi3": {"joined": ("qkv", "up"), "values": {"rope.dimension_count": 12}},
+    "qwen2": {"biases": True}, "qwen3": {"norms": "head"},
+    "smollm3": {"values": {"block_count": 5}},
+}  # fmt: skip
 
 
 def text(value):
@@ -48,15 +61,32 @@ def matrix(kind, size, rng):
 
 def metadata(name):
     tokens = [chr(c) for c in range(0x21, 0x7F)] + ["\u0120", "a\u0120", "<|end|>"]
+    values = {
+        "block_count": LAYERS, "context_length": CONTEXT, "embedding_length": WIDTH, "feed_forward_length": HIDDEN,
+        "attention.head_count": HEADS, "attention.head_count_kv": KEY_HEADS, "attention.layer_norm_rms_epsilon": 1e-5,
+        **FORMS[name].get("values", {}),
+    }  # fmt: skip
     return {
-        "general.architecture": name, f"{name}.block_count": LAYERS, f"{name}.context_length": CONTEXT,
-        f"{name}.embedding_length": WIDTH, f"{name}.feed_forward_length": HIDDEN, f"{name}.attention.head_count": HEADS,
-        f"{name}.attention.head_count_kv": KEY_HEADS, f"{name}.attention.layer_norm_rms_epsilon": 1e-5,
+        "general.architecture": name, **{f"{name}.{key}": value for key, value in values.items()},
         "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2", "tokenizer.ggml.tokens": tokens,
         "tokenizer.ggml.token_type": [1] * (TOKENS - 1) + [3], "tokenizer.ggml.merges": ["a \u0120"],
         "tokenizer.ggml.eos_token_id": TOKENS - 1,
         "tokenizer.chat_template": "{% for m in messages %}<|im_start|>{{ m.role }}{% endfor %}",
     }  # fmt: skip
+
+
+def matrices(form, keys):
+    """(name, depth, rows) of a layer, in the file's order."""
+    joined = form.get("joined", ())
+    if "qkv" in joined:
+        yield "attn_qkv", WIDTH, WIDTH + 2 * keys
+    else:
+        yield from (("attn_q", WIDTH, WIDTH), ("attn_k", WIDTH, keys), ("attn_v", WIDTH, keys))
+    yield "attn_output", WIDTH, WIDTH
+    if "up" not in joined:
+        yield "ffn_gate", WIDTH, HIDDEN
+    yield "ffn_up", WIDTH, HIDDEN * (2 if "up" in joined else 1)
+    yield "ffn_down", HIDDEN, WIDTH
 
 
 def tensors(name, kind, rng):
@@ -69,22 +99,24 @@ def tensors(name, kind, rng):
     def floats(tensor, k, middle):
         return tensor, 0, (k,), vector(k, middle, 0.2, rng)
 
+    form = FORMS[name]
     yield weights("token_embd", WIDTH, TOKENS)
     yield floats("output_norm.weight", WIDTH, 1)
-    for layer in range(LAYERS):
+    if form.get("output"):
+        yield weights("output", WIDTH, TOKENS)
+    before = [] if form.get("after") == "only" else ["attn_norm", "ffn_norm"]
+    after = ["post_attention_norm", "post_ffw_norm"] if "after" in form else []
+    for layer in range(form.get("values", {}).get("block_count", LAYERS)):
         at = f"blk.{layer}."
-        yield floats(at + "attn_norm.weight", WIDTH, 1)
-        yield floats(at + "ffn_norm.weight", WIDTH, 1)
-        for part, k, n in (("attn_q", WIDTH, WIDTH), ("attn_k", WIDTH, keys), ("attn_v", WIDTH, keys),
-                           ("attn_output", WIDTH, WIDTH), ("ffn_gate", WIDTH, HIDDEN), ("ffn_up", WIDTH, HIDDEN),
-                           ("ffn_down", HIDDEN, WIDTH)):  # fmt: skip
+        for norm in before + after:
+            yield floats(f"{at}{norm}.weight", WIDTH, 1)
+        for part, k, n in matrices(form, keys):
             yield weights(at + part, k, n)
-        if name == "qwen2":
-            yield floats(at + "attn_q.bias", WIDTH, 0)
-            yield floats(at + "attn_k.bias", keys, 0)
-        if name == "qwen3":
-            yield floats(at + "attn_q_norm.weight", size, 1)
-            yield floats(at + "attn_k_norm.weight", size, 1)
+        for part, n in (("attn_q", WIDTH), ("attn_k", keys)):
+            if form.get("biases"):
+                yield floats(f"{at}{part}.bias", n, 0)
+            if "norms" in form:
+                yield floats(f"{at}{part}_norm.weight", size if form["norms"] == "head" else n, 1)
 
 
 def gguf_file(values, parts):

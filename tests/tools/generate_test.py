@@ -13,7 +13,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from small_decoder import small_decoder  # noqa: E402
+from small_decoder import FORMS, small_decoder  # noqa: E402
 
 FETTLE = str(pathlib.Path(sys.argv[1]).resolve())
 ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("FETTLE_") or key == "FETTLE_CPU_ISA"}
@@ -46,6 +46,14 @@ class Generate(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (code, b""), done.stderr)
         self.assertIn(text, done.stderr.decode())
         self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+
+    def test_texts_of_all_architectures_are_llama_cpps(self):
+        known = json.loads((pathlib.Path(__file__).resolve().parents[1] / "language/small_texts.json").read_text())
+        self.assertEqual(sorted(known), sorted(FORMS))
+        for name, want in known.items():
+            pathlib.Path(f"{name}.gguf").write_bytes(small_decoder(name, "f32"))
+            answer = self.document(f"{name}.gguf", want["prompt"], "--tokens", "12")
+            self.assertEqual(answer["text"], want["text"], name)
 
     def test_equal_seeds_give_equal_texts(self):
         words = ["small.gguf", "Hello", "--tokens", "16", "--temperature", "3", "--top-k", "0", "--top-p", "1"]
@@ -124,10 +132,14 @@ class Generate(unittest.TestCase):
 
     def test_what_is_not_built_is_named_with_what_is(self):
         changes = (
-            ({"general.architecture": "mamba"}, 4, "supported: gemma, llama, qwen2, qwen3"),
+            ({"general.architecture": "mamba"}, 4, "supported: ernie4_5, exaone, exaone4, gemma, gemma2"),
             ({"tokenizer.ggml.model": "bert"}, 4, "bert"),
             ({"tokenizer.ggml.pre": "nonesuch"}, 4, "nonesuch"),
-            ({"llama.rope.scaling.type": "yarn"}, 4, "expected none or linear, got 'yarn'"),
+            ({"llama.rope.scaling.type": "su"}, 4, "expected none, linear, yarn or longrope, got 'su'"),
+            ({"llama.rope.scaling.type": "yarn", "llama.rope.scaling.factor": -1.0}, 3, "no frequencies"),
+            ({"llama.rope.dimension_count": 7}, 3, "7 elements"),
+            ({"llama.attn_logit_softcapping": -1.0}, 3, "negative"),
+            ({"llama.attention.sliding_window_pattern": [1, 0, 1]}, 3, "sliding_window_pattern"),
             ({"general.architecture": None}, 3, "general.architecture"),
             ({"llama.block_count": None}, 3, "llama.block_count"),
             ({"llama.block_count": 3}, 3, "blk.2."),

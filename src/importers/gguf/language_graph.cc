@@ -21,7 +21,7 @@ class Builder {
   Result<ir::Graph> Run() {
     graph_.name = d_.architecture;
     AddInputs();
-    RETURN_IF_ERROR(AddRotary());
+    RETURN_IF_ERROR(AddRotaries());
     ir::ValueId x = hidden_;
     for (int64_t i = 0; i < d_.layers; ++i) {
       ASSIGN_OR_RETURN(x, Layer(i, x));
@@ -29,8 +29,11 @@ class Builder {
     if (!form_.every_row) x = Emit("Gather", {x, last_}, {{"axis", int64_t{1}}});
     ASSIGN_OR_RETURN(x, Norm("output_norm.weight", x, d_.width));
     const bool tied = file_->FindTensor("output.weight") == nullptr;
-    ASSIGN_OR_RETURN(const ir::ValueId logits,
+    ASSIGN_OR_RETURN(ir::ValueId logits,
                      Product(tied ? "token_embd" : "output", x, d_.width, d_.vocabulary));
+    logits = Scaled(logits, d_.logit_scale);
+    if (d_.logit_cap != 0)
+      logits = Scaled(Emit("Tanh", {Scaled(logits, 1 / d_.logit_cap)}), d_.logit_cap);
     graph_.value(logits).name = "logits";
     for (ir::ValueId id : graph_.outputs) graph_.value(id).dtype = form_.cache;
     graph_.value(logits).dtype = DType::kF32;
@@ -72,31 +75,44 @@ class Builder {
                                         Shape{static_cast<int64_t>(values.size())}, values)));
   }
 
-  /// Cosines and sines [capacity, rotated / 2] of position * base^(-2 i / rotated).
-  Status AddRotary() {
-    const int64_t half = d_.rotated / 2;
-    const TensorInfo* factors = file_->FindTensor("rope_freqs.weight");
-    std::vector<float> divisors(half, 1.0F);
-    if (factors != nullptr) {
-      RETURN_IF_ERROR(CheckTensor(*factors, half, 1));
-      ReadRow(*factors, 0, divisors.data());
-    }
-    std::vector<float> cosines(capacity_ * half), sines(capacity_ * half);
-    for (int64_t p = 0; p < capacity_; ++p) {
-      for (int64_t i = 0; i < half; ++i) {
-        const double angle =
-            static_cast<double>(p) / d_.rope_scale / divisors[i] *
-            std::pow(d_.rope_base, -2.0 * static_cast<double>(i) / static_cast<double>(d_.rotated));
-        cosines[p * half + i] = static_cast<float>(std::cos(angle));
-        sines[p * half + i] = static_cast<float>(std::sin(angle));
+  /// Cosines and sines [capacity, rotated / 2] of position * frequency, for each rotary.
+  Status AddRotaries() {
+    for (const Rotary& rotary : d_.rotaries) {
+      const int64_t half = rotary.rotated / 2;
+      const std::string& name = rotary.FactorsIn(capacity_);
+      std::vector<float> divisors(half, 1.0F);
+      if (!name.empty()) {
+        ASSIGN_OR_RETURN(const TensorInfo* factors, Need(name, half, 1));
+        ReadRow(*factors, 0, divisors.data());
       }
+      std::vector<float> cosines(capacity_ * half), sines(capacity_ * half);
+      for (int64_t i = 0; i < half; ++i) {
+        const double frequency = rotary.Frequency(i, divisors[i]);
+        for (int64_t p = 0; p < capacity_; ++p) {
+          const double angle = static_cast<double>(p) * frequency;
+          cosines[p * half + i] = static_cast<float>(rotary.magnitude * std::cos(angle));
+          sines[p * half + i] = static_cast<float>(rotary.magnitude * std::sin(angle));
+        }
+      }
+      const Shape shape = {capacity_, half};
+      ASSIGN_OR_RETURN(const Tensor cosine, Tensor::FromVector(shape, cosines));
+      ASSIGN_OR_RETURN(const Tensor sine, Tensor::FromVector(shape, sines));
+      const std::string number = turns_.empty() ? "" : fmt::format(".{}", turns_.size());
+      turns_.push_back({graph_.AddConstant("cosines" + number, Constant::FromTensor(cosine)),
+                        graph_.AddConstant("sines" + number, Constant::FromTensor(sine))});
     }
-    const Shape shape = {capacity_, half};
-    ASSIGN_OR_RETURN(const Tensor cosine, Tensor::FromVector(shape, cosines));
-    ASSIGN_OR_RETURN(const Tensor sine, Tensor::FromVector(shape, sines));
-    cosines_ = graph_.AddConstant("cosines", Constant::FromTensor(cosine));
-    sines_ = graph_.AddConstant("sines", Constant::FromTensor(sine));
     return OkStatus();
+  }
+
+  /// x times a number; x where that is 1.
+  ir::ValueId Scaled(ir::ValueId x, double factor) {
+    if (factor == 1) return x;
+    const MemoryScope scope(MemoryBudget::Unbounded());
+    const ir::ValueId by =
+        graph_.AddConstant(fmt::format("factor.{}", graph_.nodes().size()),
+                           Constant::FromTensor(*Tensor::FromVector(
+                               Shape{}, std::vector{static_cast<float>(factor)})));
+    return Emit("Mul", {x, by});
   }
 
   std::vector<ir::ValueId> EmitMany(const std::string& op, std::vector<ir::ValueId> inputs,
@@ -137,20 +153,56 @@ class Builder {
 
   /// x times the transposed matrix `name`.weight [n, k], plus `name`.bias where there is one.
   Result<ir::ValueId> Product(const std::string& name, ir::ValueId x, int64_t k, int64_t n) {
-    ASSIGN_OR_RETURN(const TensorInfo* tensor, Need(name + ".weight", k, n));
-    ir::ValueId y = ir::kAbsent;
-    if (tensor->type->bits == 0 || form_.floats) {
-      y = Emit("MatMul", {x, graph_.AddConstant(tensor->name, ReadFloats(*tensor, file_, true))});
-    } else {
-      BlockConstants blocks = ReadBlocks(*tensor, file_);
-      const ir::ValueId codes = graph_.AddConstant(tensor->name, std::move(blocks.codes));
-      const ir::ValueId scales = graph_.AddConstant(name + ".scales", std::move(blocks.scales));
-      const ir::ValueId minima = graph_.AddConstant(name + ".minima", std::move(blocks.minima));
-      y = Emit("BlockMatMul", {x, codes, scales, minima}, {{"block_size", tensor->type->part}});
+    return PartProduct({name, 0, n}, x, k, n);
+  }
+
+  /// Rows of a matrix, and elements of its bias, from `first` on; all of them are `rows`.
+  struct Part {
+    std::string name;
+    int64_t first = 0, rows = 0;
+  };
+  /// The matrix `name`, or where the file lacks it that part of one that holds several.
+  Part Find(const std::string& name, const Part& several, int64_t rows) const {
+    const bool is_part = file_->FindTensor(name + ".weight") == nullptr &&
+                         file_->FindTensor(several.name + ".weight") != nullptr;
+    return is_part ? several : Part{name, 0, rows};
+  }
+
+  Result<ir::ValueId> PartProduct(const Part& part, ir::ValueId x, int64_t k, int64_t n) {
+    ASSIGN_OR_RETURN(const TensorInfo* whole, Need(part.name + ".weight", k, part.rows));
+    TensorInfo tensor = *whole;
+    if (n != part.rows) {
+      tensor.name = fmt::format("{}.{}", tensor.name, part.first);
+      tensor.rows = n;
+      tensor.bytes = whole->bytes.subspan(part.first * whole->row_bytes(), n * whole->row_bytes());
     }
-    if (file_->FindTensor(name + ".bias") == nullptr) return y;
-    ASSIGN_OR_RETURN(const ir::ValueId bias, Vector(name + ".bias", n));
+    ir::ValueId y = ir::kAbsent;
+    if (tensor.type->bits == 0 || form_.floats) {
+      y = Emit("MatMul", {x, graph_.AddConstant(tensor.name, ReadFloats(tensor, file_, true))});
+    } else {
+      BlockConstants blocks = ReadBlocks(tensor, file_);
+      const ir::ValueId codes = graph_.AddConstant(tensor.name, std::move(blocks.codes));
+      const ir::ValueId scales =
+          graph_.AddConstant(tensor.name + ".scales", std::move(blocks.scales));
+      const ir::ValueId minima =
+          graph_.AddConstant(tensor.name + ".minima", std::move(blocks.minima));
+      y = Emit("BlockMatMul", {x, codes, scales, minima}, {{"block_size", tensor.type->part}});
+    }
+    if (file_->FindTensor(part.name + ".bias") == nullptr) return y;
+    ASSIGN_OR_RETURN(const ir::ValueId bias, Bias(part, n));
     return Emit("Add", {y, bias});
+  }
+
+  Result<ir::ValueId> Bias(const Part& part, int64_t n) {
+    ASSIGN_OR_RETURN(const TensorInfo* whole, Need(part.name + ".bias", part.rows, 1));
+    if (n == part.rows) return graph_.AddConstant(whole->name, ReadVector(*whole, file_));
+    std::vector<float> all(part.rows);
+    ReadRow(*whole, 0, all.data());
+    ASSIGN_OR_RETURN(const Tensor some,
+                     Tensor::FromVector(Shape{n}, std::vector(all.begin() + part.first,
+                                                              all.begin() + part.first + n)));
+    return graph_.AddConstant(fmt::format("{}.{}", whole->name, part.first),
+                              Constant::FromTensor(some));
   }
 
   Result<ir::ValueId> Norm(const std::string& name, ir::ValueId x, int64_t size) {
@@ -158,17 +210,24 @@ class Builder {
     return Emit("RMSNormalization", {x, scale}, {{"axis", int64_t{-1}}, {"epsilon", d_.epsilon}});
   }
 
-  /// Queries or keys, normalised by head where the model does that, and rotated.
-  Result<ir::ValueId> Heads(const std::string& norm, ir::ValueId x, int64_t count) {
-    if (file_->FindTensor(norm) != nullptr) {
+  /// Queries or keys: normalised, by head or all heads as one, where the model does that, and
+  /// turned.
+  Result<ir::ValueId> Heads(const LayerForm& form, const std::string& norm, ir::ValueId x,
+                            int64_t count) {
+    const TensorInfo* scale = file_->FindTensor(norm);
+    if (scale != nullptr && scale->columns == count * d_.head_size && count > 1) {
+      ASSIGN_OR_RETURN(x, Norm(norm, x, count * d_.head_size));
+    } else if (scale != nullptr) {
       x = Emit("Reshape", {x, count == d_.heads ? heads_shape_ : keys_shape_});
       ASSIGN_OR_RETURN(x, Norm(norm, x, d_.head_size));
       x = Emit("Reshape", {x, packed_shape_});
     }
-    return Emit("RotaryEmbedding", {x, cosines_, sines_, position_},
+    if (form.rotary < 0) return x;
+    const Turns& turns = turns_[form.rotary];
+    return Emit("RotaryEmbedding", {x, turns.cosines, turns.sines, position_},
                 {{"interleaved", int64_t{d_.interleaved}},
                  {"num_heads", count},
-                 {"rotary_embedding_dim", d_.rotated}});
+                 {"rotary_embedding_dim", d_.rotaries[form.rotary].rotated}});
   }
 
   Shape CacheShape(int64_t size) const {
@@ -176,22 +235,31 @@ class Builder {
   }
 
   Result<ir::ValueId> Attention(int64_t layer, const std::string& at, ir::ValueId x) {
-    const int64_t keys = d_.kv_heads * d_.head_size, values = d_.kv_heads * d_.value_size;
-    ASSIGN_OR_RETURN(ir::ValueId q, Product(at + "attn_q", x, d_.width, d_.heads * d_.head_size));
-    ASSIGN_OR_RETURN(ir::ValueId k, Product(at + "attn_k", x, d_.width, keys));
-    ASSIGN_OR_RETURN(const ir::ValueId v, Product(at + "attn_v", x, d_.width, values));
-    ASSIGN_OR_RETURN(q, Heads(at + "attn_q_norm.weight", q, d_.heads));
-    ASSIGN_OR_RETURN(k, Heads(at + "attn_k_norm.weight", k, d_.kv_heads));
+    const LayerForm& form = d_.forms[layer];
+    const int64_t queries = d_.heads * d_.head_size, keys = d_.kv_heads * d_.head_size;
+    const int64_t values = d_.kv_heads * d_.value_size, all = queries + keys + values;
+    const std::string several = at + "attn_qkv";
+    ASSIGN_OR_RETURN(ir::ValueId q, PartProduct(Find(at + "attn_q", {several, 0, all}, queries), x,
+                                                d_.width, queries));
+    ASSIGN_OR_RETURN(ir::ValueId k, PartProduct(Find(at + "attn_k", {several, queries, all}, keys),
+                                                x, d_.width, keys));
+    ASSIGN_OR_RETURN(const ir::ValueId v,
+                     PartProduct(Find(at + "attn_v", {several, queries + keys, all}, values), x,
+                                 d_.width, values));
+    ASSIGN_OR_RETURN(q, Heads(form, at + "attn_q_norm.weight", q, d_.heads));
+    ASSIGN_OR_RETURN(k, Heads(form, at + "attn_k_norm.weight", k, d_.kv_heads));
     const Shape past_keys = CacheShape(d_.head_size), past_values = CacheShape(d_.value_size);
     const ir::ValueId past_key = Input(fmt::format("past_key.{}", layer), form_.cache, past_keys);
     const ir::ValueId past_value =
         Input(fmt::format("past_value.{}", layer), form_.cache, past_values);
     std::vector<ir::ValueId> inputs = {q, k, v, past_key, past_value, seqlens_, total_};
     if (form_.caches > 1) inputs.insert(inputs.end(), {ir::kAbsent, ir::kAbsent, cache_of_});
-    const std::vector<ir::ValueId> y = EmitMany(
-        "GroupQueryAttention", std::move(inputs),
-        {{"num_heads", d_.heads}, {"kv_num_heads", d_.kv_heads}, {"local_window_size", d_.window}},
-        3);
+    ir::Attributes attributes{
+        {"num_heads", d_.heads}, {"kv_num_heads", d_.kv_heads}, {"local_window_size", form.window}};
+    if (d_.attention_scale != 0) attributes.Set("scale", d_.attention_scale);
+    if (d_.attention_cap != 0) attributes.Set("softcap", d_.attention_cap);
+    const std::vector<ir::ValueId> y =
+        EmitMany("GroupQueryAttention", std::move(inputs), std::move(attributes), 3);
     graph_.value(y[1]).name = fmt::format("present_key.{}", layer);
     graph_.value(y[2]).name = fmt::format("present_value.{}", layer);
     graph_.value(y[1]).shape = past_keys;
@@ -200,20 +268,46 @@ class Builder {
     return Product(at + "attn_output", y[0], d_.heads * d_.value_size, d_.width);
   }
 
-  Result<ir::ValueId> Layer(int64_t layer, ir::ValueId x) {
-    const std::string at = fmt::format("blk.{}.", layer);
-    ASSIGN_OR_RETURN(ir::ValueId y, Norm(at + "attn_norm.weight", x, d_.width));
-    ASSIGN_OR_RETURN(y, Attention(layer, at, y));
-    x = Emit("Add", {x, y});
-    ASSIGN_OR_RETURN(y, Norm(at + "ffn_norm.weight", x, d_.width));
-    ASSIGN_OR_RETURN(ir::ValueId gate, Product(at + "ffn_gate", y, d_.width, d_.hidden));
-    ASSIGN_OR_RETURN(const ir::ValueId up, Product(at + "ffn_up", y, d_.width, d_.hidden));
+  Result<ir::ValueId> FeedForward(const std::string& at, ir::ValueId x) {
+    const Part whole{at + "ffn_up", 0, d_.hidden}, halves{at + "ffn_up", d_.hidden, 2 * d_.hidden};
+    const bool are_joined = file_->FindTensor(at + "ffn_gate.weight") == nullptr;
+    ASSIGN_OR_RETURN(ir::ValueId gate,
+                     PartProduct(are_joined ? Part{at + "ffn_up", 0, 2 * d_.hidden}
+                                            : Part{at + "ffn_gate", 0, d_.hidden},
+                                 x, d_.width, d_.hidden));
+    ASSIGN_OR_RETURN(const ir::ValueId up,
+                     PartProduct(are_joined ? halves : whole, x, d_.width, d_.hidden));
     gate = d_.gelu ? Emit("Gelu", {gate}, {{"approximate", std::string("tanh")}})
                    : Emit("Swish", {gate});
-    ASSIGN_OR_RETURN(y, Product(at + "ffn_down", Emit("Mul", {gate, up}), d_.hidden, d_.width));
-    return Emit("Add", {x, y});
+    return Product(at + "ffn_down", Emit("Mul", {gate, up}), d_.hidden, d_.width);
   }
 
+  /// x plus what a part of a layer makes of it.
+  template <typename F>
+  Result<ir::ValueId> Residual(ir::ValueId x, const std::string& before, const std::string& after,
+                               const F& part) {
+    ir::ValueId y = x;
+    if (d_.norms_before) {
+      ASSIGN_OR_RETURN(y, Norm(before, y, d_.width));
+    }
+    ASSIGN_OR_RETURN(y, part(y));
+    if (d_.norms_after) {
+      ASSIGN_OR_RETURN(y, Norm(after, y, d_.width));
+    }
+    return Emit("Add", {x, Scaled(y, d_.residual_scale)});
+  }
+
+  Result<ir::ValueId> Layer(int64_t layer, ir::ValueId x) {
+    const std::string at = fmt::format("blk.{}.", layer);
+    ASSIGN_OR_RETURN(x, Residual(x, at + "attn_norm.weight", at + "post_attention_norm.weight",
+                                 [&](ir::ValueId y) { return Attention(layer, at, y); }));
+    return Residual(x, at + "ffn_norm.weight", at + "post_ffw_norm.weight",
+                    [&](ir::ValueId y) { return FeedForward(at, y); });
+  }
+
+  struct Turns {
+    ir::ValueId cosines = 0, sines = 0;
+  };
   std::shared_ptr<const File> file_;
   const Decoder& d_;
   int64_t capacity_;
@@ -221,83 +315,11 @@ class Builder {
   ir::Graph graph_;
   ir::ValueId hidden_ = 0, position_ = 0, last_ = 0, seqlens_ = 0, total_ = 0;
   ir::ValueId cache_of_ = ir::kAbsent;
-  ir::ValueId cosines_ = 0, sines_ = 0, heads_shape_ = 0, keys_shape_ = 0, packed_shape_ = 0;
+  ir::ValueId heads_shape_ = 0, keys_shape_ = 0, packed_shape_ = 0;
+  std::vector<Turns> turns_;  // of Decoder::rotaries
 };
-
-struct Architecture {
-  std::string_view name;
-  bool interleaved, gelu, scales_embedding;
-};
-constexpr Architecture kArchitectures[] = {
-    {"gemma", false, true, true},
-    {"llama", true, false, false},
-    {"qwen2", false, false, false},
-    {"qwen3", false, false, false},
-};
-
-Status ReadSizes(const File& file, Decoder& d) {
-  const auto key = [&](std::string_view name) {
-    return fmt::format("{}.{}", d.architecture, name);
-  };
-  constexpr int64_t kMost = 1 << 20;
-  ASSIGN_OR_RETURN(d.layers, file.Int(key("block_count"), {}, 1, 4096));
-  ASSIGN_OR_RETURN(d.width, file.Int(key("embedding_length"), {}, 1, kMost));
-  ASSIGN_OR_RETURN(d.hidden, file.Int(key("feed_forward_length"), {}, 1, kMost));
-  ASSIGN_OR_RETURN(d.trained_context, file.Int(key("context_length"), {}, 1, int64_t{1} << 40));
-  ASSIGN_OR_RETURN(d.heads, file.Int(key("attention.head_count"), {}, 1, 4096));
-  ASSIGN_OR_RETURN(d.kv_heads, file.Int(key("attention.head_count_kv"), d.heads, 1, 4096));
-  ASSIGN_OR_RETURN(d.head_size, file.Int(key("attention.key_length"),
-                                         std::max<int64_t>(1, d.width / d.heads), 1, kMost));
-  ASSIGN_OR_RETURN(d.value_size, file.Int(key("attention.value_length"), d.head_size, 1, kMost));
-  ASSIGN_OR_RETURN(d.rotated, file.Int(key("rope.dimension_count"), d.head_size, 2, d.head_size));
-  ASSIGN_OR_RETURN(d.window, file.Int(key("attention.sliding_window"), -1, -1, int64_t{1} << 40));
-  if (d.window == 0) d.window = -1;
-  if (d.heads % d.kv_heads != 0 || d.rotated % 2 != 0)
-    return InvalidModel("{} heads, {} key heads and {} rotated elements do not fit", d.heads,
-                        d.kv_heads, d.rotated);
-  ASSIGN_OR_RETURN(d.epsilon, file.Float(key("attention.layer_norm_rms_epsilon"), {}));
-  ASSIGN_OR_RETURN(d.rope_base, file.Float(key("rope.freq_base"), 10000.0));
-  return OkStatus();
-}
-
-Status ReadStretch(const File& file, Decoder& d) {
-  const std::string key = d.architecture + ".rope.scaling.";
-  ASSIGN_OR_RETURN(const std::string stretch, file.Text(key + "type", "none"));
-  if (stretch != "none" && stretch != "linear")
-    return Unsupported("value '{}type': expected none or linear, got '{}'", key, stretch);
-  if (stretch == "linear") {
-    ASSIGN_OR_RETURN(d.rope_scale, file.Float(key + "factor", 1.0));
-  }
-  if (d.rope_scale <= 0 || d.rope_base <= 0) return InvalidModel("positions have no frequencies");
-  return OkStatus();
-}
 
 }  // namespace
-
-Result<Decoder> ReadDecoder(const File& file) {
-  Decoder d;
-  ASSIGN_OR_RETURN(d.architecture, file.Text("general.architecture", {}));
-  const Architecture* found = nullptr;
-  std::string names;
-  for (const Architecture& row : kArchitectures) {
-    if (row.name == d.architecture) found = &row;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
-  }
-  if (found == nullptr)
-    return Unsupported("architecture '{}' is not supported; supported: {}", d.architecture, names);
-  d.interleaved = found->interleaved;
-  d.gelu = found->gelu;
-  RETURN_IF_ERROR(ReadSizes(file, d));
-  RETURN_IF_ERROR(ReadStretch(file, d));
-  if (found->scales_embedding) d.embedding_scale = std::sqrt(static_cast<double>(d.width));
-  const TensorInfo* embedding = file.FindTensor("token_embd.weight");
-  if (embedding == nullptr) return InvalidModel("tensor 'token_embd.weight' is missing");
-  if (embedding->columns != d.width)
-    return InvalidModel("tensor 'token_embd.weight': expected rows of {}, got {}", d.width,
-                        embedding->columns);
-  d.vocabulary = embedding->rows;
-  return d;
-}
 
 Result<ir::Graph> BuildDecoder(const std::shared_ptr<const File>& file, const Decoder& decoder,
                                int64_t capacity, const DecoderForm& form) {

@@ -3,29 +3,13 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
 
 #include "base/status.h"
+#include "importers/gguf/decoder.h"
 #include "importers/gguf/gguf_file.h"
 #include "ir/graph.h"
 
 namespace fettle::gguf {
-
-/// What a decoder is made of, from the metadata.
-struct Decoder {
-  std::string architecture;
-  int64_t layers = 0, width = 0, hidden = 0, vocabulary = 0;
-  int64_t heads = 0, kv_heads = 0, head_size = 0, value_size = 0, rotated = 0;
-  int64_t trained_context = 0;  // positions that it was trained for
-  int64_t window = -1;          // keys that a query sees; -1: all
-  double epsilon = 1e-5, rope_base = 10000, rope_scale = 1, embedding_scale = 1;
-  bool interleaved = false;  // rotary pairs are neighbours
-  bool gelu = false;         // of the gate; otherwise Swish
-};
-/// Fails with kUnsupported for architectures, and ways to stretch positions, that Fettle does not
-/// build, naming those it does; kInvalidModel where values are missing or do not fit.
-Result<Decoder> ReadDecoder(const File& file);
 
 /// `floats` and `every_row` are for measuring weights.
 struct DecoderForm {

@@ -1,0 +1,248 @@
+#include "importers/gguf/decoder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string_view>
+
+namespace fettle::gguf {
+namespace {
+
+/// How an architecture differs from `qwen2`: what files do not say.
+struct Architecture {
+  std::string_view name;
+  bool interleaved = false, gelu = false, scales_embedding = false;
+  bool norms_before = true, norms_after = false;
+  /// Where the file has a window, the last of so many layers sees all keys; 0: none does.
+  int64_t window_period = 0;
+  /// Layers with a window are turned by positions that are not stretched, of `window_base` (0: the
+  /// file's base).
+  bool windows_stay = false;
+  double window_base = 0;
+  bool only_windows_turn = false;  // if there are any
+  int64_t bare_period = 0;         // the last of so many layers is not turned; 0: all are
+  double attention_cap = 0, logit_cap = 0;
+  /// Models of so many layers scale scores by the width of all heads together.
+  int64_t wide_layers = 0;
+};
+constexpr Architecture kArchitectures[] = {
+    {.name = "ernie4_5", .interleaved = true},
+    {.name = "exaone"},
+    {.name = "exaone4",
+     .norms_before = false,
+     .norms_after = true,
+     .window_period = 4,
+     .only_windows_turn = true},
+    {.name = "gemma", .gelu = true, .scales_embedding = true},
+    {.name = "gemma2",
+     .gelu = true,
+     .scales_embedding = true,
+     .norms_after = true,
+     .window_period = 2,
+     .attention_cap = 50,
+     .logit_cap = 30,
+     .wide_layers = 46},
+    {.name = "gemma3",
+     .gelu = true,
+     .scales_embedding = true,
+     .norms_after = true,
+     .window_period = 6,
+     .windows_stay = true,
+     .window_base = 10000,
+     .wide_layers = 62},
+    {.name = "glm4", .interleaved = true, .norms_after = true},
+    {.name = "granite", .interleaved = true},
+    {.name = "internlm2", .interleaved = true},
+    {.name = "llama", .interleaved = true},
+    {.name = "olmo2",
+     .norms_before = false,
+     .norms_after = true,
+     .window_period = 4,
+     .windows_stay = true},
+    {.name = "phi3"},
+    {.name = "qwen2"},
+    {.name = "qwen3"},
+    {.name = "smollm3", .interleaved = true, .bare_period = 4},
+};
+
+Result<const Architecture*> Find(const std::string& name) {
+  std::string names;
+  for (const Architecture& row : kArchitectures) {
+    if (row.name == name) return &row;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
+  }
+  return Unsupported("architecture '{}' is not supported; supported: {}", name, names);
+}
+
+class DecoderReader {
+ public:
+  DecoderReader(const File& file, Decoder& decoder, const Architecture& architecture)
+      : file_(file), d_(decoder), a_(architecture) {}
+
+  Status Run() {
+    RETURN_IF_ERROR(ReadSizes());
+    RETURN_IF_ERROR(ReadScales());
+    RETURN_IF_ERROR(ReadRotaries());
+    return ReadForms();
+  }
+
+ private:
+  std::string Key(std::string_view name) const {
+    return fmt::format("{}.{}", d_.architecture, name);
+  }
+  Result<int64_t> Int(std::string_view name, std::optional<int64_t> fallback, int64_t low,
+                      int64_t high) const {
+    return file_.Int(Key(name), fallback, low, high);
+  }
+  Result<double> Float(std::string_view name, std::optional<double> fallback) const {
+    return file_.Float(Key(name), fallback);
+  }
+
+  Status ReadSizes() {
+    constexpr int64_t kMost = 1 << 20;
+    ASSIGN_OR_RETURN(d_.layers, Int("block_count", {}, 1, 4096));
+    ASSIGN_OR_RETURN(d_.width, Int("embedding_length", {}, 1, kMost));
+    ASSIGN_OR_RETURN(d_.hidden, Int("feed_forward_length", {}, 1, kMost));
+    ASSIGN_OR_RETURN(d_.trained_context, Int("context_length", {}, 1, kMostPositions));
+    ASSIGN_OR_RETURN(d_.heads, Int("attention.head_count", {}, 1, 4096));
+    ASSIGN_OR_RETURN(d_.kv_heads, Int("attention.head_count_kv", d_.heads, 1, 4096));
+    ASSIGN_OR_RETURN(d_.head_size, Int("attention.key_length",
+                                       std::max<int64_t>(1, d_.width / d_.heads), 1, kMost));
+    ASSIGN_OR_RETURN(d_.value_size, Int("attention.value_length", d_.head_size, 1, kMost));
+    if (d_.heads % d_.kv_heads != 0)
+      return InvalidModel("{} heads and {} key heads do not fit", d_.heads, d_.kv_heads);
+    ASSIGN_OR_RETURN(d_.epsilon, Float("attention.layer_norm_rms_epsilon", {}));
+    return OkStatus();
+  }
+
+  Status ReadScales() {
+    const double embedding = a_.scales_embedding ? std::sqrt(static_cast<double>(d_.width)) : 1;
+    ASSIGN_OR_RETURN(d_.embedding_scale, Float("embedding_scale", embedding));
+    ASSIGN_OR_RETURN(d_.residual_scale, Float("residual_scale", 1.0));
+    ASSIGN_OR_RETURN(const double logits, Float("logit_scale", 1.0));
+    d_.logit_scale = logits == 0 ? 1 : 1 / logits;
+    const bool is_wide = a_.wide_layers != 0 && d_.layers == a_.wide_layers;
+    const double size = static_cast<double>(d_.width) / static_cast<double>(d_.heads);
+    ASSIGN_OR_RETURN(d_.attention_scale,
+                     Float("attention.scale", is_wide ? 1 / std::sqrt(size) : 0));
+    ASSIGN_OR_RETURN(d_.attention_cap, Float("attn_logit_softcapping", a_.attention_cap));
+    ASSIGN_OR_RETURN(d_.logit_cap, Float("final_logit_softcapping", a_.logit_cap));
+    if (d_.attention_scale < 0 || d_.attention_cap < 0 || d_.logit_cap < 0)
+      return InvalidModel("scores have a negative scale or cap");
+    return OkStatus();
+  }
+
+  Status ReadRotaries() {
+    Rotary all;
+    ASSIGN_OR_RETURN(all.rotated, Int("rope.dimension_count", d_.head_size, 2, d_.head_size));
+    if (all.rotated % 2 != 0)
+      return InvalidModel("{} elements of a head cannot be turned in pairs", all.rotated);
+    ASSIGN_OR_RETURN(all.base, Float("rope.freq_base", 10000.0));
+    if (file_.FindTensor("rope_freqs.weight") != nullptr) all.factors = "rope_freqs.weight";
+    if (file_.FindTensor("rope_factors_short.weight") != nullptr)
+      all.factors = "rope_factors_short.weight";
+    if (file_.FindTensor("rope_factors_long.weight") != nullptr)
+      all.long_factors = "rope_factors_long.weight";
+    Rotary of_windows = all;
+    RETURN_IF_ERROR(ReadStretch(all));
+    d_.rotaries = {all};
+    if (a_.windows_stay) {
+      const double usual = a_.window_base == 0 ? all.base : a_.window_base;
+      ASSIGN_OR_RETURN(of_windows.base, Float("rope.freq_base_swa", usual));
+      d_.rotaries.push_back(of_windows);
+    }
+    for (const Rotary& rotary : d_.rotaries) {
+      const bool turns = rotary.base > 0 && rotary.stretch > 0 && std::isfinite(rotary.magnitude);
+      if (!turns) return InvalidModel("positions have no frequencies");
+    }
+    return OkStatus();
+  }
+
+  Status ReadStretch(Rotary& rotary) {
+    ASSIGN_OR_RETURN(const std::string type, file_.Text(Key("rope.scaling.type"), "none"));
+    ASSIGN_OR_RETURN(rotary.context, Int("rope.scaling.original_context_length", d_.trained_context,
+                                         1, kMostPositions));
+    ASSIGN_OR_RETURN(rotary.magnitude, Float("rope.scaling.attn_factor", 1.0));
+    if (type == "none" || type == "longrope") return OkStatus();
+    if (type != "linear" && type != "yarn")
+      return Unsupported("value '{}': expected none, linear, yarn or longrope, got '{}'",
+                         Key("rope.scaling.type"), type);
+    ASSIGN_OR_RETURN(rotary.stretch, Float("rope.scaling.factor", 1.0));
+    rotary.yarn = type == "yarn" && rotary.stretch > 0;
+    if (!rotary.yarn) return OkStatus();
+    ASSIGN_OR_RETURN(rotary.fast, Float("rope.scaling.yarn_beta_fast", 32.0));
+    ASSIGN_OR_RETURN(rotary.slow, Float("rope.scaling.yarn_beta_slow", 1.0));
+    rotary.magnitude *= 1 + 0.1 * std::max(0.0, std::log(rotary.stretch));
+    return OkStatus();
+  }
+
+  /// The period of layers that see all keys, as the file has it, or flags of all layers.
+  Status ReadForms() {
+    constexpr std::string_view kPattern = "attention.sliding_window_pattern";
+    ASSIGN_OR_RETURN(int64_t window, Int("attention.sliding_window", -1, -1, kMostPositions));
+    if (window == 0) window = -1;
+    const std::vector<double>* flags = file_.Numbers(Key(kPattern));
+    int64_t period = a_.window_period;
+    if (flags != nullptr && std::ssize(*flags) != d_.layers)
+      return InvalidModel("value '{}': expected {} flags", Key(kPattern), d_.layers);
+    if (flags == nullptr) {
+      ASSIGN_OR_RETURN(period, Int(kPattern, period, 0, d_.layers + kMostPositions));
+    }
+    for (int64_t i = 0; i < d_.layers; ++i) {
+      const bool sees_all = flags != nullptr ? (*flags)[i] == 0 : IsLast(i, period);
+      LayerForm form;
+      if (!sees_all) form.window = window;
+      if (form.window > 0 && a_.windows_stay) form.rotary = 1;
+      const bool stays = a_.only_windows_turn && window > 0 && sees_all;
+      if (stays || IsLast(i, a_.bare_period)) form.rotary = -1;
+      d_.forms.push_back(form);
+    }
+    return OkStatus();
+  }
+
+  static bool IsLast(int64_t layer, int64_t period) {
+    return period > 0 && layer % period == period - 1;
+  }
+
+  static constexpr int64_t kMostPositions = int64_t{1} << 40;
+  const File& file_;
+  Decoder& d_;
+  const Architecture& a_;
+};
+
+}  // namespace
+
+double Rotary::Frequency(int64_t pair, double divisor) const {
+  const auto size = static_cast<double>(rotated), at = static_cast<double>(pair);
+  const double frequency = std::pow(base, -2 * at / size) / divisor;
+  if (!yarn) return frequency / stretch;
+  // The pair that turns `turns` times in the context.
+  const auto pair_of = [&](double turns) {
+    const double positions = static_cast<double>(context) / (turns * 2 * std::numbers::pi);
+    return size * std::log(positions) / (2 * std::log(base));
+  };
+  const double low = std::max(0.0, std::floor(pair_of(fast)));
+  const double high = std::min(size - 1, std::ceil(pair_of(slow)));
+  const double stays = 1 - std::clamp((at - low) / std::max(0.001, high - low), 0.0, 1.0);
+  return frequency / stretch * (1 - stays) + frequency * stays;
+}
+
+Result<Decoder> ReadDecoder(const File& file) {
+  Decoder d;
+  ASSIGN_OR_RETURN(d.architecture, file.Text("general.architecture", {}));
+  ASSIGN_OR_RETURN(const Architecture* found, Find(d.architecture));
+  d.interleaved = found->interleaved;
+  d.gelu = found->gelu;
+  d.norms_before = found->norms_before;
+  d.norms_after = found->norms_after;
+  RETURN_IF_ERROR(DecoderReader(file, d, *found).Run());
+  const TensorInfo* embedding = file.FindTensor("token_embd.weight");
+  if (embedding == nullptr) return InvalidModel("tensor 'token_embd.weight' is missing");
+  if (embedding->columns != d.width)
+    return InvalidModel("tensor 'token_embd.weight': expected rows of {}, got {}", d.width,
+                        embedding->columns);
+  d.vocabulary = embedding->rows;
+  return d;
+}
+
+}  // namespace fettle::gguf

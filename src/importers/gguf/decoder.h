@@ -1,0 +1,63 @@
+// What a language model in a GGUF file is made of, from its metadata.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "importers/gguf/gguf_file.h"
+
+namespace fettle::gguf {
+
+/// Rotary positions: pair i of `rotated / 2` turns by position * Frequency(i).
+struct Rotary {
+  int64_t rotated = 0;
+  double base = 10000;
+  double stretch = 1;    // positions are divided by it
+  double magnitude = 1;  // of cosines and sines
+  /// YaRN (Peng et al., 2023, arXiv 2309.00071): of the pairs' frequencies in `context` positions,
+  /// those of `fast` turns and more stay, those of `slow` turns and fewer are stretched, and others
+  /// lie between.
+  bool yarn = false;
+  double fast = 32, slow = 1;
+  int64_t context = 0;  // before it was stretched
+  /// Frequencies are divided by the tensor `factors`, in contexts longer than `context` by
+  /// `long_factors`. Empty: by nothing.
+  std::string factors, long_factors;
+
+  /// Of a pair whose factor is `divisor`.
+  double Frequency(int64_t pair, double divisor) const;
+  const std::string& FactorsIn(int64_t capacity) const {
+    return capacity > context && !long_factors.empty() ? long_factors : factors;
+  }
+};
+
+/// What differs from layer to layer.
+struct LayerForm {
+  int64_t window = -1;  // keys that a query sees; -1: all
+  int rotary = 0;       // index into Decoder::rotaries; -1: queries and keys are not turned
+};
+
+struct Decoder {
+  std::string architecture;
+  int64_t layers = 0, width = 0, hidden = 0, vocabulary = 0;
+  int64_t heads = 0, kv_heads = 0, head_size = 0, value_size = 0;
+  int64_t trained_context = 0;   // positions that it was trained for
+  std::vector<LayerForm> forms;  // of each layer
+  std::vector<Rotary> rotaries;
+  double epsilon = 1e-5;
+  double embedding_scale = 1, residual_scale = 1, logit_scale = 1;
+  double attention_scale = 0;  // 0: 1 / sqrt(head_size)
+  /// Not 0: scores x, and logits, become cap * tanh(x / cap).
+  double attention_cap = 0, logit_cap = 0;
+  bool interleaved = false;  // rotary pairs are neighbours
+  bool gelu = false;         // of the gate; otherwise Swish
+  /// Attention and the feed-forward part normalise what they get, and what they give.
+  bool norms_before = true, norms_after = false;
+};
+/// Fails with kUnsupported for architectures, and ways to stretch positions, that Fettle does not
+/// build, naming those it does; kInvalidModel where values are missing or do not fit.
+Result<Decoder> ReadDecoder(const File& file);
+
+}  // namespace fettle::gguf

@@ -1,0 +1,157 @@
+"""Decoders of transformers as GGUF files in f32: ARCHITECTURES, and write()."""
+
+import dataclasses
+import math
+import typing
+
+import numpy
+from small_decoder import gguf_file
+
+NAMES = {"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
+         "self_attn.qkv_proj": "attn_qkv", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.gate_up_proj": "ffn_up",
+         "mlp.down_proj": "ffn_down", "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
+         "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm"}  # fmt: skip
+#: Of those that normalise what a part of a layer gives.
+AFTER = {"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm"}
+GLM = {"post_self_attn_layernorm": "post_attention_norm", "post_mlp_layernorm": "post_ffw_norm"}
+
+
+@dataclasses.dataclass
+class Architecture:
+    """A row: what files call it, transformers' classes, and what its configuration (`more`) and the file (`values`) have besides."""
+
+    name: str
+    kind: str
+    more: typing.Callable = lambda sizes: {}
+    values: typing.Callable = lambda config: {}
+    names: dict = dataclasses.field(default_factory=dict)
+    config_kind: str = ""
+    architecture: str = ""  # the name, if there is none
+    pairs: bool = False  # rotary pairs are neighbours in files, halves apart in transformers
+    adds_one: bool = False  # files hold what norms multiply by, transformers that less 1
+    vectors: typing.Callable = lambda config: {}  # tensors that transformers has in its configuration
+    in_llama: bool = True  # llama.cpp computes the same
+    first: int = 0  # transformers computes the same from this token on: shorter texts have other factors there
+
+    @property
+    def config(self):
+        return f"{self.config_kind or self.kind}Config"
+
+    @property
+    def model(self):
+        return f"{self.kind}ForCausalLM"
+
+
+def layer_types(count, period):
+    return ["full_attention" if i % period == period - 1 else "sliding_attention" for i in range(count)]
+
+
+def sliding(period, layers, **more):
+    """Windows of eight keys, in all layers but the last of `period`."""
+    return {"num_hidden_layers": layers, "sliding_window": 8, "layer_types": layer_types(layers, period), **more}
+
+
+def window(config):
+    return {"attention.sliding_window": config.sliding_window}
+
+
+def yarn(base, factor=4.0):
+    return {"rope_type": "yarn", "rope_theta": base, "factor": factor, "original_max_position_embeddings": 64, "beta_fast": 32.0, "beta_slow": 1.0}
+
+
+YARN = {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 64}
+SHORT, LONG = 1.25, 2.5  # what the first and the last of phi3's frequencies are divided by
+
+
+def factors(config, most):
+    half = (config.head_dim if getattr(config, "head_dim", None) else config.hidden_size // config.num_attention_heads) // 2
+    return [float(x) for x in numpy.linspace(1.0, most, half)]
+
+
+def longrope(sizes, context):
+    half = sizes["hidden_size"] // sizes["num_attention_heads"] // 2
+    lists = {f"{name}_factor": [float(x) for x in numpy.linspace(1.0, most, half)] for name, most in (("short", SHORT), ("long", LONG))}
+    more = {"original_max_position_embeddings": context, "max_position_embeddings": 8 * context, "head_dim": None}
+    return {**more, "rope_parameters": {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": context, "factor": 8.0, **lists}}
+
+
+def long_values(config):
+    context = config.original_max_position_embeddings
+    return {"rope.scaling.original_context_length": context, "rope.scaling.attn_factor": math.sqrt(1 + math.log(8) / math.log(context))}
+
+
+LONG_TENSORS = {"architecture": "phi3", "values": long_values,
+                "vectors": lambda c: {"rope_factors_short.weight": factors(c, SHORT), "rope_factors_long.weight": factors(c, LONG)}}  # fmt: skip
+
+
+GEMMA = {"hidden_activation": "gelu_pytorch_tanh"}
+ARCHITECTURES = (
+    Architecture("llama", "Llama", lambda s: {"tie_word_embeddings": False}, pairs=True),
+    Architecture("llama_yarn", "Llama", lambda s: {"rope_parameters": yarn(10000.0)}, lambda c: YARN, architecture="llama", pairs=True),
+    Architecture("qwen2", "Qwen2", lambda s: {"tie_word_embeddings": True, "rope_theta": 1e6, "head_dim": None}),
+    Architecture("qwen3", "Qwen3", lambda s: {"tie_word_embeddings": False}),
+    Architecture("gemma", "Gemma", lambda s: GEMMA, adds_one=True),
+    Architecture("gemma2", "Gemma2", lambda s: sliding(2, 4, query_pre_attn_scalar=s["head_dim"], **GEMMA), window, AFTER, adds_one=True),
+    Architecture("gemma3", "Gemma3", lambda s: sliding(6, 7, query_pre_attn_scalar=s["head_dim"], **GEMMA), window, AFTER, "Gemma3Text",
+                 adds_one=True),
+    Architecture("phi3", "Phi3", lambda s: {"head_dim": None, "partial_rotary_factor": 0.5, "tie_word_embeddings": True},
+                 lambda c: {"rope.dimension_count": c.hidden_size // c.num_attention_heads // 2}),
+    Architecture("phi3_short", "Phi3", lambda s: longrope(s, 2048), **LONG_TENSORS),
+    Architecture("phi3_long", "Phi3", lambda s: longrope(s, 24), first=24, **LONG_TENSORS),
+    Architecture("smollm3", "SmolLM3", lambda s: {"num_hidden_layers": 5, "head_dim": None}, pairs=True),
+    Architecture("granite", "Granite", lambda s: {"embedding_multiplier": 12.0, "logits_scaling": 8.0, "residual_multiplier": 0.22,
+                                                  "attention_multiplier": 0.11, "head_dim": None},
+                 lambda c: {"embedding_scale": c.embedding_multiplier, "logit_scale": c.logits_scaling, "residual_scale": c.residual_multiplier,
+                            "attention.scale": c.attention_multiplier}, pairs=True),
+    Architecture("olmo2", "Olmo2", lambda s: {"head_dim": None}, names=AFTER),
+    Architecture("olmo3", "Olmo3", lambda s: sliding(4, 5, head_dim=None), window, AFTER, architecture="olmo2"),
+    Architecture("glm4", "Glm4", lambda s: {"attention_bias": True}, lambda c: {"rope.dimension_count": c.head_dim // 2}, GLM),
+    Architecture("exaone4", "Exaone4", lambda s: sliding(4, 5, sliding_window_pattern=4, head_dim=None), window, AFTER, in_llama=False),
+    Architecture("exaone4_small", "Exaone4", lambda s: {"sliding_window": None, "layer_types": ["full_attention"] * 3, "head_dim": None},
+                 names=AFTER, architecture="exaone4"),
+    Architecture("ernie4_5", "Ernie4_5"),
+)  # fmt: skip
+
+
+def gguf_name(row, key):
+    top = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+    stem, end = key.rsplit(".", 1)
+    if stem in top:
+        return f"{top[stem]}.{end}"
+    _, _, layer, part = stem.split(".", 3)
+    return f"blk.{layer}.{row.names.get(part) or NAMES[part]}.{end}"
+
+
+def tensors(row, model, config):
+    for name, values in row.vectors(config).items():
+        yield name, 0, (len(values),), numpy.array(values, numpy.float32).tobytes()
+    for key, weight in model.state_dict().items():
+        if key == "lm_head.weight" and config.tie_word_embeddings:
+            continue
+        to, values = gguf_name(row, key), weight.numpy().astype(numpy.float32)
+        if row.adds_one and to.endswith("norm.weight"):
+            values = values + 1
+        heads = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}.get(to.split(".")[-2])
+        if row.pairs and heads:
+            values = values.reshape(heads, 2, -1, *values.shape[1:]).swapaxes(1, 2).reshape(values.shape)
+        yield to, 0, tuple(reversed(values.shape)), values.tobytes()
+
+
+def rope_base(config):
+    parameters = getattr(config, "rope_parameters", None) or {}
+    parameters = parameters.get("full_attention", parameters)
+    return float(getattr(config, "rope_theta", None) or parameters["rope_theta"])
+
+
+def write(row, model, config, path):
+    sizes = {"block_count": "num_hidden_layers", "context_length": "max_position_embeddings", "embedding_length": "hidden_size",
+             "feed_forward_length": "intermediate_size", "attention.head_count": "num_attention_heads",
+             "attention.head_count_kv": "num_key_value_heads"}  # fmt: skip
+    name = row.architecture or row.name
+    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    values = {key: getattr(config, value) for key, value in sizes.items()}
+    values |= {"attention.key_length": size, "attention.value_length": size, "attention.layer_norm_rms_epsilon": float(config.rms_norm_eps),
+               "rope.freq_base": rope_base(config), "rope.dimension_count": size, **row.values(config)}  # fmt: skip
+    tokenizer = {"model": "gpt2", "pre": "gpt-2", "merges": ["a b"], "tokens": [f"t{i}" for i in range(config.vocab_size)]}
+    path.write_bytes(gguf_file({"general.architecture": name, **{f"{name}.{key}": value for key, value in values.items()},
+                                **{f"tokenizer.ggml.{key}": value for key, value in tokenizer.items()}}, tensors(row, model, config)))  # fmt: skip
