@@ -3,7 +3,7 @@
     bench/peers/means.py PAGE HEADING COLUMN=TEXT:RATIOS...     bench/peers/means.py docs/performance.md Zen 1=fp32:5
 
 Of the first table below the first heading that holds HEADING: the mean of column RATIOS over the rows whose column COLUMN
-begins with TEXT, to two digits; columns count from 1. All means in one line.
+begins with TEXT, to two digits; columns count from 1. Cells that hold - are left out. All means in one line.
 """
 
 import math
@@ -25,7 +25,8 @@ def rows_below(page, heading):
 
 
 def mean(rows, column, text, ratios):
-    values = [float(row[ratios - 1]) for row in rows if row[column - 1].startswith(text)]
+    cells = [row[ratios - 1].strip("*") for row in rows if row[column - 1].startswith(text)]
+    values = [float(cell) for cell in cells if cell != "-"]
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
