@@ -39,7 +39,6 @@ constexpr std::pair<std::string_view, WordForm> kWordForms[] = {
     {"refact", {WordRule::kDigits}},
     {"smaug-bpe", {WordRule::kLlama3}},
     {"smollm", {WordRule::kDigits}},
-    {"stablelm2", {WordRule::kQwen2}},
     {"starcoder", {WordRule::kDigits}},
     {"tekken", {WordRule::kTekken, true, true}},
     {"trillion", {WordRule::kGpt2}},
