@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A llama of random weights in a GGUF file, to measure speed with: random_model.py FILE [--type f16|q4_0|q4_1|q8_0]
+"""A language model of random weights in a GGUF file, to measure speed with: random_model.py FILE [--type f16|q4_0|q4_1|q8_0]
 
-By default it has the shape of Llama 3.2 1B: 1.24 billion weights, of which 0.26 billion are the embedding that answers
+--architecture is one of tests/python/small_decoder.py (llama). By default it has the shape of Llama 3.2 1B: 1.24 billion weights, of which 0.26 billion are the embedding that answers
 share. Weights repeat a pattern of 1 MiB, from another block on in each matrix, as equal matrices would be packed once. Needs
 Python alone.
 """
@@ -13,7 +13,7 @@ import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/python"))
-from small_decoder import metadata, text, typed  # noqa: E402
+from small_decoder import FORMS, metadata, text, typed  # noqa: E402
 
 PATTERN = 1 << 20
 TYPES = {"f16": (1, 1, 2), "q4_0": (2, 32, 18), "q4_1": (3, 32, 20), "q8_0": (8, 32, 34)}  # id, elements, bytes of a block
@@ -30,28 +30,58 @@ def pattern(kind, rng):
     return b"".join(head + rng.randbytes(bytes_of_block - len(head)) for _ in range(count))
 
 
+def matrices(o, form):
+    """(name, depth, rows) of a layer."""
+    queries, keys, joined = o.heads * o.head, o.key_heads * o.head, form.get("joined", ())
+    if "qkv" in joined:
+        yield "attn_qkv", o.width, queries + 2 * keys
+    else:
+        yield from (("attn_q", o.width, queries), ("attn_k", o.width, keys), ("attn_v", o.width, keys))
+    yield "attn_output", queries, o.width
+    if "up" not in joined:
+        yield "ffn_gate", o.width, o.hidden
+    yield from (("ffn_up", o.width, o.hidden * (2 if "up" in joined else 1)), ("ffn_down", o.hidden, o.width))
+
+
+def vectors(o, form):
+    """(name, elements) of a layer; biases and norms of queries and keys among them."""
+    if form.get("after") != "only":
+        yield from (("attn_norm.weight", o.width), ("ffn_norm.weight", o.width))
+    if "after" in form:
+        yield from (("post_attention_norm.weight", o.width), ("post_ffw_norm.weight", o.width))
+    for part, heads in (("attn_q", o.heads), ("attn_k", o.key_heads)):
+        if form.get("biases"):
+            yield f"{part}.bias", heads * o.head
+        if "norms" in form:
+            yield f"{part}_norm.weight", o.head if form["norms"] == "head" else heads * o.head
+
+
 def shapes(o):
     """(name, extents with the innermost first); vectors have one."""
-    keys = o.width // o.heads * o.key_heads
+    form = FORMS[o.architecture]
     yield "token_embd.weight", (o.width, o.tokens)
     yield "output_norm.weight", (o.width,)
+    if form.get("output"):
+        yield "output.weight", (o.width, o.tokens)
     for layer in range(o.layers):
-        for part, extents in (("attn_norm", (o.width,)), ("ffn_norm", (o.width,)), ("attn_q", (o.width, o.width)),
-                              ("attn_k", (o.width, keys)), ("attn_v", (o.width, keys)), ("attn_output", (o.width, o.width)),
-                              ("ffn_gate", (o.width, o.hidden)), ("ffn_up", (o.width, o.hidden)),
-                              ("ffn_down", (o.hidden, o.width))):  # fmt: skip
-            yield f"blk.{layer}.{part}.weight", extents
+        for part, size in vectors(o, form):
+            yield f"blk.{layer}.{part}", (size,)
+        for part, depth, rows in matrices(o, form):
+            yield f"blk.{layer}.{part}.weight", (depth, rows)
 
 
 def values(o):
-    found = metadata("llama")
+    found = metadata(o.architecture)
     tokens = found["tokenizer.ggml.tokens"]
     found["tokenizer.ggml.tokens"] = tokens[:-1] + [f"w{i}" for i in range(o.tokens - len(tokens))] + tokens[-1:]
     found["tokenizer.ggml.token_type"] = [1] * (o.tokens - 1) + [3]
     found["tokenizer.ggml.eos_token_id"] = o.tokens - 1
-    found.update({"llama.block_count": o.layers, "llama.context_length": 131072, "llama.embedding_length": o.width,
-                  "llama.feed_forward_length": o.hidden, "llama.attention.head_count": o.heads,
-                  "llama.attention.head_count_kv": o.key_heads, "llama.rope.freq_base": 500000.0})  # fmt: skip
+    sizes = {"block_count": o.layers, "context_length": 131072, "embedding_length": o.width, "feed_forward_length": o.hidden,
+             "attention.head_count": o.heads, "attention.head_count_kv": o.key_heads, "attention.key_length": o.head,
+             "attention.value_length": o.head, "rope.freq_base": 500000.0, "rope.dimension_count": o.head}  # fmt: skip
+    if "attention.sliding_window" in FORMS[o.architecture].get("values", {}):
+        sizes["attention.sliding_window"] = 512
+    found.update({f"{o.architecture}.{key}": value for key, value in sizes.items()})
     return found
 
 
@@ -59,9 +89,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("file")
     parser.add_argument("--type", choices=list(TYPES), default="q4_0")
-    for name, usual in (("width", 2048), ("layers", 16), ("hidden", 8192), ("heads", 32), ("key-heads", 8), ("tokens", 128256)):
-        parser.add_argument(f"--{name}", type=int, default=usual)
+    parser.add_argument("--architecture", choices=list(FORMS), default="llama")
+    for name, usual in (("width", 2048), ("layers", 16), ("hidden", 8192), ("heads", 32), ("key-heads", 8), ("tokens", 128256), ("head", 0)):
+        parser.add_argument(f"--{name}", type=int, default=usual, help="width / heads where it is 0" if usual == 0 else None)
     o = parser.parse_args()
+    o.head = o.head or o.width // o.heads
     kind, elements, block = TYPES[o.type]
     head = b"".join(text(key) + typed(value) for key, value in values(o).items())
     infos, parts, at = b"", [], 0
