@@ -19,9 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "tests/models"), str(ROOT / "tests/python")]
 from check_mutated import Mutations, mutate  # noqa: E402
-from small_decoder import TYPES, small_decoder  # noqa: E402
+from small_decoder import FORMS, TYPES, small_decoder  # noqa: E402
 
-ARCHITECTURES = ("llama", "qwen2", "qwen3", "gemma")
 # Values of the metadata that a file may have, and those that make no sense.
 WORTHS = (0, 1, 2, 3, 7, 63, 64, 65, 128, 4096, 65536, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)
 
@@ -49,15 +48,19 @@ def put_number(data, draw):
 
 def change_values(draw):
     """A whole file, some of whose values are others."""
-    name, kind = draw.choice(ARCHITECTURES), draw.choice(list(TYPES))
+    name, kind = draw.choice(list(FORMS)), draw.choice(list(TYPES))
     keys = [f"{name}.{key}" for key in (
         "block_count", "context_length", "embedding_length", "feed_forward_length", "attention.head_count", "attention.head_count_kv",
-        "attention.key_length", "attention.value_length", "attention.sliding_window", "rope.dimension_count", "rope.freq_base",
-        "rope.scaling.factor", "attention.layer_norm_rms_epsilon")]  # fmt: skip
-    keys += ["tokenizer.ggml.eos_token_id", "tokenizer.ggml.bos_token_id", "general.architecture", "tokenizer.ggml.tokens",
+        "attention.key_length", "attention.value_length", "attention.sliding_window", "attention.sliding_window_pattern", "attention.scale",
+        "attn_logit_softcapping", "final_logit_softcapping", "embedding_scale", "residual_scale", "logit_scale", "rope.dimension_count",
+        "rope.freq_base", "rope.freq_base_swa", "rope.scaling.type", "rope.scaling.factor", "rope.scaling.attn_factor",
+        "rope.scaling.original_context_length", "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow",
+        "attention.layer_norm_rms_epsilon")]  # fmt: skip
+    keys += ["tokenizer.ggml.pre", "tokenizer.ggml.eos_token_id", "tokenizer.ggml.bos_token_id", "general.architecture", "tokenizer.ggml.tokens",
              "tokenizer.ggml.token_type", "tokenizer.ggml.merges", "tokenizer.ggml.model", "tokenizer.chat_template"]  # fmt: skip
     worths = (lambda: draw.choice(WORTHS), lambda: draw.choice((0.0, -1.0, 1e-30, 1e30, float("nan"), float("inf"))), lambda: None,
-              lambda: draw.choice(("", "llama", "gpt2", "linear", "a b", "\ufffd")), lambda: [draw.choice(WORTHS) & 0x7FFFFFFF] * draw.randrange(1, 5),
+              lambda: draw.choice(("", "llama", "gpt2", "linear", "yarn", "longrope", "tekken", "a b", "\ufffd")),
+              lambda: [draw.choice(WORTHS) & 0x7FFFFFFF] * draw.randrange(1, 5),
               lambda: ["".join(chr(draw.randrange(1, 0x300)) for _ in range(draw.randrange(4))) for _ in range(draw.randrange(1, 120))])
     changes = {draw.choice(keys): draw.choice(worths)() for _ in range(draw.choice((1, 1, 2, 4)))}
     return small_decoder(name, kind, changes)
@@ -98,7 +101,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build/attack/decoders")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        files = [pathlib.Path(folder, f"{name}.{kind}.gguf") for name in ARCHITECTURES for kind in TYPES]
+        files = [pathlib.Path(folder, f"{name}.{kind}.gguf") for name in FORMS for kind in TYPES]
         for path in files:
             name, kind = path.name.split(".")[:2]
             path.write_bytes(small_decoder(name, kind))
