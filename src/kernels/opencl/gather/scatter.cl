@@ -126,12 +126,11 @@ __kernel void tuples(__global const ELEMENT* restrict x, const int x_offset,
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
-  if (parts > 1) {
-    values[lane] = value;
-    taken[lane] = newest;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (part == 0) value = Joined(values + lane, taken + lane, per_group, parts);
-  }
+  // Also where there is one part: PoCL computes other values where a barrier stands under a condition.
+  values[lane] = value;
+  taken[lane] = newest;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (part == 0) value = Joined(values + lane, taken + lane, per_group, parts);
   if (part == 0 && e < elements) KEEP(value, y, y_offset + e);
 }
 
@@ -179,11 +178,10 @@ __kernel void elements(__global const ELEMENT* restrict x, const int x_offset,
       value = JOIN(value, update);
     }
   }
-  if (parts > 1) {
-    values[lane] = value;
-    taken[lane] = newest;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (part == 0) value = Joined(values + lane, taken + lane, per_group, parts);
-  }
+  // Also where there is one part: PoCL computes other values where a barrier stands under a condition.
+  values[lane] = value;
+  taken[lane] = newest;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (part == 0) value = Joined(values + lane, taken + lane, per_group, parts);
   if (part == 0 && e < count) KEEP(value, y, y_offset + e);
 }
