@@ -1,7 +1,6 @@
 #include "language/generator.h"
 
 #include <algorithm>
-#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -216,6 +215,7 @@ Result<std::unique_ptr<SequenceDecoder>> SequenceDecoder::Create(
   session.accelerator_only = options.device_only;
   session.queue_window = options.queue_window;
   session.kernel_ms = options.kernel_ms;
+  session.waits_for_steps = options.waits_for_steps;
   ASSIGN_OR_RETURN(common->session, runtime::Session::Create(std::move(model), session));
   auto impl = std::make_unique<Impl>(std::move(common));
   RETURN_IF_ERROR(impl->TakeCache());

@@ -25,6 +25,7 @@ struct DecoderOptions {
   bool device_only = false;
   int queue_window = 0;
   double kernel_ms = 0;
+  bool waits_for_steps = false;
   /// Caches that lie together: so many forks of one another take steps in one pass over the
   /// weights (Step). On a device caches lie apart, and steps come one after another.
   int64_t sequences = 1;

@@ -55,6 +55,17 @@ class Generate(unittest.TestCase):
             answer = self.document(f"{name}.gguf", want["prompt"], "--tokens", "12")
             self.assertEqual(answer["text"], want["text"], name)
 
+    def test_a_profile_has_the_kernels_of_prompts_and_tokens(self):
+        words = ["bench", "small.gguf", "--generate", "20,4", "--iters", "1", "--profile"]
+        done = fettle(*words, "--json")
+        profile = json.loads(done.stdout)["profile"]
+        for part in ("prompt", "token"):
+            found = [step for step in profile[part] if step["op"] == "GroupQueryAttention"]
+            self.assertEqual([(step["steps"], step["device"]) for step in found], [(2, "cpu")])
+            self.assertGreater(found[0]["ms"], 0)
+        self.assertIn(b"\na token\n", fettle(*words).stdout)
+        self.assertNotIn("profile", json.loads(fettle(*words[:-1], "--json").stdout))
+
     def test_equal_seeds_give_equal_texts(self):
         words = ["small.gguf", "Hello", "--tokens", "16", "--temperature", "3", "--top-k", "0", "--top-p", "1"]
         texts = [self.document(*words, "--seed", seed)["text"] for seed in ("1", "1", "2")]

@@ -168,7 +168,7 @@ Result<double> AtOnce(const BenchOptions& options, const Timed& timed) {
 int Bench(const BenchOptions& options) {
   InstallLog(options.job.common.log);
   if (!options.generate.text.empty())
-    return BenchGenerate(options.job.model, options.generate, options.length.iters,
+    return BenchGenerate(options.job.model, options.generate, options.length.iters, options.profile,
                          options.job.common);
   if (!options.solvers.text.empty())
     return BenchSolvers(options.job, options.solvers.list(), options.length);
@@ -247,7 +247,8 @@ void RegisterBench(CLI::App& app, Action& action) {
   sub->add_option("--warmup,--warmup-iter", options->length.warmup,
                   "inferences before those (default 3)")
       ->check(Between(0, 1000000));
-  sub->add_flag("--profile", options->profile, "list each step, instead of sums for each operator");
+  sub->add_flag("--profile", options->profile,
+                "list each step, instead of sums for each operator; with --generate: these sums");
   AddSort(*sub, options->sort);
   sub->add_flag("--bound", options->bound, "keep inputs and outputs in the device's memory");
   sub->add_option(

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <random>
 
@@ -14,6 +15,7 @@
 #include "report/bench_report.h"
 #include "report/messages.h"
 #include "report/process_memory.h"
+#include "report/profile_table.h"
 #include "report/report.h"
 #include "report/statistics.h"
 #include "report/table.h"
@@ -48,6 +50,7 @@ Result<Lengths> ReadLengths(const std::string& text) {
 struct Passes {
   double load_ms = 0, first_ms = 0;
   std::vector<double> prompts, answers, together;
+  std::vector<exec::StepProfile> prompt_steps, token_steps;  // of a run each
   bool interrupted = false;
 };
 
@@ -116,6 +119,39 @@ Status Measure(const Lengths& lengths, int passes, uint64_t seed, int64_t sequen
   return measured.interrupted ? OkStatus() : status;
 }
 
+/// The steps of the last run of a prompt, and of a token behind it.
+Status Profile(const Lengths& lengths, language::SequenceDecoder& decoder, Passes& measured) {
+  std::span<const float> logits;
+  const std::vector<int32_t> tokens(lengths.prompt, 0);
+  RETURN_IF_ERROR(decoder.Rewind(0));
+  RETURN_IF_ERROR(decoder.Read(tokens, &logits));
+  measured.prompt_steps = decoder.session().profile();
+  RETURN_IF_ERROR(decoder.Read(std::span(tokens).first(1), &logits));
+  measured.token_steps = decoder.session().profile();
+  return OkStatus();
+}
+
+/// Sums by operator, kernel and device, in the order of first steps.
+Json SumsJson(std::span<const exec::StepProfile> steps) {
+  Json sums = Json::array();
+  for (const exec::StepProfile& step : steps) {
+    const auto same = std::ranges::find_if(sums, [&](const Json& sum) {
+      return sum["op"] == step.op && sum["kernel"] == step.kernel && sum["device"] == step.device;
+    });
+    if (same == sums.end()) {
+      sums.push_back({{"op", step.op},
+                      {"kernel", step.kernel},
+                      {"device", step.device},
+                      {"steps", 1},
+                      {"ms", step.ms}});
+    } else {
+      (*same)["steps"] = (*same)["steps"].get<int64_t>() + 1;
+      (*same)["ms"] = (*same)["ms"].get<double>() + step.ms;
+    }
+  }
+  return sums;
+}
+
 Json DocumentOf(const std::string& path, const Lengths& lengths, int64_t sequences,
                 const language::SequenceDecoder& decoder, const Passes& measured,
                 const std::vector<std::string>& warnings) {
@@ -136,6 +172,9 @@ Json DocumentOf(const std::string& path, const Lengths& lengths, int64_t sequenc
       {"device", DeviceJson(decoder.session().threads(), DeviceOf(decoder))},
       {"interrupted", measured.interrupted},
       {"warnings", warnings}};
+  if (!measured.token_steps.empty())
+    document["profile"] = {{"prompt", SumsJson(measured.prompt_steps)},
+                           {"token", SumsJson(measured.token_steps)}};
   if (measured.together.empty()) return document;
   document["together"] = RateJson(sequences * lengths.answer, Summarise(measured.together).median);
   document["together"]["sequences"] = sequences;
@@ -165,6 +204,11 @@ void PrintTable(const Lengths& lengths, int64_t sequences, const language::Seque
                fmt::format("{:.1f}", TokensPerSecond(tokens, ms))});
   }
   fmt::print("{}\n", table.ToString());
+  constexpr size_t kRows = 16;
+  if (!measured.token_steps.empty())
+    fmt::print("the prompt's last run\n{}\na token\n{}\n",
+               SummariseProfile(measured.prompt_steps, kRows),
+               SummariseProfile(measured.token_steps, kRows));
   fmt::print("an answer's token reads {} of weights: {:.1f} GB/s; cache: {}\n",
              HumanBytes(static_cast<double>(weights)), gbps,
              HumanBytes(static_cast<double>(decoder.cache_bytes())));
@@ -174,7 +218,7 @@ void PrintTable(const Lengths& lengths, int64_t sequences, const language::Seque
 }
 
 Result<ExitCode> Run(const std::string& path, const GenerateLength& length, int passes,
-                     const CommonOptions& common) {
+                     bool profile, const CommonOptions& common) {
   ASSIGN_OR_RETURN(const Lengths lengths, ReadLengths(length.text));
   std::vector<std::string> warnings;
   const InterruptScope interrupt([] {});
@@ -182,6 +226,7 @@ Result<ExitCode> Run(const std::string& path, const GenerateLength& length, int 
       language::DecoderOptions with,
       DecoderOptionsFor(common, lengths.prompt + lengths.answer, length.cache, warnings));
   with.sequences = length.sequences;
+  with.waits_for_steps = profile;
   PrintWarnings(warnings);
   Passes measured;
   const int64_t begin = NowNs();
@@ -191,6 +236,7 @@ Result<ExitCode> Run(const std::string& path, const GenerateLength& length, int 
   measured.load_ms = MsSince(begin);
   RETURN_IF_ERROR(
       Measure(lengths, passes > 0 ? passes : 3, common.seed, length.sequences, *decoder, measured));
+  if (profile && !measured.interrupted) RETURN_IF_ERROR(Profile(lengths, *decoder, measured));
   if (common.json) {
     PrintJson(DocumentOf(path, lengths, length.sequences, *decoder, measured, warnings));
   } else {
@@ -208,10 +254,10 @@ std::string CheckGenerateLength(const std::string& text) {
   return std::string(ReadLengths(text).status().message());
 }
 
-int BenchGenerate(const std::string& path, const GenerateLength& length, int passes,
+int BenchGenerate(const std::string& path, const GenerateLength& length, int passes, bool profile,
                   const CommonOptions& common) {
   StartInterruptThread();
-  const auto code = Run(path, length, passes, common);
+  const auto code = Run(path, length, passes, profile, common);
   return code.ok() ? *code : Fail(code.status());
 }
 

@@ -19,9 +19,10 @@ struct GenerateLength {
 std::string CheckGenerateLength(const std::string& text);
 
 /// Reads a prompt of a GGUF file's language model and then token by token, again and again, and
-/// prints medians of `passes` behind a first one (0: 3). Returns the exit code; an interruption
-/// ends it with what was measured.
-int BenchGenerate(const std::string& path, const GenerateLength& length, int passes,
+/// prints medians of `passes` behind a first one (0: 3), and with `profile` the kernels of a prompt
+/// and of a token, each of which is waited for. Returns the exit code; an interruption ends it with
+/// what was measured.
+int BenchGenerate(const std::string& path, const GenerateLength& length, int passes, bool profile,
                   const CommonOptions& common);
 
 }  // namespace fettle::tools
