@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that Fettle and ONNX Runtime agree on the detector: agreement.py FETTLE PAIRS/held.npz MODEL.onnx [--count 20]
+"""Checks that Fettle and ONNX Runtime agree on the detector: agreement.py FETTLE SLICES MODEL.onnx [--count 20]
 
-Prints the largest difference of any of the five planes on held-out slices, and fails above 1e-4 (a logit of 0.0001 moves no
+SLICES is what calibration.py writes. Prints the largest difference of any of the five planes, and fails above 1e-4 (a logit of 0.0001 moves no
 score by more than 0.00003), or above 0.5 for files in bytes, whose sums may round to the other of two steps.
 """
 
@@ -18,7 +18,7 @@ import onnxruntime
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("program")
-    parser.add_argument("held", type=pathlib.Path)
+    parser.add_argument("slices", type=pathlib.Path)
     parser.add_argument("model", type=pathlib.Path)
     parser.add_argument("--count", type=int, default=20)
     args = parser.parse_args()
@@ -28,12 +28,9 @@ def main():
     bound = 0.5 if "int8" in args.model.stem else 1e-4
     worst = 0.0
     with tempfile.TemporaryDirectory() as folder:
-        for planes in np.load(args.held)["slices"][: args.count]:
-            rows, columns = planes.shape[1:]
-            luma = np.zeros((1, 1, 2 * rows, 2 * columns), np.float32)
-            for i in range(4):
-                luma[0, 0, i // 2 :: 2, i % 2 :: 2] = planes[i] / np.float32(255)
-            inputs = {"luma": luma, "chroma": (planes[None, 4:] / np.float32(255)).astype(np.float32)}
+        luma, chroma = (np.load(args.slices / f"{name}.npy")[: args.count] for name in ("luma", "chroma"))
+        for one in range(len(luma)):
+            inputs = {"luma": luma[one : one + 1], "chroma": chroma[one : one + 1]}
             words = [args.program, "run", str(args.model), "-o", f"finds={folder}/finds.npy"]
             for name, values in inputs.items():
                 np.save(f"{folder}/{name}.npy", values)

@@ -21,6 +21,17 @@ class Teacher:
             luma[i // 2 :: 2, i % 2 :: 2] = planes[i]
         chroma = [planes[c].repeat(2, 0).repeat(2, 1) for c in (4, 5)]
         rgb = Image.fromarray(np.stack([luma, *chroma], 2), "YCbCr").convert("RGB").resize((SIDE, SIDE), Image.BICUBIC)
+        return self.sees(rgb)
+
+    def sees_phone_in(self, picture):
+        """In any of six parts of an RGB picture, and in the whole."""
+        height, width = picture.shape[:2]
+        half = min(height, width) // 2
+        parts = [(x, y, x + half, y + half) for y in (0, height - half) for x in (0, (width - half) // 2, width - half)]
+        whole = Image.fromarray(picture)
+        return any(self.sees(whole.crop(part).resize((SIDE, SIDE), Image.BICUBIC)) for part in [(0, 0, width, height), *parts])
+
+    def sees(self, rgb):
         bgr = np.asarray(rgb, np.float32)[..., ::-1].transpose(2, 0, 1)[None]
         out = self.session.run(None, {self.session.get_inputs()[0].name: np.ascontiguousarray(bgr)})[0][0]
         return float((out[:, 4] * out[:, 5 + PHONE]).max()) >= 0.25

@@ -21,8 +21,8 @@ FETTLE_EMBED(deblock_58k);
 FETTLE_EMBED(denoise_37k);
 FETTLE_EMBED(denoise_97k);
 FETTLE_EMBED(person_108k);
-FETTLE_EMBED(alert_51k_int8);
-FETTLE_EMBED(alert_51k);
+FETTLE_EMBED(alert_101k_int8);
+FETTLE_EMBED(alert_101k);
 
 namespace fettle::enhance {
 namespace {
@@ -54,8 +54,8 @@ const std::array<Choice, 9>& Choices() {
              FETTLE_NETWORK(denoise_37k, 20, 4)},
       Choice{"denoise", "best", FETTLE_NETWORK(denoise_97k, 24, 4),
              FETTLE_NETWORK(denoise_97k, 24, 4)},
-      Choice{"alert", "best", FETTLE_NETWORK(alert_51k_int8, 0, 1),
-             FETTLE_NETWORK(alert_51k, 0, 1)},
+      Choice{"alert", "best", FETTLE_NETWORK(alert_101k_int8, 0, 1),
+             FETTLE_NETWORK(alert_101k, 0, 1)},
   };
   return choices;
 }
