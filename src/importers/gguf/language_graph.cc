@@ -269,14 +269,16 @@ class Builder {
   }
 
   Result<ir::ValueId> FeedForward(const std::string& at, ir::ValueId x) {
-    const Part whole{at + "ffn_up", 0, d_.hidden}, halves{at + "ffn_up", d_.hidden, 2 * d_.hidden};
-    const bool are_joined = file_->FindTensor(at + "ffn_gate.weight") == nullptr;
-    ASSIGN_OR_RETURN(ir::ValueId gate,
-                     PartProduct(are_joined ? Part{at + "ffn_up", 0, 2 * d_.hidden}
-                                            : Part{at + "ffn_gate", 0, d_.hidden},
-                                 x, d_.width, d_.hidden));
-    ASSIGN_OR_RETURN(const ir::ValueId up,
-                     PartProduct(are_joined ? halves : whole, x, d_.width, d_.hidden));
+    // Where one matrix holds both, the gate comes first.
+    const std::string name = at + "ffn_up";
+    const TensorInfo* both = file_->FindTensor(name + ".weight");
+    const bool are_joined = both != nullptr && both->rows == 2 * d_.hidden;
+    const Part first =
+        are_joined ? Part{name, 0, 2 * d_.hidden} : Part{at + "ffn_gate", 0, d_.hidden};
+    const Part second =
+        are_joined ? Part{name, d_.hidden, 2 * d_.hidden} : Part{name, 0, d_.hidden};
+    ASSIGN_OR_RETURN(ir::ValueId gate, PartProduct(first, x, d_.width, d_.hidden));
+    ASSIGN_OR_RETURN(const ir::ValueId up, PartProduct(second, x, d_.width, d_.hidden));
     gate = d_.gelu ? Emit("Gelu", {gate}, {{"approximate", std::string("tanh")}})
                    : Emit("Swish", {gate});
     return Product(at + "ffn_down", Emit("Mul", {gate, up}), d_.hidden, d_.width);
