@@ -56,37 +56,6 @@ TEST_P(DeviceDecoderTest, CachesInBytesAreThoseOfTheCpu) {
   EXPECT_EQ(Logits(*there, {7, 9}), want);
 }
 
-/// Programs are optimised as users have them, which tests leave out elsewhere.
-class Optimised {
- public:
-  Optimised() { setenv(kFlags, "", /*overwrite=*/1); }
-  ~Optimised() {
-    if (!flags_.empty()) setenv(kFlags, flags_.c_str(), 1);
-  }
-
- private:
-  static constexpr const char* kFlags = "POCL_EXTRA_BUILD_FLAGS";
-  std::string flags_ = std::getenv(kFlags) == nullptr ? "" : std::getenv(kFlags);
-};
-
-/// The last row of a head lies before the first of the next one: what is written behind it shows
-/// when a token is read again.
-TEST_P(DeviceDecoderTest, TheLastTokenLeavesOtherRowsAlone) {
-  const Optimised optimised;
-  SmallDecoder form = GetParam();
-  form.width = 128;  // heads of 32, whose programs no other test has
-  for (const DType cache : {DType::kF16, DType::kI8}) {
-    const auto here = Open(form, 12, 1, nullptr, cache), there = Open(form, 12, 1, device_, cache);
-    std::vector<float> want;
-    for (int32_t token = 0; token < 12; ++token) {
-      want = Logits(*here, {token});
-      Logits(*there, {token});
-    }
-    ASSERT_TRUE(there->Rewind(11).ok());
-    ExpectNear(want, Logits(*there, {11}), 0.03F);
-  }
-}
-
 TEST_P(DeviceDecoderTest, AllStepsComputeThere) {
   for (const DType cache : {DType::kF16, DType::kI8}) {
     const auto decoder = Open(GetParam(), 64, 1, device_, cache);
@@ -118,6 +87,37 @@ INSTANTIATE_TEST_SUITE_P(Forms, DeviceDecoderTest,
                                          SmallDecoder{.type = 30}));
 
 class DeviceDecoder : public DeviceDecoderTest {};
+
+/// Programs are optimised as users have them, which tests leave out elsewhere.
+class Optimised {
+ public:
+  Optimised() { setenv(kFlags, "", /*overwrite=*/1); }
+  ~Optimised() {
+    if (!flags_.empty()) setenv(kFlags, flags_.c_str(), 1);
+  }
+
+ private:
+  static constexpr const char* kFlags = "POCL_EXTRA_BUILD_FLAGS";
+  std::string flags_ = std::getenv(kFlags) == nullptr ? "" : std::getenv(kFlags);
+};
+
+/// The last row of a head lies before the first of the next one: what is written behind it shows
+/// when a token is read again.
+TEST_P(DeviceDecoder, TheLastTokenLeavesOtherRowsAlone) {
+  const Optimised optimised;
+  SmallDecoder form = GetParam();
+  form.width = 128;  // heads of 32, whose programs no other test has
+  for (const DType cache : {DType::kF16, DType::kI8}) {
+    const auto here = Open(form, 12, 1, nullptr, cache), there = Open(form, 12, 1, device_, cache);
+    std::vector<float> want;
+    for (int32_t token = 0; token < 12; ++token) {
+      want = Logits(*here, {token});
+      Logits(*there, {token});
+    }
+    ASSERT_TRUE(there->Rewind(11).ok());
+    ExpectNear(want, Logits(*there, {11}), 0.03F);
+  }
+}
 
 TEST_P(DeviceDecoder, StepsPlanAndUploadNothing) {
   const auto decoder = Open(GetParam(), 128, 1, device_);
