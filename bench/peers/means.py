@@ -1,6 +1,6 @@
 """Geometric means of a table in a page, so that what the page says of its rows can be checked.
 
-    bench/peers/means.py PAGE HEADING COLUMN=TEXT:RATIOS...     bench/peers/means.py docs/performance.md Zen 1=fp32:5
+    bench/peers/means.py PAGE HEADING COLUMN=TEXT:RATIOS...     bench/peers/means.py docs/performance.md "Standard networks" 1=fp32/:2
 
 Of the first table below the first heading that holds HEADING: the mean of column RATIOS over the rows whose column COLUMN
 begins with TEXT, to two digits; columns count from 1. Cells that hold - are left out. All means in one line.

@@ -1,5 +1,5 @@
-// How fast each strategy comes near the optimum of recorded spaces, as a table for docs/tuning.md:
-// search_bench [--runs N] [--strategy NAME]... FILE...
+// How fast each strategy comes near the optimum of recorded spaces, as a table for
+// docs/laboratory/search.md: search_bench [--runs N] [--strategy NAME]... FILE...
 //
 // A cell is the median over seeded runs of the best time in the space over the best time found, in
 // per cent, cold and, after the slash, with the best configurations of the other files of the same

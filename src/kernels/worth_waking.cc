@@ -8,8 +8,8 @@ namespace {
 /// What a core reaches in small steps, whose operands lie in its caches, per microsecond.
 constexpr double kOperations = 50e3, kBytes = 30e3;
 /// What sharing a step takes, and each thread that takes part: the pool's call, and that what the
-/// step before wrote comes from other cores. Chosen of eight pairs (docs/performance.md,
-/// "Sixteen cores").
+/// step before wrote comes from other cores. Chosen of eight pairs
+/// (docs/laboratory/performance.md, "Sixteen cores").
 constexpr double kShareUs = 4, kThreadUs = 0.1;
 /// Of the time alone, what sharing has to leave to be worth it.
 constexpr double kWorth = 0.9;

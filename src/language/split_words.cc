@@ -10,6 +10,7 @@
 namespace fettle::language {
 namespace {
 
+constexpr WordForm kLlama3Form{.rule = WordRule::kLlama3, .keeps_words = true, .begins = true};
 constexpr std::pair<std::string_view, WordForm> kWordForms[] = {
     {"a.x-4.0", {WordRule::kGpt2}},
     {"chatglm-bpe", {WordRule::kLlama3}},
@@ -19,14 +20,14 @@ constexpr std::pair<std::string_view, WordForm> kWordForms[] = {
     {"deepseek-r1-qwen", {WordRule::kQwen2}},
     {"exaone", {WordRule::kDigits}},
     {"exaone4", {WordRule::kGpt2}},
-    {"falcon3", {WordRule::kLlama3, true, true}},
-    {"glm4", {WordRule::kLlama3, true}},
+    {"falcon3", kLlama3Form},
+    {"glm4", {.rule = WordRule::kLlama3, .keeps_words = true}},
     {"gpt-2", {WordRule::kGpt2}},
     {"gpt-4o", {WordRule::kGpt4o}},
     {"jais", {WordRule::kGpt2}},
-    {"llama-bpe", {WordRule::kLlama3, true, true}},
-    {"llama-v3", {WordRule::kLlama3, true, true}},
-    {"llama3", {WordRule::kLlama3, true, true}},
+    {"llama-bpe", kLlama3Form},
+    {"llama-v3", kLlama3Form},
+    {"llama3", kLlama3Form},
     {"llama4", {WordRule::kGpt4o}},
     {"megrez", {WordRule::kQwen2}},
     {"mellum", {WordRule::kGpt2}},
@@ -34,13 +35,13 @@ constexpr std::pair<std::string_view, WordForm> kWordForms[] = {
     {"mpt", {WordRule::kGpt2}},
     {"olmo", {WordRule::kGpt2}},
     {"phi-2", {WordRule::kGpt2}},
-    {"pixtral", {WordRule::kLlama3, true, true}},
+    {"pixtral", kLlama3Form},
     {"qwen2", {WordRule::kQwen2}},
     {"refact", {WordRule::kDigits}},
     {"smaug-bpe", {WordRule::kLlama3}},
     {"smollm", {WordRule::kDigits}},
     {"starcoder", {WordRule::kDigits}},
-    {"tekken", {WordRule::kTekken, true, true}},
+    {"tekken", {.rule = WordRule::kTekken, .keeps_words = true, .begins = true}},
     {"trillion", {WordRule::kGpt2}},
 };
 

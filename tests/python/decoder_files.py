@@ -88,6 +88,8 @@ GEMMA = {"hidden_activation": "gelu_pytorch_tanh"}
 ARCHITECTURES = (
     Architecture("llama", "Llama", lambda s: {"tie_word_embeddings": False}, pairs=True),
     Architecture("llama_yarn", "Llama", lambda s: {"rope_parameters": yarn(10000.0)}, lambda c: YARN, architecture="llama", pairs=True),
+    Architecture("internlm2", "Llama", lambda s: {"tie_word_embeddings": False, "head_dim": None}, pairs=True),
+    Architecture("exaone", "Llama", lambda s: {"tie_word_embeddings": True, "head_dim": None}),
     Architecture("qwen2", "Qwen2", lambda s: {"tie_word_embeddings": True, "rope_theta": 1e6, "head_dim": None}),
     Architecture("qwen3", "Qwen3", lambda s: {"tie_word_embeddings": False}),
     Architecture("gemma", "Gemma", lambda s: GEMMA, adds_one=True),

@@ -47,7 +47,8 @@ TEST_P(RecordedSpace, IsReadWhole) {
   EXPECT_EQ(static_cast<size_t>(failed), GetParam().failed);
 }
 
-/// The figures are those of docs/tuning.md; this many runs only tell whether the search works.
+/// The figures are those of docs/laboratory/search.md; this many runs only tell whether the search
+/// works.
 TEST_P(RecordedSpace, LocalSearchComesNearTheOptimum) {
   const Replay replay = Replay::Create(ReadRecording(kFolder + GetParam().file).value()).value();
   std::vector<double> shares;

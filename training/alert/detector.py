@@ -73,32 +73,3 @@ def loss(out, heat, values, there, weight=None):
     wrong = F.logsigmoid(-logit) * chance**2 * (1 - heat) ** 4 * (heat < 1)
     count = (there * weight).sum().clamp(min=1)
     return -((right + wrong) * weight).sum() / count + ((out[:, 1:] - values).abs() * there * weight).sum() / count
-
-
-def peaks(out, least):
-    """Of each picture a list of (score, left, top, right, bottom): local maxima of 3x3 cells, best first."""
-    logit = out[:, :1]
-    best = (F.max_pool2d(logit, 3, 1, 1) == logit) & (torch.sigmoid(logit) >= least)
-    result = [[] for _ in out]
-    for i, _, row, column in best.nonzero().tolist():
-        heat, width, height, dx, dy = out[i, :, row, column].tolist()
-        cx, cy = (column + 0.5 + dx) * STRIDE, (row + 0.5 + dy) * STRIDE
-        w, h = max(width, 0.1) * SIZE_UNIT / 2, max(height, 0.1) * SIZE_UNIT / 2
-        score = 1 / (1 + 2.718281828 ** -heat)
-        result[i].append((score, cx - w, cy - h, cx + w, cy + h))
-    return [without_doubles(sorted(found, reverse=True)) for found in result]
-
-
-def without_doubles(found):
-    kept = []
-    for one in found:
-        if all(not same(one[1:], other[1:]) for other in kept):
-            kept.append(one)
-    return kept
-
-
-def same(a, b):
-    """Whether two boxes are of one thing: their middles are nearer than half of the larger one's longer side."""
-    across, down = (a[0] + a[2] - b[0] - b[2]) / 2, (a[1] + a[3] - b[1] - b[3]) / 2
-    side = max(a[2] - a[0], a[3] - a[1], b[2] - b[0], b[3] - b[1])
-    return (across**2 + down**2) ** 0.5 < side / 2

@@ -14,15 +14,6 @@ class Teacher:
         options.intra_op_num_threads = 1
         self.session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
 
-    def sees_phone(self, planes):
-        """In a part of a frame, which is enlarged for it."""
-        luma = np.zeros((2 * planes.shape[1], 2 * planes.shape[2]), np.uint8)
-        for i in range(4):
-            luma[i // 2 :: 2, i % 2 :: 2] = planes[i]
-        chroma = [planes[c].repeat(2, 0).repeat(2, 1) for c in (4, 5)]
-        rgb = Image.fromarray(np.stack([luma, *chroma], 2), "YCbCr").convert("RGB").resize((SIDE, SIDE), Image.BICUBIC)
-        return self.sees(rgb)
-
     def sees_phone_in(self, picture):
         """In any of six parts of an RGB picture, and in the whole."""
         height, width = picture.shape[:2]

@@ -53,6 +53,8 @@ static float Turned(__global const float* from, const int d, __global const floa
   return is_second ? a * s[i] + b * c[i] : a * c[i] - b * s[i];
 }
 DEFINE_STORE(StoreTurned, __local)
+// All items take all rounds of the loops that append, and stores have their own condition (cache.clh): behind a barrier
+// under a condition PoCL lets items store that a loop's bounds leave out (docs/laboratory/opencl.md).
 static void AppendTurned(__global const float* from, __global cache_t* to, __local float* turned,
                          __global const float* c, __global const float* s) {
   for (int first = 0; first < SIZE; first += ITEMS) {
