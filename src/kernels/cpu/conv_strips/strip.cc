@@ -9,6 +9,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/conv_strips/strip.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/gemm/row_bases-inl.h"
 #include "kernels/cpu/simd/clamp-inl.h"
 #include "kernels/cpu/simd/partial-inl.h"
 
@@ -25,7 +26,7 @@ constexpr int64_t kLanes = HWY_LANES(float);
 constexpr int kRegisters = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 32
                            : HWY_TARGET == HWY_SCALAR                       ? 8  // few and short
                                                                             : 16;
-constexpr int kMostOutputs = std::min<int>(kMostStripOutputs, kRegisters - kStripTaps - 3);
+constexpr int kMostOutputs = std::min<int>(kMostStripOutputs, kRegisters - kStripTaps - 1);
 
 /// Columns of `args` that lie inside of the line, from the first one wanted.
 struct Inside {
@@ -98,7 +99,7 @@ struct Strip<kForm, kStride, std::index_sequence<kOut...>, std::index_sequence<k
   static HWY_INLINE void Tap(V* acc, V x, V w) {
     constexpr int kOffset = kAt - kT;
     if constexpr (kOffset >= 0 && kOffset % kStride == 0 && kOffset / kStride < kOutputs)
-      acc[kOffset / kStride] = hn::MulAdd(x, w, acc[kOffset / kStride]);
+      MultiplyAddInOrder(x, w, acc[kOffset / kStride]);
   }
   template <int kAt>
   static HWY_INLINE void Column(V* acc, const float* x, Lanes lanes, const V* w) {
