@@ -73,6 +73,21 @@ Result<ConvGeometry> ReadTransposeGeometry(const ir::Graph& group, const ir::Nod
   return g;
 }
 
+bool WritesApart(const ConvGeometry& transposed) {
+  const ConvGeometry& g = transposed;
+  for (size_t axis = 0; axis < 3; ++axis) {
+    const bool is_dilated = g.kernel[axis] > 1 && g.dilation[axis] != 1;
+    if (is_dilated || g.pad[axis] != 0 || g.kernel[axis] > g.stride[axis]) return false;
+    if (g.out[axis] > g.in[axis] * g.stride[axis]) return false;
+  }
+  return true;
+}
+
+int64_t TransposedRows(const ConvGeometry& transposed) {
+  const ConvGeometry& g = transposed;
+  return g.oc / g.groups * g.kernel[0] * g.kernel[1] * g.stride[2];
+}
+
 ConvGeometry AsLines(ConvGeometry g) {
   if (g.groups == 1 && g.IsPointwise()) {
     g.in = g.out = {1, 1, g.image_pixels()};

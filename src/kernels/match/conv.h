@@ -49,6 +49,14 @@ Result<ConvGeometry> ReadConvGeometry(const ir::Graph& group, const ir::Node& no
 /// position i through tap t.
 Result<ConvGeometry> ReadTransposeGeometry(const ir::Graph& group, const ir::Node& node);
 
+/// Whether each input pixel and tap of a transposed convolution write a pixel of their own: no
+/// padding, and no kernel longer than its stride.
+bool WritesApart(const ConvGeometry& transposed);
+/// Of such a convolution, the rows of a product for all channels of a group, a stride's columns
+/// counted whole. From kManyTransposedRows on a product outruns sums of planes.
+int64_t TransposedRows(const ConvGeometry& transposed);
+inline constexpr int64_t kManyTransposedRows = 48;
+
 /// A 1x1 convolution of whole images in one group as one of lines, and images of one column as such
 /// of one line, whose taps lie side by side; others as they are. Where pixels are counted line by
 /// line nothing moves.

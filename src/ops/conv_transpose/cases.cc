@@ -26,6 +26,19 @@ std::span<const Case> ConvTransposeCases() {
       {"conv_transpose.stride_past_kernel",
        "input %x: f32[1x3x4x5]\nconst %w: f32[3x2x2x2]\nconst %b: f32[2]\n"
        "%y = ConvTranspose(%x, %w, %b) {strides=[3,4]}\noutput %y\n"},
+      {"conv_transpose.stride_past_kernel_of_many",
+       "input %x: f32[2x12x9x13]\nconst %w: f32[12x32x2x1]\nconst %b: f32[64]\n"
+       "%c = ConvTranspose(%x, %w, %b) {group=2, output_padding=[1,0], strides=[3,2]}\n"
+       "%y = Relu(%c)\noutput %y\n"},
+      {"conv_transpose.2x3_cropped",
+       "input %x: f32[1x5x11x17]\nconst %w: f32[5x9x2x3]\nconst %b: f32[9]\n"
+       "%y = ConvTranspose(%x, %w, %b) {pads=[0,0,3,4], strides=[2,3]}\noutput %y\n"},
+      {"conv_transpose.rows_alone",
+       "input %x: f32[1x7x6x19]\nconst %w: f32[7x30x2x1]\n"
+       "%c = ConvTranspose(%x, %w) {strides=[2,1]}\n%y = Swish(%c)\noutput %y\n"},
+      {"conv_transpose.3d_apart",
+       "input %x: f32[1x6x3x5x9]\nconst %w: f32[6x10x1x2x4]\nconst %b: f32[10]\n"
+       "%y = ConvTranspose(%x, %w, %b) {strides=[2,2,4]}\noutput %y\n"},
       {"conv_transpose.grouped",
        "input %x: f32[1x12x5x6]\nconst %w: f32[12x5x3x3]\nconst %b: f32[15]\n"
        "%y = ConvTranspose(%x, %w, %b) {group=3, pads=[1,1,1,1]}\noutput %y\n"},

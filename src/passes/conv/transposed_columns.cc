@@ -107,6 +107,19 @@ double ColumnsCost(const Transposed& of) {
   return Number(of.columns()) * (Number(of.inputs()) + add) + outputs * kElement + kSteps;
 }
 
+/// Whether each tap writes pixels of its own, of so many channels that one product of all of them
+/// is put side by side (cpu.conv_transpose.pointwise.row) rather than added up.
+bool WritesApart(const Transposed& of) {
+  constexpr int64_t kManyRows = 48;
+  const ops::ConvTransposeAttributes& conv = of.conv;
+  for (size_t i = 0; i < conv.kernel.size(); ++i) {
+    const bool is_dilated = conv.kernel[i] > 1 && conv.dilations[i] != 1;
+    if (is_dilated || conv.kernel[i] > conv.strides[i] || conv.pad_begin[i] != 0) return false;
+  }
+  const int64_t rows = of.w[1] * of.taps() / conv.kernel.back() * conv.strides.back();
+  return rows >= kManyRows && Number(of.pixels()) >= 4 * kLanes;
+}
+
 /// [ic, oc / group, k...] as [oc * taps, ic / group, 1...].
 ir::ValueId ColumnWeights(TypedNodes& nodes, ir::ValueId weights, const Transposed& of) {
   const int64_t group = of.conv.group, outputs = of.w[1] * of.taps();
@@ -150,6 +163,7 @@ bool TakesColumns(const Editor& editor, ir::NodeId id, const Transposed& of) {
   if (editor.value(editor.node(id).inputs[0]).dtype != DType::kF32) return false;
   const int64_t outputs = editor.value(editor.node(id).outputs[0]).shape->elements();
   if (of.columns() == 0 || !ColumnPads(of)) return false;
+  if (WritesApart(of)) return false;
   if (of.taps() == 1 && IsUnit(of.conv.strides)) return false;
   if (std::max(of.columns(), outputs) > kMostColumns) return false;
   return DirectCost(of) >= kLeastRatio * ColumnsCost(of);

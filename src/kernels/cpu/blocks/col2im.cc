@@ -42,7 +42,8 @@ class Col2Im final : public CpuKernel {
         width_(facts.col.image.back()),
         stride_(facts.col.strides.back()),
         pitch_(CeilDiv(width_, stride_)),
-        lines_(Product(facts.col.positions) / facts.col.positions.back()) {
+        lines_(Product(facts.col.positions) / facts.col.positions.back()),
+        is_apart_(IsApart(facts.col)) {
     // Taps of small planes are added to several of them by one call.
     constexpr int64_t kNearElements = 1 << 14;
     const int64_t share =
@@ -92,6 +93,9 @@ class Col2Im final : public CpuKernel {
       const int64_t plane = task * planes_, count = std::min(planes_, facts_.planes - plane);
       T* const image = y + plane * pixels_;
       T* const rows = stride_ == 1 ? image : reinterpret_cast<T*>(args.At(rows_, lane));
+      if constexpr (std::is_same_v<T, float>) {
+        if (is_apart_) return PutApart({x + plane * Columns(), rows, count}, image);
+      }
       std::fill_n(rows, count * RowElements(), T{0});
       // Neighbouring taps of a line add to the same elements: one tap waits for the stores of
       // another.
@@ -174,6 +178,41 @@ class Col2Im final : public CpuKernel {
     }
   }
 
+  /// Whether no element is a sum of several, in pictures.
+  static bool IsApart(const ops::Col2ImAttributes& col) {
+    if (col.image.size() != 2 || col.strides[1] == 1) return false;
+    for (size_t i = 0; i < 2; ++i) {
+      const bool is_dilated = col.block[i] > 1 && col.dilations[i] != 1;
+      if (is_dilated || col.block[i] > col.strides[i] || col.pad_begin[i] != 0) return false;
+      if (col.positions[i] * col.strides[i] < col.image[i]) return false;
+    }
+    return true;
+  }
+
+  /// Planes whose taps write elements of their own, line by line: rows of a stride that no tap has
+  /// stay zeros.
+  void PutApart(const Planes<float>& planes, float* image) const {
+    const ops::Col2ImAttributes& col = facts_.col;
+    const int64_t width = col.positions[1], height = col.image[0];
+    std::fill_n(planes.rows, stride_ * pitch_, 0.0f);
+    for (int64_t line = 0; line < planes.count * height; ++line, image += width_) {
+      const int64_t plane = line / height, h = line % height, tap = h % col.strides[0];
+      if (tap >= col.block[0]) {
+        std::fill_n(image, width_, 0.0f);
+        continue;
+      }
+      const float* from = planes.x + plane * Columns() + h / col.strides[0] * width +
+                          tap * col.block[1] * lines_ * width;
+      for (int64_t i = 0; i < col.block[1]; ++i)
+        std::copy_n(from + i * lines_ * width, width, planes.rows + i * pitch_);
+      kernels_.join_phases({.rows = planes.rows,
+                            .pitch = pitch_,
+                            .num_rows = stride_,
+                            .count = width_,
+                            .out = image});
+    }
+  }
+
   template <typename T>
   void Order(const T* rows, T* image) const {
     for (int64_t line = 0; line < pixels_ / width_; ++line, image += width_) {
@@ -198,6 +237,7 @@ class Col2Im final : public CpuKernel {
   int64_t pixels_, width_, stride_;
   int64_t pitch_;       // of the rows of a line
   int64_t lines_;       // of positions
+  bool is_apart_;       // each element comes from one tap at most
   int64_t planes_ = 1;  // of a task
   LaneScratch<double> rows_;
 };

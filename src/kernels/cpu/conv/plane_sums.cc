@@ -151,33 +151,51 @@ void CopyPart(const PartArgs& args) {
   }
 }
 
-/// Whole vectors of kRows rows; returns how many elements of each row are done.
+/// A vector of each of kRows rows, `get` of its first element, side by side.
+template <int kRows, typename Get>
+HWY_INLINE void JoinVectors(const Get& get, const float* in, int64_t pitch, float* out) {
+  const V a = get(in), b = get(in + pitch);
+  if constexpr (kRows == 2) hn::StoreInterleaved2(a, b, D(), out);
+  if constexpr (kRows >= 3) {
+    const V c = get(in + 2 * pitch);
+    if constexpr (kRows == 3) hn::StoreInterleaved3(a, b, c, D(), out);
+    if constexpr (kRows == 4) hn::StoreInterleaved4(a, b, c, get(in + 3 * pitch), D(), out);
+  }
+}
+
 template <int kRows>
-int64_t JoinRows(const PhaseRows& args) {
+void JoinRows(const PhaseRows& args) {
   int64_t i = 0;
-  const float* in = args.rows;
   const int64_t room = std::max(args.room, args.count);
-  for (; i * kRows < args.count && (i + kLanes) * kRows <= room; i += kLanes) {
-    const V a = hn::LoadU(D(), in + i), b = hn::LoadU(D(), in + args.pitch + i);
-    float* const out = args.out + i * kRows;
-    if constexpr (kRows == 2) hn::StoreInterleaved2(a, b, D(), out);
-    if constexpr (kRows >= 3) {
-      const V c = hn::LoadU(D(), in + 2 * args.pitch + i);
-      if constexpr (kRows == 3) hn::StoreInterleaved3(a, b, c, D(), out);
-      if constexpr (kRows == 4)
-        hn::StoreInterleaved4(a, b, c, hn::LoadU(D(), in + 3 * args.pitch + i), D(), out);
+  for (; i * kRows < args.count && (i + kLanes) * kRows <= room; i += kLanes)
+    JoinVectors<kRows>([](const float* in) HWY_ATTR { return hn::LoadU(D(), in); }, args.rows + i,
+                       args.pitch, args.out + i * kRows);
+  const int64_t left = args.count - i * kRows;
+  if (left <= 0) return;
+  const int64_t of_row = (left + kRows - 1) / kRows;
+  alignas(64) float joined[kRows * kLanes];
+  JoinVectors<kRows>([&](const float* in) HWY_ATTR { return LoadFirst(D(), of_row, in); },
+                     args.rows + i, args.pitch, joined);
+  float* const out = args.out + i * kRows;
+  for (int64_t j = 0; j < left; j += kLanes) {
+    const V y = hn::Load(D(), joined + j);
+    if (left - j >= kLanes) {
+      hn::StoreU(y, D(), out + j);
+    } else {
+      StoreFirst(D(), y, left - j, out + j);
     }
   }
-  return i;
 }
 
 void JoinPhases(const PhaseRows& args) {
-  int64_t done = 0;
-  if (args.num_rows == 2) done = JoinRows<2>(args);
-  if (args.num_rows == 3) done = JoinRows<3>(args);
-  if (args.num_rows == 4) done = JoinRows<4>(args);
+  switch (args.num_rows) {
+    case 2: return JoinRows<2>(args);
+    case 3: return JoinRows<3>(args);
+    case 4: return JoinRows<4>(args);
+    default: break;
+  }
   for (int64_t r = 0; r < args.num_rows; ++r) {
-    for (int64_t i = done; i * args.num_rows + r < args.count; ++i)
+    for (int64_t i = 0; i * args.num_rows + r < args.count; ++i)
       args.out[i * args.num_rows + r] = args.rows[r * args.pitch + i];
   }
 }

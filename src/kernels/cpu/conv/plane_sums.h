@@ -43,7 +43,8 @@ struct PartArgs {
 /// The rows of the phases of a stride: element i of the result is that at i / num_rows of row i %
 /// num_rows.
 struct PhaseRows {
-  const float* rows = nullptr;  // `pitch` elements apart
+  /// `pitch` elements apart, each of as many as the first has, which may be one too many.
+  const float* rows = nullptr;
   int64_t pitch = 0, num_rows = 0;
   int64_t count = 0;  // elements of the result
   float* out = nullptr;

@@ -283,9 +283,16 @@ int Taste(const PlaneProblem& conv, const Device&) {
   const int64_t columns = CeilDiv(conv.g.out[2], conv.num_phases());
   const int64_t vectors = CeilDiv(columns, kernels.lanes);
   if (kernels.lanes == 1 || columns < kernels.lanes || conv.suits_flat()) return 6;
+  // cpu.conv_transpose.pointwise.row computes all lines at once.
+  const bool has_apart = conv.transposed && WritesApart(conv.g);
+  if (has_apart && TransposedRows(conv.g) >= kManyTransposedRows) return 6;
   // Fewer sums than four wait for each other.
   const int64_t sums = std::min(conv.outputs(), kernels.most_outputs) * vectors;
   if (sums < 4 && conv.macs() > 4 * sums) return 6;
+  // Lines are passed over for each block of outputs: many blocks take longer than a product.
+  constexpr int64_t kManyBlocks = 8;
+  const int64_t blocks = CeilDiv(conv.outputs(), kernels.most_outputs);
+  if (!conv.transposed && conv.g.IsPointwise() && blocks >= kManyBlocks) return 6;
   const double filled = static_cast<double>(columns) / static_cast<double>(vectors * kernels.lanes);
   const bool is_depthwise = conv.inputs() == 1 && conv.outputs() == 1 && conv.g.groups > 1;
   // Channels-last depthwise kernels keep their window in registers; short lines are copied for

@@ -1,0 +1,338 @@
+// compiled: small
+// cpu.conv_transpose.pointwise.row: transposed convolutions of row-major tensors whose taps write
+// pixels of their own (no kernel longer than its stride): a 1x1 convolution to channels x taps,
+// whose rows are put side by side. A task packs the planes' pixels as panels, multiplies a few
+// channels' rows by them, and writes their lines. The bias is one more input, of ones.
+#include <algorithm>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/conv/at_extents.h"
+#include "kernels/cpu/conv/operands.h"
+#include "kernels/cpu/conv/plane_sums.h"
+#include "kernels/cpu/cpu_kernel.h"
+#include "kernels/cpu/epilogue/epilogue.h"
+#include "kernels/cpu/gemm/block.h"
+#include "kernels/cpu/gemm/task_grid.h"
+#include "kernels/family.h"
+#include "kernels/fields.h"
+#include "kernels/takes_extents.h"
+#include "tensor/read_floats.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// Rows of zeros fill a stride that is longer than the kernel.
+constexpr int64_t kMostStride = 16;
+
+struct Conv {
+  ConvOperands operands;
+  ConvGeometry g;
+
+  int64_t inputs() const { return g.ic / g.groups; }
+  int64_t outputs() const { return g.oc / g.groups; }
+  int64_t in_pixels() const { return g.in[0] * g.in[1] * g.in[2]; }
+  /// Lines that an input line writes of each output, and rows of the product for them.
+  int64_t lines() const { return g.kernel[0] * g.kernel[1]; }
+  int64_t rows() const { return lines() * g.stride[2]; }
+  int64_t depth() const { return inputs() + (operands.b != ir::kAbsent ? 1 : 0); }
+  /// Floats from row to row of the weights.
+  int64_t pitch() const { return depth() + (ShareCacheSets(depth()) ? kPadding : 0); }
+};
+
+Result<Conv> Read(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(group, "ConvTranspose"));
+  ASSIGN_OR_RETURN(const ConvGeometry g, ReadTransposeGeometry(group, group.nodes()[0]));
+  if (!WritesApart(g)) return Unsupported("padding, or taps that meet at a pixel");
+  if (g.stride[2] > kMostStride) return Unsupported("a stride over {}", kMostStride);
+  if (g.oc == 0 || g.ic == 0) return Unsupported("no channels");
+  return Conv{operands, g};
+}
+
+/// Row-major, also as the caller bound it.
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Conv& conv,
+                                            const Device&) {
+  std::vector<ConvLayouts> layouts{{}};
+  if (group.value(conv.operands.x).dtype == DType::kF32)
+    layouts.push_back({.x = {}, .y = {}, .external = true});
+  return ConvStatesIn(group, conv.operands, layouts);
+}
+
+/// [group][output][line][column of the stride], each row the weights of all inputs, then the bias.
+void Pack(const Conv& conv, const Constant& w, const Constant* b, float* out) {
+  const int64_t taps = conv.g.taps(), inputs = conv.inputs(), outputs = conv.outputs();
+  std::vector<float> weights(conv.g.ic * outputs * taps);
+  ReadFloats(w, 0, static_cast<int64_t>(weights.size()), weights.data());
+  std::fill_n(out, conv.g.oc * conv.rows() * conv.pitch(), 0.0f);
+  for (int64_t o = 0; o < conv.g.oc; ++o) {
+    float bias = 0;
+    if (b != nullptr) ReadFloats(*b, o, 1, &bias);
+    const int64_t first = o / outputs * inputs * outputs + o % outputs;
+    for (int64_t row = 0; row < conv.rows(); ++row, out += conv.pitch()) {
+      const int64_t line = row / conv.g.stride[2], column = row % conv.g.stride[2];
+      const int64_t tap = line * conv.g.kernel[2] + column;
+      for (int64_t i = 0; column < conv.g.kernel[2] && i < inputs; ++i)
+        out[i] = weights[(first + i * outputs) * taps + tap];
+      if (b != nullptr) out[inputs] = bias;
+    }
+  }
+}
+
+/// Panels of pixels of a task.
+struct PanelsOfTask {
+  int64_t panels = 1;
+};
+constexpr Fields kFields("", Field{"panels", &PanelsOfTask::panels, {}});
+
+int64_t AllPanels(const Conv& conv) {
+  return std::max<int64_t>(1, CeilDiv(conv.in_pixels(), GetMicroKernels().nr));
+}
+int64_t Planes(const Conv& conv) { return std::max<int64_t>(1, conv.g.batch * conv.g.groups); }
+/// Enough for each lane.
+int64_t WantedTasks(int threads) { return threads == 1 ? 1 : int64_t{4} * threads; }
+
+/// Pixels whose panels, and some rows of sums over them, stay near.
+PanelsOfTask UsualPanels(const Conv& conv, int threads) {
+  constexpr int64_t kNearFloats = 1 << 15, kMostPixels = 512;
+  const int64_t near = std::min(kNearFloats / conv.depth(), kMostPixels) / GetMicroKernels().nr;
+  const int64_t share = CeilDiv(Planes(conv) * AllPanels(conv), WantedTasks(threads));
+  return {std::clamp<int64_t>(std::min(near, share), 1, AllPanels(conv))};
+}
+
+ParamSpace Space(const Problem& problem, const Conv& conv, const Device&) {
+  const PanelsOfTask usual = UsualPanels(conv, problem.threads);
+  return {
+      kFields.Tunables({ValuesAround(usual.panels, AllPanels(conv))}), kFields.Write(usual), {}};
+}
+
+class TransposedRow final : public CpuKernel, public MovesToExtents<TransposedRow> {
+ public:
+  TransposedRow(const Problem& problem, const Conv& conv, const ConvPixels& pixels,
+                Epilogue epilogue, int64_t panels)
+      : CpuKernel(problem.threads),
+        conv_(conv),
+        input_(IndexOf(problem.group->inputs, conv.operands.x)),
+        out_(pixels.out),
+        epilogue_(std::move(epilogue)) {
+    SetSizes(panels);
+  }
+
+  std::vector<PackRequest> packs() const override {
+    std::string recipe = fmt::format("conv_transpose.rows.g{}.k{}.s{}.f32", conv_.g.groups,
+                                     conv_.g.kernel[2], conv_.g.stride[2]);
+    std::vector<PackRequest> all{
+        RequestWeights(conv_.operands, std::move(recipe), conv_.g.oc * conv_.rows() * conv_.pitch(),
+                       [conv = conv_](const Constant& w, const Constant* b, float* out) {
+                         Pack(conv, w, b, out);
+                       })};
+    epilogue_.AppendPacks(all);
+    return all;
+  }
+
+  bool MoveTo(const Problem& problem, const Device&) override {
+    const std::optional<ConvAt> at = AtExtents(conv_.g, {out_, out_}, *problem.group);
+    if (!at || !WritesApart(at->g) ||
+        !epilogue_.TakeElements(problem.shape(problem.group->outputs[0])))
+      return false;
+    conv_.g = at->g;
+    out_ = at->pixels.out;
+    ForgetScratch(problem.threads);
+    SetSizes(UsualPanels(conv_, problem.threads).panels);
+    return true;
+  }
+
+  Status Run(const CpuLaunch& args) const override {
+    const elementwise::Binding binding = epilogue_.Bind(args, 1);
+    const ConvGeometry& g = conv_.g;
+    const EvenParts panels(CeilDiv(conv_.in_pixels(), kernels_.nr), panels_);
+    const EvenParts blocks(conv_.outputs(), outputs_);
+    const EvenParts shares(blocks.count(), blocks_of_task_);
+    const int64_t parts = panels.count() * shares.count();
+    args.stream.ParallelFor(g.batch * g.groups * parts, [&](int64_t i, int lane) {
+      const int64_t part = i % parts, column = part / shares.count(), share = part % shares.count();
+      Task task{.image = i / parts / g.groups, .group = i / parts % g.groups};
+      task.pixel = panels.Begin(column) * kernels_.nr;
+      task.end = std::min(panels.Begin(column + 1) * kernels_.nr, conv_.in_pixels());
+      PackPixels(args, task, args.At(packed_, lane));
+      for (int64_t block = shares.Begin(share); block < shares.Begin(share + 1); ++block) {
+        task.output = blocks.Begin(block);
+        task.output_end = blocks.Begin(block + 1);
+        Multiply(args, task, lane);
+        for (int64_t o = task.output; o < task.output_end; ++o)
+          WriteLines(args, binding, task, o, args.At(sums_, lane));
+      }
+    });
+    return OkStatus();
+  }
+
+ private:
+  /// Floats of the rows of a block of outputs, and of a slice of a panel (BlockArgs::depth_block).
+  static constexpr int64_t kNearSums = 1 << 14, kSliceFloats = 1 << 15;
+
+  /// Input pixels [pixel, end) of a group of an image, and outputs [output, output_end) of it.
+  struct Task {
+    int64_t image, group, pixel = 0, end = 0;
+    int64_t output = 0, output_end = 0;
+  };
+
+  void SetSizes(int64_t panels) {
+    panels_ = panels;
+    pitch_ = panels * kernels_.nr + kPadding;
+    const int64_t wanted = std::max<int64_t>(kNearSums / pitch_ / conv_.rows(), 1);
+    outputs_ = std::min(wanted, conv_.outputs());
+    // Each share of the blocks packs the pixels anew.
+    const int64_t tasks = Planes(conv_) * CeilDiv(AllPanels(conv_), panels);
+    const int64_t shares = std::max<int64_t>(1, WantedTasks(lanes()) / 2 / tasks);
+    blocks_of_task_ = CeilDiv(CeilDiv(conv_.outputs(), outputs_), shares);
+    const int64_t rows = outputs_ * conv_.rows();
+    packed_ = PerLane<float>(panels_ * kernels_.nr * conv_.depth());
+    sums_ = PerLane<float>(rows * pitch_);
+    pointers_ = PerLane<const float*>(rows);
+    tiles_ = PerLane<TileSpan>(CeilDiv(rows, kernels_.mr));
+  }
+
+  /// [panel][input][nr], the last input of ones for the bias.
+  void PackPixels(const CpuLaunch& args, const Task& task, float* out) const {
+    const int64_t pixels = conv_.in_pixels(), inputs = conv_.inputs();
+    const int64_t channel = task.image * conv_.g.ic + task.group * inputs;
+    const float* x = args.inputs[input_].host<float>() + channel * pixels;
+    for (int64_t pixel = task.pixel; pixel < task.end; pixel += kernels_.nr) {
+      const int64_t columns = std::min<int64_t>(kernels_.nr, task.end - pixel);
+      PackPanel({x + pixel, pixels}, inputs, columns, kernels_.nr, 1, out);
+      out += inputs * kernels_.nr;
+      if (conv_.depth() == inputs) continue;
+      std::fill_n(out, kernels_.nr, 1.0f);
+      out += kernels_.nr;
+    }
+  }
+
+  /// The rows of a task's outputs.
+  void Multiply(const CpuLaunch& args, const Task& task, int lane) const {
+    const int64_t row = (task.group * conv_.outputs() + task.output) * conv_.rows();
+    const EvenRows weights{args.packed[0].host<float>() + row * conv_.pitch(), conv_.pitch()};
+    const RowTiles tiles(kernels_.mr, (task.output_end - task.output) * conv_.rows());
+    BlockArgs block;
+    block.tiles = CutTiles(tiles, 0, tiles.count(), weights, args.At(sums_, lane), pitch_,
+                           args.At(pointers_, lane), args.At(tiles_, lane));
+    block.depth = conv_.depth();
+    block.b = args.At(packed_, lane);
+    block.far_b = false;
+    block.columns = task.end - task.pixel;
+    block.c_stride = pitch_;
+    block.depth_block = kSliceFloats / kernels_.nr;
+    block.low = epilogue_.clamp().low;
+    block.high = epilogue_.clamp().high;
+    RunBlock(kernels_, block);
+  }
+
+  /// The lines of output `o` that a task's pixels write, of the rows in `sums`.
+  void WriteLines(const CpuLaunch& args, const elementwise::Binding& binding, const Task& task,
+                  int64_t o, const float* sums) const {
+    const ConvGeometry& g = conv_.g;
+    sums += (o - task.output) * conv_.rows() * pitch_;
+    for (int64_t pixel = task.pixel; pixel < task.end;) {
+      const int64_t column = pixel % g.in[2];
+      const int64_t count = std::min(task.end - pixel, g.in[2] - column);
+      const Span span{.row = pixel / g.in[2],
+                      .column = column * g.stride[2],
+                      .count = std::min(count * g.stride[2], g.out[2] - column * g.stride[2])};
+      if (span.count > 0) WriteSpan(args, binding, task, o, span, sums + pixel - task.pixel);
+      pixel += count;
+    }
+  }
+
+  /// Output columns of the lines that input line `row` writes.
+  struct Span {
+    int64_t row, column, count;
+  };
+  void WriteSpan(const CpuLaunch& args, const elementwise::Binding& binding, const Task& task,
+                 int64_t o, const Span& span, const float* sums) const {
+    const ConvGeometry& g = conv_.g;
+    float* y = args.outputs[0].host<float>();
+    const int64_t depth = span.row / g.in[1] * g.stride[0], top = span.row % g.in[1] * g.stride[1];
+    const int64_t depths = std::min(g.stride[0], g.out[0] - depth);
+    const int64_t heights = std::min(g.stride[1], g.out[1] - top);
+    for (int64_t d = 0; d < depths; ++d) {
+      for (int64_t h = 0; h < heights; ++h) {
+        const int64_t line = (depth + d) * g.out[1] + top + h;
+        const int64_t at = out_.Offset(task.image, line * g.out[2] + span.column,
+                                       task.group * conv_.outputs() + o);
+        const bool meets_tap = d < g.kernel[0] && h < g.kernel[1];
+        const float* rows = sums + (d * g.kernel[1] + h) * g.stride[2] * pitch_;
+        if (meets_tap) {
+          JoinColumns(rows, span.count, y + at);
+        } else {
+          std::fill_n(y + at, span.count, BiasOf(args, task.group * conv_.outputs() + o));
+        }
+        epilogue_.RunElements(binding, at, span.count, y);
+      }
+    }
+  }
+
+  void JoinColumns(const float* rows, int64_t count, float* out) const {
+    if (conv_.g.stride[2] == 1) {
+      std::copy_n(rows, count, out);
+    } else {
+      copies_.join_phases({.rows = rows,
+                           .pitch = pitch_,
+                           .num_rows = conv_.g.stride[2],
+                           .count = count,
+                           .out = out});
+    }
+  }
+
+  /// What pixels have that no tap meets.
+  float BiasOf(const CpuLaunch& args, int64_t channel) const {
+    const float* row =
+        args.packed[0].host<float>() + channel * conv_.rows() * conv_.pitch() + conv_.inputs();
+    const float bias = conv_.depth() == conv_.inputs() ? 0 : *row;
+    return std::max(epilogue_.clamp().low, std::min(epilogue_.clamp().high, bias));
+  }
+
+  Conv conv_;
+  size_t input_;
+  PixelLayout out_;
+  const MicroKernels& kernels_ = GetMicroKernels();
+  const PlaneKernels& copies_ = GetPlaneKernels();
+  Epilogue epilogue_;
+  int64_t panels_ = 1, pitch_ = 0;            // of a task; floats from row to row of its sums
+  int64_t outputs_ = 1, blocks_of_task_ = 1;  // outputs of a block
+  LaneScratch<float> packed_, sums_;
+  LaneScratch<const float*> pointers_;
+  LaneScratch<TileSpan> tiles_;
+};
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Conv& conv,
+                                                const Params& params, const Device&) {
+  ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, conv.operands.x));
+  ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
+  const int64_t panels = kFields.Read(params, UsualPanels(conv, problem.threads)).panels;
+  return std::unique_ptr<PreparedKernel>(new TransposedRow(
+      problem, conv, pixels, std::move(epilogue), std::clamp<int64_t>(panels, 1, AllPanels(conv))));
+}
+
+/// As good as channels-last, where vectors are full of pixels and weights stay near. Few rows are
+/// rather sums of the planes as they lie.
+int Taste(const Conv& conv, const Device&) {
+  const MicroKernels& kernels = GetMicroKernels();
+  constexpr int64_t kNearWeights = 1 << 17;
+  const int64_t pixels = conv.in_pixels(), vector = std::max(kernels.nr / 2, 1);
+  const int64_t rows = TransposedRows(conv.g);
+  const bool is_filled = 5 * (RoundUp(pixels, vector) - pixels) <= pixels;
+  const bool is_near = rows * conv.depth() <= kNearWeights;
+  return vector > 1 && is_filled && is_near && rows >= kManyTransposedRows ? kBesideBest : 6;
+}
+
+constexpr Family<Conv> kFamily{.read = Read,
+                               .states = States,
+                               .prepare = Prepare,
+                               .params = Space,
+                               .taste = Taste,
+                               .takes_near_extents = true};
+
+}  // namespace
+
+extern const KernelDesc kCpuConvTransposePointwiseRow;
+const KernelDesc kCpuConvTransposePointwiseRow = {.name = "cpu.conv_transpose.pointwise.row",
+                                                  .match = MatchAs<kFamily>};
+
+}  // namespace fettle::kernels
