@@ -210,6 +210,10 @@ std::span<const Case> ResizeCases() {
        "input %x: f32[2x6x56]\n"
        "const %i: i64[2] = 12 54\nconst %b: i64[2] = 1 2\n"
        "%y = Col2Im(%x, %i, %b) {strides=[3, 4]}\noutput %y\n"},
+      {"resize.col2im_3d_past_blocks",
+       "input %x: f32[1x8x20]\n"
+       "const %i: i64[3] = 6 6 10\nconst %b: i64[3] = 1 2 2\n"
+       "%y = Col2Im(%x, %i, %b) {strides=[3, 3, 2]}\noutput %y\n"},
       {"resize.col2im_3d_strided",
        "input %x: f32[2x24x27]\n"
        "const %i: i64[3] = 5 6 7\n"

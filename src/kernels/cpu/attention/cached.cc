@@ -15,6 +15,7 @@
 #include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
+#include "kernels/cpu/zeros.h"
 #include "kernels/family.h"
 #include "ops/op.h"
 
@@ -124,7 +125,7 @@ class CachedAttention final : public CpuKernel {
       ScaleRow(q + i * row, width, scale, lane.q + i * width);
     const int64_t rows = block.queries * f_.group();
     Rows started = {y, lane.known, lane.factors};
-    std::fill_n(y, rows * f_.a.v_size, 0.0F);
+    FillZeros(y, rows * f_.a.v_size);
     std::fill_n(started.known, rows, TiledRow());
     return started;
   }
@@ -140,8 +141,8 @@ class CachedAttention final : public CpuKernel {
       const int64_t last =
           std::clamp<int64_t>(std::min(position + 1, block.lengths.valid) - begin, first, keys);
       float* s = lane.scores + r * stride_;
-      std::fill(s, s + first, 0.0F);
-      std::fill(s + last, s + keys, 0.0F);
+      FillZeros(s, first);
+      FillZeros(s + last, keys - last);
       rows.factors[r] = 1;
       if (first == last) continue;
       if (f_.a.softcap != 0) CapScores(static_cast<float>(f_.a.softcap), last - first, s + first);

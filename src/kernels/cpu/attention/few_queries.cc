@@ -11,6 +11,7 @@
 #include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/operands.h"
+#include "kernels/cpu/zeros.h"
 #include "kernels/family.h"
 #include "kernels/takes_extents.h"
 #include "ops/op.h"
@@ -146,7 +147,7 @@ class FewQueryAttention final : public CpuKernel, public MovesToExtents<FewQuery
 
   void RunChunk(const CpuLaunch& args, int64_t head, int64_t chunk, const Lane& lane) const {
     const Part part = PartOf(args, head, chunk);
-    std::fill_n(part.y, f_.rows() * f_.a.v_size, 0.0F);
+    FillZeros(part.y, f_.rows() * f_.a.v_size);
     std::fill_n(part.known, f_.rows(), TiledRow());
     const int64_t queries = f_.a.queries;
     for (int64_t i = 0; i < f_.sharing; ++i)

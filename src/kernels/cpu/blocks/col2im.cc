@@ -2,11 +2,14 @@
 // cpu.col2im: columns of blocks summed up into images, in fp32 or fp64, row-major.
 #include <algorithm>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "kernels/cpu/conv/plane_sums.h"
 #include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/operands.h"
+#include "kernels/cpu/zeros.h"
 #include "kernels/family.h"
 #include "ops/op.h"
 #include "ops/resize/op.h"
@@ -44,6 +47,9 @@ class Col2Im final : public CpuKernel {
         pitch_(CeilDiv(width_, stride_)),
         lines_(Product(facts.col.positions) / facts.col.positions.back()),
         is_apart_(IsApart(facts.col)) {
+    for (int64_t line = 0; is_apart_ && line < pixels_ / width_; ++line) {
+      if (const Place place = SourceOf(line); place.tap >= 0) written_.push_back(place);
+    }
     // Taps of small planes are added to several of them by one call.
     constexpr int64_t kNearElements = 1 << 14;
     const int64_t share =
@@ -96,7 +102,7 @@ class Col2Im final : public CpuKernel {
       if constexpr (std::is_same_v<T, float>) {
         if (is_apart_) return PutApart({x + plane * Columns(), rows, count}, image);
       }
-      std::fill_n(rows, count * RowElements(), T{0});
+      FillZeros(rows, count * RowElements());
       // Neighbouring taps of a line add to the same elements: one tap waits for the stores of
       // another.
       for (int64_t tap = 0; tap < facts_.col.block.back(); ++tap)
@@ -178,10 +184,11 @@ class Col2Im final : public CpuKernel {
     }
   }
 
-  /// Whether no element is a sum of several, in pictures.
+  /// Whether no element is a sum of several.
   static bool IsApart(const ops::Col2ImAttributes& col) {
-    if (col.image.size() != 2 || col.strides[1] == 1) return false;
-    for (size_t i = 0; i < 2; ++i) {
+    constexpr int64_t kMostLines = 1 << 20;  // which are listed
+    if (col.strides.back() == 1 || Product(col.image) / col.image.back() > kMostLines) return false;
+    for (size_t i = 0; i < col.image.size(); ++i) {
       const bool is_dilated = col.block[i] > 1 && col.dilations[i] != 1;
       if (is_dilated || col.block[i] > col.strides[i] || col.pad_begin[i] != 0) return false;
       if (col.positions[i] * col.strides[i] < col.image[i]) return false;
@@ -189,27 +196,42 @@ class Col2Im final : public CpuKernel {
     return true;
   }
 
+  /// The tap, all axes but the last, and the line of positions that a line of the image comes from;
+  /// a negative tap where none does.
+  Place SourceOf(int64_t line) const {
+    const ops::Col2ImAttributes& col = facts_.col;
+    Place place{.to = line};
+    int64_t taps = 1, positions = 1;
+    for (size_t axis = col.image.size() - 1; axis-- > 0;) {
+      const int64_t at = line % col.image[axis], tap = at % col.strides[axis];
+      if (tap >= col.block[axis]) return {.tap = -1};
+      place.tap += tap * taps;
+      place.from += at / col.strides[axis] * positions;
+      taps *= col.block[axis];
+      positions *= col.positions[axis];
+      line /= col.image[axis];
+    }
+    return place;
+  }
+
   /// Planes whose taps write elements of their own, line by line: rows of a stride that no tap has
   /// stay zeros.
   void PutApart(const Planes<float>& planes, float* image) const {
-    const ops::Col2ImAttributes& col = facts_.col;
-    const int64_t width = col.positions[1], height = col.image[0];
-    std::fill_n(planes.rows, stride_ * pitch_, 0.0f);
-    for (int64_t line = 0; line < planes.count * height; ++line, image += width_) {
-      const int64_t plane = line / height, h = line % height, tap = h % col.strides[0];
-      if (tap >= col.block[0]) {
-        std::fill_n(image, width_, 0.0f);
-        continue;
+    const int64_t width = facts_.col.positions.back(), taps = facts_.col.block.back();
+    FillZeros(planes.rows, stride_ * pitch_);
+    for (int64_t plane = 0; plane < planes.count; ++plane, image += pixels_) {
+      if (std::cmp_less(written_.size(), pixels_ / width_)) FillZeros(image, pixels_);
+      const float* columns = planes.x + plane * Columns();
+      for (const Place& line : written_) {
+        const float* from = columns + (line.tap * taps * lines_ + line.from) * width;
+        for (int64_t i = 0; i < taps; ++i)
+          std::copy_n(from + i * lines_ * width, width, planes.rows + i * pitch_);
+        kernels_.join_phases({.rows = planes.rows,
+                              .pitch = pitch_,
+                              .num_rows = stride_,
+                              .count = width_,
+                              .out = image + line.to * width_});
       }
-      const float* from = planes.x + plane * Columns() + h / col.strides[0] * width +
-                          tap * col.block[1] * lines_ * width;
-      for (int64_t i = 0; i < col.block[1]; ++i)
-        std::copy_n(from + i * lines_ * width, width, planes.rows + i * pitch_);
-      kernels_.join_phases({.rows = planes.rows,
-                            .pitch = pitch_,
-                            .num_rows = stride_,
-                            .count = width_,
-                            .out = image});
     }
   }
 
@@ -235,10 +257,11 @@ class Col2Im final : public CpuKernel {
   Facts facts_;
   const PlaneKernels& kernels_ = GetPlaneKernels();
   int64_t pixels_, width_, stride_;
-  int64_t pitch_;       // of the rows of a line
-  int64_t lines_;       // of positions
-  bool is_apart_;       // each element comes from one tap at most
-  int64_t planes_ = 1;  // of a task
+  int64_t pitch_;               // of the rows of a line
+  int64_t lines_;               // of positions
+  bool is_apart_;               // each element comes from one tap at most
+  std::vector<Place> written_;  // then, the lines of a plane that a tap writes
+  int64_t planes_ = 1;          // of a task
   LaneScratch<double> rows_;
 };
 

@@ -11,6 +11,7 @@
 #include "kernels/cpu/move/copy_leaf.h"
 #include "kernels/cpu/norm/operands.h"
 #include "kernels/cpu/operands.h"
+#include "kernels/cpu/zeros.h"
 #include "kernels/family.h"
 #include "ops/conv/op.h"
 #include "ops/op.h"
@@ -123,7 +124,7 @@ class DeformConv final : public CpuKernel {
       CopyTransposed(reinterpret_cast<const std::byte*>(x + field * each_ * plane + first),
                      reinterpret_cast<std::byte*>(to + first * each_), {count, 1, each_},
                      {each_, plane, 1}, count, each_, 4);
-      if (first == 0) std::fill_n(to + plane * each_, each_, 0.0f);
+      if (first == 0) FillZeros(to + plane * each_, each_);
     });
   }
 

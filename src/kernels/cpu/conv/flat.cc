@@ -10,6 +10,7 @@
 #include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
+#include "kernels/cpu/zeros.h"
 #include "kernels/family.h"
 #include "kernels/fields.h"
 #include "kernels/takes_extents.h"
@@ -207,7 +208,7 @@ class ConvFlat final : public CpuKernel, public MovesToExtents<ConvFlat> {
     const int64_t begin = std::min(rows, first < 0 ? CeilDiv(-first, stride) : 0);
     const int64_t end =
         std::clamp(CeilDiv(g.in[1] - std::min(first, g.in[1]), stride), begin, rows);
-    std::fill_n(out, begin * pitch, 0.0f);
+    FillZeros(out, begin * pitch);
     kernels_.copy({.line = plane + (first + begin * stride) * g.in[2],
                    .num_lines = end - begin,
                    .line_step = stride * g.in[2],
@@ -217,7 +218,7 @@ class ConvFlat final : public CpuKernel, public MovesToExtents<ConvFlat> {
                    .count = pitch,
                    .out = out + begin * pitch,
                    .out_step = pitch});
-    std::fill_n(out + end * pitch, (rows - end) * pitch, 0.0f);
+    FillZeros(out + end * pitch, (rows - end) * pitch);
   }
 
   /// The sums of all outputs of the group.

@@ -12,6 +12,7 @@
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
+#include "kernels/cpu/zeros.h"
 #include "kernels/family.h"
 #include "kernels/fields.h"
 #include "kernels/join_windows.h"
@@ -146,9 +147,9 @@ class LinesGemm final : public CpuKernel, public WritesWindow {
     float* out = task.lines;
     for (int64_t h = FirstLine(task); h <= std::min(last, g_.in[1] - 1); ++h, out += floats) {
       const int64_t begin = std::min(left, floats);
-      std::fill_n(out, begin, 0.0f);
+      FillZeros(out, begin);
       std::copy_n(image + h * g_.in[2] * g_.ic, width, out + begin);
-      std::fill(out + begin + width, out + floats, 0.0f);
+      FillZeros(out + begin + width, floats - begin - width);
     }
   }
 

@@ -13,6 +13,7 @@
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/task_grid.h"
+#include "kernels/cpu/zeros.h"
 #include "kernels/family.h"
 #include "kernels/fields.h"
 #include "kernels/takes_extents.h"
@@ -184,7 +185,7 @@ class PointwiseRow final : public CpuKernel, public MovesToExtents<PointwiseRow>
   /// A panel of pixels that a stride leaves: parts of lines of the input.
   void PackApart(const float* x, int64_t pixel, int64_t columns, float* out) const {
     const ConvGeometry& g = conv_.g;
-    if (columns < kernels_.nr) std::fill_n(out, conv_.inputs() * kernels_.nr, 0.0f);
+    if (columns < kernels_.nr) FillZeros(out, conv_.inputs() * kernels_.nr);
     for (int64_t column = 0; column < columns;) {
       const int64_t row = (pixel + column) / g.out[2], at = (pixel + column) % g.out[2];
       const int64_t count = std::min(columns - column, g.out[2] - at);

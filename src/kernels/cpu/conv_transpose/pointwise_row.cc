@@ -317,7 +317,8 @@ int Taste(const Conv& conv, const Device&) {
   constexpr int64_t kNearWeights = 1 << 17;
   const int64_t pixels = conv.in_pixels(), vector = std::max(kernels.nr / 2, 1);
   const int64_t rows = TransposedRows(conv.g);
-  const bool is_filled = 5 * (RoundUp(pixels, vector) - pixels) <= pixels;
+  // Short lines take long to put side by side.
+  const bool is_filled = conv.g.in[2] >= vector && 5 * (RoundUp(pixels, vector) - pixels) <= pixels;
   const bool is_near = rows * conv.depth() <= kNearWeights;
   return vector > 1 && is_filled && is_near && rows >= kManyTransposedRows ? kBesideBest : 6;
 }

@@ -13,6 +13,7 @@
 #include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/depthwise/line.h"
 #include "kernels/cpu/epilogue/epilogue.h"
+#include "kernels/cpu/zeros.h"
 #include "kernels/family.h"
 #include "tensor/read_floats.h"
 
@@ -154,7 +155,7 @@ class DepthwiseLines final : public CpuKernel {
     if (g.stride[2] > 1) return SplitLine(line, out);
     const int64_t before = g.pad[2] * g.oc, filters = conv_.filters();
     const int64_t inside = std::clamp<int64_t>(conv_.span() * g.oc - before, 0, g.in[2] * g.oc);
-    std::fill_n(out, before, 0.0f);
+    FillZeros(out, before);
     if (filters == 1) {
       std::copy_n(line, inside, out + before);
     } else if (filters == 2) {
@@ -163,7 +164,7 @@ class DepthwiseLines final : public CpuKernel {
       for (int64_t i = 0; i < inside; i += filters)
         std::fill_n(out + before + i, filters, line[i / filters]);
     }
-    std::fill(out + before + inside, out + line_floats_, 0.0f);
+    FillZeros(out + before + inside, line_floats_ - before - inside);
   }
 
   /// The line as one part for each pixel of a stride.
@@ -176,13 +177,13 @@ class DepthwiseLines final : public CpuKernel {
       const int64_t end = CeilDiv(std::max<int64_t>(last - part, 0), stride);
       const int64_t begin = std::min(end, CeilDiv(std::max<int64_t>(g.pad[2] - part, 0), stride));
       const float* from = line + (begin * stride + part - g.pad[2]) * g.ic;
-      std::fill_n(out, begin * g.oc, 0.0f);
+      FillZeros(out, begin * g.oc);
       for (int64_t i = begin; i < end; ++i, from += stride * g.ic) {
         for (int64_t c = 0, at = i * g.oc; c < g.ic; ++c) {
           for (int64_t k = 0; k < filters; ++k) out[at++] = from[c];
         }
       }
-      std::fill(out + end * g.oc, out + part_floats_, 0.0f);
+      FillZeros(out + end * g.oc, part_floats_ - end * g.oc);
     }
   }
 

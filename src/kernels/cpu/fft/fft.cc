@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "base/check.h"
+#include "kernels/cpu/zeros.h"
 
 namespace fettle::kernels {
 namespace {
@@ -209,8 +210,8 @@ template <typename T>
 Planes<T> Fft<T>::Run(Planes<T> a, Planes<T> b, Planes<T> work, FftShareOut share) const {
   if (chirp_.re.empty()) return RunSmooth(a, b, work, share);
   Multiply(a, chirp_, n_, share);
-  std::fill(a.re + n_ * side_, a.re + extent_ * side_, T{0});
-  std::fill(a.im + n_ * side_, a.im + extent_ * side_, T{0});
+  FillZeros(a.re + n_ * side_, (extent_ - n_) * side_);
+  FillZeros(a.im + n_ * side_, (extent_ - n_) * side_);
   const Planes<T> spectrum = RunSmooth(a, b, work, share);
   Multiply(spectrum, filter_, extent_, share);
   const Planes<T> other = spectrum.re == a.re ? b : a;

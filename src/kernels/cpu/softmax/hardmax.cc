@@ -7,6 +7,7 @@
 #include "kernels/cpu/operands.h"
 #include "kernels/cpu/reduce/arg.h"
 #include "kernels/cpu/row_tasks.h"
+#include "kernels/cpu/zeros.h"
 #include "kernels/family.h"
 #include "kernels/match/extents.h"
 #include "ops/op.h"
@@ -36,7 +37,7 @@ class Hardmax final : public CpuKernel {
     const bool is_whole = columns == extents_.inner;  // all of it lies together
     const int64_t runs = is_whole ? 1 : extents_.row,
                   run = is_whole ? extents_.row * columns : columns;
-    for (int64_t r = 0; r < runs; ++r) std::fill_n(y + r * extents_.inner, run, 0.0f);
+    for (int64_t r = 0; r < runs; ++r) FillZeros(y + r * extents_.inner, run);
     for (int64_t i = 0; i < columns; ++i) {
       const float most = x[best[i] * extents_.inner + i];
       const int64_t at = most == most ? best[i] : FirstNumber(x + i);
