@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "kernels/cpu/ask_ahead.h"
 #include "kernels/cpu/block_product/round_row-inl.h"
 
 namespace fettle::kernels {
@@ -84,16 +85,6 @@ template <int kRows, int kBits>
   }
 }
 
-/// How far ahead of what is read memory is asked for: tiles of many rows take too long over a block
-/// for the CPU to see by itself where they go on.
-constexpr int64_t kAhead = 4096;
-
-template <int kBytes>
-[[gnu::always_inline]] inline void AskFor(const std::byte* from) {
-  for (int64_t line = 0; line < kBytes; line += 64)
-    _mm_prefetch(reinterpret_cast<const char*>(from + line), _MM_HINT_T0);
-}
-
 template <int kRows, int kBits>
 void RunTile(const BlockTile& tile) {
   const BlockLayout& layout = *tile.layout;
@@ -107,7 +98,7 @@ void RunTile(const BlockTile& tile) {
   int halves = layout.halves ? 1 : 0;
   for (int64_t b = 0; b < blocks; ++b, at += tile.codes_stride, a += block, ++steps) {
     asm("" : "+r"(halves), "+r"(minima));  // or the loop is there four times
-    AskFor<kBits * 64 + 64>(at + kAhead);
+    AskAhead<kBits * 64 + 64>(at);
     __m512i dots[kRows];
     for (int r = 0; r < kRows; ++r) dots[r] = _mm512_setzero_si512();
     // A constant bound: the loop is unrolled.
@@ -141,7 +132,7 @@ void UnpackPanel(const BlockLayout& layout, const std::byte* panel, std::byte* o
   panel += layout.front_bytes();
   for (int64_t b = 0; b < layout.blocks(); ++b, panel += layout.block_bytes(), out += 2 * half) {
     const auto unpack = [&]<int kFours>(std::integral_constant<int, kFours>) {
-      AskFor<kFours * 32 + 128>(panel + kAhead);
+      AskAhead<kFours * 32 + 128>(panel);
       __m512i high_bits = _mm512_loadu_si512(panel + half);
       __m512i low_bits = _mm512_slli_epi16(high_bits, 4);
       for (int i = 0; i < kFours / 2; ++i) {
@@ -160,13 +151,13 @@ void UnpackPanel(const BlockLayout& layout, const std::byte* panel, std::byte* o
 /// memory does.
 void ScalePanel(const BlockLayout& layout, const std::byte* panel, float* out) {
   const int64_t kinds = layout.kinds(), bytes = layout.step_bytes();
-  const std::byte* ahead = panel + kAhead;
+  const std::byte* ahead = panel;
   for (const float* end = out + layout.blocks() * kinds * kBlockColumns; out != end;) {
     const __m512 steps[] = {LoadScales(1, panel, 0), LoadScales(1, panel, (kinds - 1) * 16)};
     const std::byte* from = panel + kinds * kBlockColumns * 2;
     panel += bytes;
     for (; from != panel; from += 2 * kBlockColumns, ahead += 64) {
-      AskFor<64>(ahead);
+      AskAhead<64>(ahead);
       for (int i = 0; i < 2; ++i, out += kBlockColumns) {
         const auto* sixteen = reinterpret_cast<const __m128i*>(from + i * kBlockColumns);
         const __m512 whole = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(sixteen)));

@@ -9,6 +9,7 @@
 
 #include <utility>
 
+#include "kernels/cpu/ask_ahead.h"
 #include "kernels/cpu/block_product/round_row-inl.h"
 
 namespace fettle::kernels {
@@ -57,23 +58,13 @@ template <int kFours>
 /// What kBits is of a block of 32 of 5 bits and a block of 16 of 6.
 constexpr int kPlanes = 6;
 
-/// How far ahead of what is read memory is asked for: the CPU by itself does not go on behind a
-/// page of 4 KiB.
-constexpr int64_t kAhead = 4096;
-
-template <int64_t kBytes>
-[[gnu::always_inline]] inline void AskFor(const std::byte* from) {
-  for (int64_t line = 0; line < kBytes; line += 64)
-    _mm_prefetch(reinterpret_cast<const char*>(from + line), _MM_HINT_T0);
-}
-
 /// The codes of a panel with planes as bytes.
 inline void UnpackPanel(const BlockLayout& layout, const std::byte* panel, std::byte* out) {
   const int64_t half = layout.block * 8;
   panel += layout.front_bytes();
   for (int64_t b = 0; b < layout.blocks(); ++b, panel += layout.block_bytes(), out += 2 * half) {
     const auto unpack = [&]<int kFours>(std::integral_constant<int, kFours>) {
-      AskFor<kFours * 32 + 128>(panel + kAhead);
+      AskAhead<kFours * 32 + 128>(panel);
 #pragma GCC unroll 8
       for (int i = 0; i < kFours; ++i) {
         const Nibbles both = LoadWithPlane<kFours>(panel, i / 2, i % 2);
@@ -90,14 +81,14 @@ inline void UnpackPanel(const BlockLayout& layout, const std::byte* panel, std::
 /// memory does.
 inline void ScalePanel(const BlockLayout& layout, const std::byte* panel, float* out) {
   const int64_t kinds = layout.kinds(), bytes = layout.step_bytes();
-  const std::byte* ahead = panel + kAhead;
+  const std::byte* ahead = panel;
   for (const float* end = out + layout.blocks() * kinds * kBlockColumns; out != end;) {
     __m256 steps[4];
     for (int i = 0; i < 4; ++i) steps[i] = LoadScales(1, panel, kinds == 2 ? i * 8 : i % 2 * 8);
     const std::byte* from = panel + kinds * kBlockColumns * 2;
     panel += bytes;
     for (; from != panel; from += 2 * kBlockColumns, ahead += 64) {
-      AskFor<64>(ahead);
+      AskAhead<64>(ahead);
       for (int i = 0; i < 4; ++i, out += 8) {
         const __m128i eight = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + i * 8));
         const __m256 whole = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(eight));
@@ -149,7 +140,7 @@ template <typename Sums, int kRows, int kVectors, int kBits>
   int halves = layout.halves ? 1 : 0;
   for (int64_t b = 0; b < blocks; ++b, at += tile.codes_stride, a += kWords ? 2 * block : block) {
     asm("" : "+r"(halves), "+r"(minima));  // or the loop is there four times
-    AskFor<kBits * 64 + 64>(at + kAhead);
+    AskAhead<kBits * 64 + 64>(at);
     Sums sums;
     block == 32 ? sums.template Add<32>(at, a, stride) : sums.template Add<16>(at, a, stride);
     minima ? ScaleBlock<true, kRows, kVectors>(sums, halves, scales, column, steps + b, stride,

@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "kernels/cpu/ask_ahead.h"
 #include "kernels/cpu/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -22,10 +23,6 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
 constexpr int64_t kNr = 2 * kLanes;
-
-/// How far ahead elements are fetched: past the end of a page, where the processor's own
-/// prefetchers stop.
-constexpr int64_t kAhead = 4096 / sizeof(uint16_t);
 
 template <typename Half>
 HWY_INLINE V Load(const uint16_t* at) {
@@ -95,9 +92,7 @@ struct RowSums<Half, kPanels, std::index_sequence<kRow...>> {
   HWY_INLINE void RunSlice(const uint16_t* panel, int64_t panel_stride, int64_t k, int64_t end) {
     for (; k + 2 <= end; k += 2) {
       for (size_t p = 0; p < kPanels; ++p) {
-        const uint16_t* ahead = panel + p * panel_stride + k * kNr + kAhead;
-        __builtin_prefetch(ahead, 0, 3);
-        if constexpr (kNr * 2 > 32) __builtin_prefetch(ahead + kNr, 0, 3);
+        AskAhead<2 * kNr * sizeof(uint16_t)>(panel + p * panel_stride + k * kNr);
       }
       Step(panel, panel_stride, k);
       Step(panel, panel_stride, k + 1);

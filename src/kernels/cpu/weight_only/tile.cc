@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/cpu/ask_ahead.h"
 #include "kernels/cpu/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -25,15 +26,6 @@ constexpr int64_t kLanes = HWY_LANES(float);
 constexpr int64_t kNr = 2 * kLanes;
 /// Rows whose sums fit into the register file.
 constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 8 : HWY_TARGET == HWY_SCALAR ? 1 : 4;
-
-/// How far ahead of what is read memory is asked for: steps of several rows take too long for the
-/// CPU to see by itself where they go on.
-constexpr int64_t kAhead = 4096;
-
-template <int64_t kBytes>
-HWY_INLINE void AskFor(const std::byte* from) {
-  for (int64_t line = 0; line < kBytes; line += 64) __builtin_prefetch(from + line, 0, 3);
-}
 
 /// Of codes of 2 bits.
 constexpr int kPairRows = kRows < 2 ? kRows : 2;
@@ -210,7 +202,7 @@ void RunTile(const PanelTile& tile) {
     // One step for whole and partial ones: code for each would be twice as long.
     for (int64_t k = begin; k < end; k += kPanelStep, step += kNr * Codes::kBits) {
       float rest[kHeight][kPanelStep];
-      AskFor<kNr * Codes::kBits>(step + kAhead);
+      AskAhead<kNr * Codes::kBits>(step);
       if (k + kPanelStep > end) TakeRest(rows, end - k, rest);
       sums.Step(step, rows, 0);
       for (int r = 0; r < kHeight; ++r) rows[r] += kPanelStep;
