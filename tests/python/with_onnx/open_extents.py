@@ -81,9 +81,11 @@ class Network:
 
     def transposed(self):
         axes = 2 if self.kind == "pictures" else 1
-        groups = self.any(1, self.channels)
-        weights = self.constant(self.channels, self.channels // groups, *[2] * axes, scale=0.3)
-        self.value = self.node("ConvTranspose", self.value, weights, group=groups, strides=[2] * axes)
+        groups, kernel = self.any(1, self.channels), self.any(1, 2, 2, 3)
+        strides = [self.any(2, 2, kernel, kernel + 1) for _ in range(axes)]
+        outputs = self.channels if groups > 1 else self.any(self.channels, 24)
+        weights = self.constant(self.channels, outputs // groups, *[kernel] * axes, scale=0.3)
+        self.value, self.channels = self.node("ConvTranspose", self.value, weights, group=groups, strides=strides), outputs
 
     def pool(self):
         self.value = self.node(self.any("MaxPool", "AveragePool"), self.value, kernel_shape=[3, 3],
