@@ -14,6 +14,7 @@ std::span<const Case> DetectionCases();
 std::span<const Case> DistanceCases();
 std::span<const Case> ElementwiseCases();
 std::span<const Case> ElementwiseChainCases();
+std::span<const Case> ExpertCases();
 std::span<const Case> GatherCases();
 std::span<const Case> GenerateCases();
 std::span<const Case> LossCases();
@@ -50,6 +51,7 @@ std::vector<Case> AllCases() {
       DistanceCases(),
       ElementwiseCases(),
       ElementwiseChainCases(),
+      ExpertCases(),
       GatherCases(),
       GenerateCases(),
       LossCases(),

@@ -20,8 +20,8 @@ TEST(Table, NamesAreUnique) {
 /// format makes them.
 bool IsEmittedByAnotherRule(const Operator& op) {
   return op.name == "AttentionMask" || op.name == "BatchNormalizationTraining" ||
-         op.name == "BlockMatMul" || op.name == "ChannelShuffle" || op.name == "TableLookup" ||
-         op.name.starts_with("Binary");
+         op.name == "BlockMatMul" || op.name == "ChannelShuffle" || op.name == "ExpertMatMul" ||
+         op.name == "TableLookup" || op.name.starts_with("Binary");
 }
 
 TEST(Table, EveryOperatorIsFoundAndComplete) {

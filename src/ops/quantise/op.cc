@@ -15,6 +15,10 @@ Status InferBlockMatMul(InferContext& context);
 Status BlockMatMulReference(const RefContext& context, const Region& region);
 int64_t BlockMatMulMacs(const ir::Node& node, std::span<const Shape> inputs,
                         std::span<const Shape> outputs);
+Status InferExpertMatMul(InferContext& context);
+Status ExpertMatMulReference(const RefContext& context, const Region& region);
+int64_t ExpertMatMulMacs(const ir::Node& node, std::span<const Shape> inputs,
+                         std::span<const Shape> outputs);
 
 namespace {
 
@@ -156,6 +160,11 @@ std::span<const Operator> QuantiseOps() {
         .reference = DynamicQuantizeReference,
         .imports = QuantiseImports("DynamicQuantizeLinear"),
         .types = "f32"}},
+      {{.name = "ExpertMatMul", .min_inputs = 3, .max_inputs = 6},
+       {.infer = InferExpertMatMul,
+        .reference = ExpertMatMulReference,
+        .macs = ExpertMatMulMacs,
+        .types = "f32 by f32, u4, u8"}},
       {{.name = "QuantizeLinear",
         .traits = {Trait::kPointwise, Trait::kQuantises},
         .min_inputs = 2,

@@ -1,11 +1,9 @@
 // cpu.block_product.rows: products of one input, with the normalisation that makes it.
 #include <fmt/format.h>
 
-#include <cstring>
-
 #include "kernels/cpu/simd/targets.h"
-#include "tensor/block_source.h"
 #include "tests/kernels/kernel_check.h"
+#include "tests/kernels/quantised/known_blocks.h"
 
 namespace fettle::kernels {
 
@@ -60,80 +58,6 @@ TEST(BlockProduct, SiblingsOnEveryInstructionSet) {
   ForceSimdTarget("");
 }
 
-/// A constant whose codes are known to have `bits`, or one that is known to be `times` the scales.
-class KnownBlocks final : public ConstantSource, public BlockSource {
- public:
-  KnownBlocks(Constant from, int bits, float times)
-      : from_(std::move(from)), bits_(bits), times_(times) {}
-  void CopyTo(int64_t begin, int64_t count, std::byte* out) const override {
-    from_.CopyTo(begin, count, out);
-    for (int64_t i = 0; i < count && times_ != 0; ++i) {
-      if (from_.dtype() == DType::kF16) {
-        Half half;
-        std::memcpy(&half, out + i * 2, 2);
-        half = Half(static_cast<float>(half) * times_);
-        std::memcpy(out + i * 2, &half, 2);
-      } else {
-        float x = 0;
-        std::memcpy(&x, out + i * 4, 4);
-        x *= times_;
-        std::memcpy(out + i * 4, &x, 4);
-      }
-    }
-  }
-  uint64_t Hash() const override {
-    return from_.Hash() + static_cast<uint64_t>(bits_) + (times_ != 0 ? 99 : 0);
-  }
-  std::span<const std::byte> raw_bytes() const override { return from_.raw_bytes(); }
-  int code_bits() const override { return bits_; }
-  float times_scale() const override { return times_; }
-
- private:
-  Constant from_;
-  int bits_;
-  float times_;
-};
-
-/// Whole numbers from `least` on times steps, each shared by `each` of them.
-class NumbersOfSteps final : public ConstantSource, public BlockSource {
- public:
-  NumbersOfSteps(int64_t each, int least) : each_(each), least_(least) {}
-  void CopyTo(int64_t begin, int64_t count, std::byte* out) const override {
-    for (int64_t i = begin; i < begin + count; ++i, out += 4) {
-      const float x = static_cast<float>(Step(i / each_)) * static_cast<float>(Number(i));
-      std::memcpy(out, &x, 4);
-    }
-  }
-  uint64_t Hash() const override { return static_cast<uint64_t>(each_ * 1000 + least_); }
-  std::span<const std::byte> raw_bytes() const override { return {}; }
-  int code_bits() const override { return 0; }
-  float times_scale() const override { return 0; }
-  int64_t numbers_of_step() const override { return each_; }
-  void CopySteps(int64_t begin, int64_t count, Half* steps, int8_t* numbers) const override {
-    for (int64_t i = begin; i < begin + count; ++i) *steps++ = Step(i);
-    for (int64_t i = begin * each_; i < (begin + count) * each_; ++i) *numbers++ = Number(i);
-  }
-
- private:
-  static Half Step(int64_t i) { return Half(1e-3F + 1e-4F * static_cast<float>(i * 7 % 13)); }
-  int8_t Number(int64_t i) const { return static_cast<int8_t>(least_ + i * 37 % 64); }
-
-  int64_t each_;
-  int least_;
-};
-
-struct Blocks {
-  int bits, block;
-  std::string_view scales = "f16";
-  float times = 0;    // the minima are so many scales; 0: noise
-  int64_t steps = 0;  // blocks that share a step; 0: scales are noise
-};
-
-std::shared_ptr<const Constant> Known(const Constant& from, int bits, float times) {
-  return std::make_shared<const Constant>(Constant::Generated(
-      from.dtype(), from.shape(), std::make_shared<KnownBlocks>(from, bits, times)));
-}
-
 CaseGroup MakeProduct(const Blocks& form, int64_t rows, int64_t n, int64_t k) {
   const std::string text = fmt::format(
       "input %x: f32[{0}x{1}]\nconst %w: {2}[{3}x{1}] = noise(0, {4})\n"
@@ -144,16 +68,7 @@ CaseGroup MakeProduct(const Blocks& form, int64_t rows, int64_t n, int64_t k) {
   ir::Graph graph = ops::Parse(text).value();
   EXPECT_TRUE(ops::InferGraph(graph).ok());
   const auto inputs = graph.nodes()[0].inputs;
-  ir::Value &codes = graph.value(inputs[1]), &minima = graph.value(inputs[3]);
-  codes.constant = Known(*codes.constant, form.bits, 0);
-  for (const size_t i : {2, 3}) {  // scales of both signs
-    auto source = std::make_shared<NumbersOfSteps>(form.steps, i == 2 ? -20 : -63);
-    ir::Value& value = graph.value(inputs[i]);
-    if (form.steps > 0)
-      value.constant = std::make_shared<const Constant>(
-          Constant::Generated(DType::kF32, value.constant->shape(), std::move(source)));
-  }
-  if (form.times != 0) minima.constant = Known(*graph.value(inputs[2]).constant, 0, form.times);
+  MakeKnown(form, graph, {inputs[1], inputs[2], inputs[3]});
   const std::vector<Tensor> x = ir::NoiseInputs(graph, 1, {}).value();
   return MakeGroup(EvaluateGraph(std::move(graph), x).value(), 0, 1);
 }
@@ -163,12 +78,7 @@ TEST(BlockProduct, KnownBlocksOnEveryInstructionSet) {
   for (const std::string_view target : SimdTargets()) {
     ForceSimdTarget(target);
     SCOPED_TRACE(target);
-    for (const Blocks& form :
-         {Blocks{5, 32}, Blocks{5, 32, "f16", -16}, Blocks{5, 32, "f32"}, Blocks{6, 16, "f32", -32},
-          Blocks{6, 32}, Blocks{8, 32, "f16", -128}, Blocks{4, 32, "f16", -8},
-          Blocks{4, 16, "f32", -4}, Blocks{4, 32, "f32", 0, 3}, Blocks{5, 32, "f32", 0, 6},
-          Blocks{6, 16, "f32", -32, 6}, Blocks{4, 16, "f32", -4, 12}, Blocks{8, 32, "f32", 0, 2},
-          Blocks{4, 16, "f32", 0, 4}}) {
+    for (const Blocks& form : kBlockForms) {
       for (const int64_t rows : {1, 2, 4, 7, 8, 9, 70}) {
         const CaseGroup group = MakeProduct(form, rows, 41, 192);
         const auto candidates = CandidatesOf(kCpuBlockProductRows, *group.graph, device);

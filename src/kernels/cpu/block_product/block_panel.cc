@@ -14,9 +14,10 @@
 namespace fettle::kernels {
 namespace {
 
-/// Columns of the result, which are rows of the constants.
+/// Columns of the result, which are rows of the constants from `row` on.
 struct Columns {
   int64_t first, end;
+  int64_t row;
 };
 
 /// Scales or minima, halves or floats as they are in a panel.
@@ -29,9 +30,10 @@ void PackNumbers(const BlockLayout& layout, Columns columns, const Constant& sca
     std::byte* to = out + n / kBlockColumns * layout.panel_bytes() + at +
                     n % kBlockColumns * static_cast<int64_t>(sizeof(T));
     if (sizeof(T) == 2 && scales.dtype() == DType::kF16) {
-      scales.CopyTo(n * layout.blocks(), layout.blocks(), reinterpret_cast<std::byte*>(row.data()));
+      scales.CopyTo((columns.row + n) * layout.blocks(), layout.blocks(),
+                    reinterpret_cast<std::byte*>(row.data()));
     } else {
-      ReadFloats(scales, n * layout.blocks(), layout.blocks(), floats.data());
+      ReadFloats(scales, (columns.row + n) * layout.blocks(), layout.blocks(), floats.data());
       std::transform(floats.begin(), floats.end(), row.begin(), [](float x) { return T(x); });
     }
     for (int64_t b = 0; b < layout.blocks(); ++b)
@@ -46,7 +48,7 @@ void PackSteps(const BlockLayout& layout, Columns columns, const BlockSource& so
   std::vector<Half> column(steps);
   std::vector<int8_t> numbers(layout.blocks());
   for (int64_t n = columns.first; n < columns.end; ++n) {
-    source.CopySteps(n * steps, steps, column.data(), numbers.data());
+    source.CopySteps((columns.row + n) * steps, steps, column.data(), numbers.data());
     std::byte* to = out + n / kBlockColumns * layout.panel_bytes();
     for (int64_t i = 0; i < steps; ++i, to += layout.step_bytes()) {
       std::memcpy(to + (kind * kBlockColumns + n % kBlockColumns) * 2, &column[i], 2);
@@ -79,11 +81,11 @@ void PackColumn(const BlockLayout& layout, const std::byte* codes, int64_t colum
   if (layout.has_planes()) std::memcpy(out + (half * kBlockColumns + column * 4), &plane, 4);
 }
 
-void PackCodes(const BlockLayout& layout, Columns columns, const Constant& codes, std::byte* out) {
-  std::byte* greatest = out + layout.greatest_at();
+void PackCodes(const BlockLayout& layout, Columns columns, const Constant& codes, std::byte* out,
+               std::byte* greatest) {
   std::vector<std::byte> column(layout.k);
   for (int64_t n = columns.first; n < columns.end; ++n) {
-    codes.CopyTo(n * layout.k, layout.k, column.data());
+    codes.CopyTo((columns.row + n) * layout.k, layout.k, column.data());
     for (const std::byte code : column) *greatest = std::max(*greatest, code);
     std::byte* blocks = out + n / kBlockColumns * layout.panel_bytes() + layout.front_bytes();
     for (int64_t b = 0; b < layout.blocks(); ++b)
@@ -194,16 +196,19 @@ void RoundRow(const BlockLayout& layout, const float* a, std::byte* row) {
 
 void PackBlocks(const BlockLayout& layout, const Constant& codes, const Constant& scales,
                 const Constant& minima, std::byte* out) {
-  if (layout.n % kBlockColumns != 0)  // the last panel has columns that are missing
-    std::memset(out + layout.greatest_at() - layout.panel_bytes(), 0, layout.panel_bytes());
   std::memset(out + layout.greatest_at(), 0, 64);
   // So much of a file at a time that it is never in memory as a whole beside its packed form.
   const int64_t step = std::max<int64_t>(1, (int64_t{1} << 20) / layout.k);
-  for (int64_t first = 0; first < layout.n; first += step) {
-    const Columns columns = {first, std::min(first + step, layout.n)};
-    PackCodes(layout, columns, codes, out);
-    PackScales(layout, columns, scales, minima, out);
-    DropMappedPages(codes.raw_bytes());
+  for (int64_t i = 0; i < layout.matrices; ++i) {
+    std::byte* matrix = out + i * layout.matrix_bytes();
+    if (layout.n % kBlockColumns != 0)  // the last panel has columns that are missing
+      std::memset(matrix + layout.matrix_bytes() - layout.panel_bytes(), 0, layout.panel_bytes());
+    for (int64_t first = 0; first < layout.n; first += step) {
+      const Columns columns = {first, std::min(first + step, layout.n), i * layout.n};
+      PackCodes(layout, columns, codes, matrix, out + layout.greatest_at());
+      PackScales(layout, columns, scales, minima, matrix);
+      DropMappedPages(codes.raw_bytes());
+    }
   }
 }
 

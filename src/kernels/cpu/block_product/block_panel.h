@@ -23,10 +23,11 @@ inline constexpr int kMaxBlockRows = 8;
 /// Where `step_blocks` blocks share a step, scales and minima stand in front of all blocks instead:
 /// 16 steps of the scales, 16 of the minima, halves, then for each of these blocks 16 and 16 signed
 /// bytes, which are multiplied by them.
-/// Columns that are missing are 0. Behind all panels lies a line whose first byte is the greatest
-/// code.
+/// Columns that are missing are 0. Behind all panels, of one matrix behind those of the other, lies
+/// a line whose first byte is the greatest code.
 struct BlockLayout {
-  int64_t n = 0, k = 0, block = 0;
+  int64_t n = 0, k = 0, block = 0;  // of a matrix
+  int64_t matrices = 1;
   int bits = 4;
   bool halves = false;
   float times_scale = 0;  // 0: minima are there
@@ -47,6 +48,8 @@ struct BlockLayout {
   int64_t code_bytes() const { return block * bits / 8 * kBlockColumns; }
   /// Scales and minima, or scales alone.
   int64_t kinds() const { return times_scale == 0 ? 2 : 1; }
+  /// Of a panel whose scales have steps, made floats.
+  int64_t scaled_floats() const { return step_blocks > 0 ? blocks() * kinds() * kBlockColumns : 0; }
   int64_t scale_bytes() const { return step_blocks > 0 ? 0 : kBlockColumns * (halves ? 2 : 4); }
   int64_t step_bytes() const { return kinds() * kBlockColumns * (2 + step_blocks); }
   int64_t front_bytes() const {
@@ -54,7 +57,8 @@ struct BlockLayout {
   }
   int64_t block_bytes() const { return code_bytes() + kinds() * scale_bytes(); }
   int64_t panel_bytes() const { return front_bytes() + blocks() * block_bytes(); }
-  int64_t greatest_at() const { return panels() * panel_bytes(); }
+  int64_t matrix_bytes() const { return panels() * panel_bytes(); }
+  int64_t greatest_at() const { return matrices * matrix_bytes(); }
   int64_t bytes() const { return greatest_at() + 64; }
 
   /// A rounded row: k signed bytes, then for each block its step, then arrays of step * sum of its
@@ -67,7 +71,7 @@ struct BlockLayout {
   int64_t sum_at() const { return (1 + sums) * blocks(); }
 };
 
-/// Writes layout.bytes() bytes.
+/// Writes layout.bytes() bytes of constants [matrices * n, ..], whatever their shapes say.
 void PackBlocks(const BlockLayout& layout, const Constant& codes, const Constant& scales,
                 const Constant& minima, std::byte* out);
 

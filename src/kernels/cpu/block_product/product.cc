@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <optional>
 
-#include "kernels/cpu/block_product/block_panel.h"
+#include "kernels/cpu/block_product/panel_rows.h"
 #include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/norm/layer_rows.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
 #include "ops/op.h"
-#include "tensor/block_source.h"
 
 namespace fettle::kernels {
 namespace {
@@ -27,17 +26,6 @@ struct Facts {
 
   const ops::BlockProduct& first() const { return products[0].p; }
 };
-
-/// Blocks that share a step of their scales, and of minima where these are kept; 0: they share
-/// none.
-int64_t StepBlocksOf(const ir::Graph& graph, const ir::Node& node) {
-  const Constant &scales = *graph.value(node.inputs[2]).constant,
-                 &minima = *graph.value(node.inputs[3]).constant;
-  const BlockSource* steps = StepsOf(scales);
-  const bool has_all =
-      steps != nullptr && (TimesScaleOf(minima) != 0 || StepsOf(minima) != nullptr);
-  return has_all ? steps->numbers_of_step() : 0;
-}
 
 /// Rows that a task multiplies a panel by, or twice as many where panels are unpacked: what they
 /// take stays in the second-level cache.
@@ -62,9 +50,8 @@ class BlockProductRows final : public CpuKernel {
     for (Product& product : products_) {
       product.layout.row_sums = std::ssize(factors_);
       product.layout.row_words = words;
-      if (Unpacks(product)) unpacked = p_.k * kBlockColumns;
-      if (product.layout.step_blocks > 0)
-        scales = std::max(scales, product.layout.blocks() * product.layout.kinds() * kBlockColumns);
+      if (UnpacksPanels(kernels_, product.layout, p_.rows)) unpacked = p_.k * kBlockColumns;
+      scales = std::max(scales, product.layout.scaled_floats());
     }
     unpacked_ = PerLane<std::byte>(unpacked);
     scales_ = PerLane<float>(scales);
@@ -111,26 +98,13 @@ class BlockProductRows final : public CpuKernel {
   void Add(const ir::Graph& graph, const ir::Node& node, const Facts::Product& facts) {
     Product& product = products_.emplace_back();
     BlockLayout& layout = product.layout;
-    layout = {.n = facts.p.n, .k = facts.p.k, .block = facts.p.block, .bits = facts.bits};
-    layout.halves = graph.value(node.inputs[2]).dtype == DType::kF16;
-    layout.times_scale = TimesScaleOf(*graph.value(node.inputs[3]).constant);
-    layout.step_blocks = StepBlocksOf(graph, node);
+    layout = LayoutOf(graph, {node.inputs[1], node.inputs[2], node.inputs[3]}, facts.p, facts.bits);
     layout.sums = SumsTimes(layout.times_scale == 0 ? 1 : layout.times_scale);
     product.output = IndexOf(graph.outputs, node.outputs[0]);
     product.pack = packs_.size();
     product.first_panel = panels_;
     panels_ += layout.panels();
-    PackRequest request;
-    request.constants = {node.inputs[1], node.inputs[2], node.inputs[3]};
-    request.recipe = fmt::format(
-        "block_product.greatest.n{}.k{}.block{}.bits{}.halves{}.m{}.steps{}", layout.n, layout.k,
-        layout.block, layout.bits, layout.halves, layout.times_scale, layout.step_blocks);
-    request.bytes = layout.bytes();
-    request.pack = [layout](std::span<const Constant* const> constants, std::byte* out) {
-      PackBlocks(layout, *constants[0], *constants[1], *constants[2], out);
-      return OkStatus();
-    };
-    packs_.push_back(std::move(request));
+    packs_.push_back(RequestBlocks(layout, {node.inputs[1], node.inputs[2], node.inputs[3]}));
   }
 
   /// Which array of a row's sums is times `factor`.
@@ -161,48 +135,23 @@ class BlockProductRows final : public CpuKernel {
       for (int64_t b = 0; b < blocks; ++b) sums[i * blocks + b] = sums[b] * factors_[i];
   }
 
-  /// Many rows multiply bytes.
-  bool Unpacks(const Product& product) const {
-    return product.layout.has_planes() &&
-           (p_.rows > kMaxBlockRows || kernels_.planes[p_.rows] == nullptr);
-  }
-
   /// Panels [begin, end) by the rows of a task.
   void Multiply(const CpuLaunch& args, const Product& product, int64_t begin, int64_t end,
                 int64_t row, int lane) const {
     const BlockLayout& layout = product.layout;
     const auto* packed = args.packed[product.pack].host<std::byte>();
-    const bool unpacks = Unpacks(product);
-    const BlockLayout bytes = layout.InBytes();
-    const BlockTileRun* tiles = unpacks ? kernels_.small : kernels_.TilesOf(layout, packed);
-    BlockTile tile;
-    tile.layout = unpacks ? &bytes : &layout;
-    tile.codes_stride = unpacks ? bytes.code_bytes() : layout.block_bytes();
-    tile.scales_stride = layout.block_bytes();
-    if (layout.step_blocks > 0) tile.scales_stride = layout.kinds() * kBlockColumns * 4;
-    tile.c_stride = layout.n;
-    const int64_t stop = std::min(row + task_rows_, p_.rows);
+    PanelRows work{.layout = &layout, .unpacks = UnpacksPanels(kernels_, layout, p_.rows)};
+    work.tiles = kernels_.TilesOf(layout, packed);
+    work.rows = Rounded(args, row);
+    work.count = std::min(row + task_rows_, p_.rows) - row;
+    work.c_stride = layout.n;
+    work.unpacked = args.At(unpacked_, lane);
+    work.scales = args.At(scales_, lane);
     for (int64_t panel = begin; panel < end; ++panel) {
-      const std::byte* at = packed + panel * layout.panel_bytes();
-      tile.codes = at + layout.front_bytes();
-      tile.scales = tile.codes + layout.code_bytes();
-      if (layout.step_blocks > 0) {
-        kernels_.scale(layout, at, args.At(scales_, lane));
-        tile.scales = reinterpret_cast<const std::byte*>(args.At(scales_, lane));
-      }
-      if (unpacks) {
-        kernels_.unpack(layout, at, args.At(unpacked_, lane));
-        tile.codes = args.At(unpacked_, lane);
-      }
-      tile.columns = std::min(kBlockColumns, layout.n - panel * kBlockColumns);
-      float* c = args.outputs[product.output].host<float>() + panel * kBlockColumns;
-      for (int64_t at = row, count = 0; at < stop; at += count) {
-        count = std::min<int64_t>(kernels_.rows, stop - at);
-        while (tiles[count] == nullptr) --count;
-        tile.rows = Rounded(args, at);
-        tile.c = c + at * layout.n;
-        tiles[count](tile);
-      }
+      work.panel = packed + panel * layout.panel_bytes();
+      work.columns = std::min(kBlockColumns, layout.n - panel * kBlockColumns);
+      work.c = args.outputs[product.output].host<float>() + row * layout.n + panel * kBlockColumns;
+      MultiplyPanel(kernels_, work);
     }
   }
 
@@ -230,11 +179,7 @@ Result<Facts::Product> ReadProduct(const ir::Graph& group, const ir::Node& node)
   }
   Facts::Product product;
   ASSIGN_OR_RETURN(product.p, ops::ReadBlockProduct(node, shapes));
-  const ir::Value& codes = group.value(node.inputs[1]);
-  const int bits = CodeBitsOf(*codes.constant);
-  const bool in_planes =
-      (bits == 5 && product.p.block == 32) || (bits == 6 && product.p.block == 16);
-  product.bits = codes.dtype == DType::kU4 ? 4 : in_planes ? bits : 8;
+  product.bits = PanelBits(*group.value(node.inputs[1]).constant, product.p.block);
   return product;
 }
 
