@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "tests/models"), str(ROOT / "tests/python")]
 from check_mutated import Mutations, mutate  # noqa: E402
-from small_decoder import FORMS, TYPES, small_decoder  # noqa: E402
+from small_decoder import FORMS, TYPES, architecture, small_decoder  # noqa: E402
 
 # Values of the metadata that a file may have, and those that make no sense.
 WORTHS = (0, 1, 2, 3, 7, 63, 64, 65, 128, 4096, 65536, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)
@@ -49,13 +49,15 @@ def put_number(data, draw):
 def change_values(draw):
     """A whole file, some of whose values are others."""
     name, kind = draw.choice(list(FORMS)), draw.choice(list(TYPES))
-    keys = [f"{name}.{key}" for key in (
+    keys = [f"{architecture(name)}.{key}" for key in (
         "block_count", "context_length", "embedding_length", "feed_forward_length", "attention.head_count", "attention.head_count_kv",
         "attention.key_length", "attention.value_length", "attention.sliding_window", "attention.sliding_window_pattern", "attention.scale",
         "attn_logit_softcapping", "final_logit_softcapping", "embedding_scale", "residual_scale", "logit_scale", "rope.dimension_count",
         "rope.freq_base", "rope.freq_base_swa", "rope.scaling.type", "rope.scaling.factor", "rope.scaling.attn_factor",
         "rope.scaling.original_context_length", "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow",
-        "attention.layer_norm_rms_epsilon")]  # fmt: skip
+        "attention.layer_norm_rms_epsilon", "expert_count", "expert_used_count", "expert_feed_forward_length", "expert_shared_count",
+        "expert_shared_feed_forward_length", "expert_gating_func", "expert_weights_norm", "expert_weights_scale", "expert_group_count",
+        "leading_dense_block_count", "interleave_moe_layer_step", "nextn_predict_layers")]  # fmt: skip
     keys += ["tokenizer.ggml.pre", "tokenizer.ggml.eos_token_id", "tokenizer.ggml.bos_token_id", "general.architecture", "tokenizer.ggml.tokens",
              "tokenizer.ggml.token_type", "tokenizer.ggml.merges", "tokenizer.ggml.model", "tokenizer.chat_template"]  # fmt: skip
     worths = (lambda: draw.choice(WORTHS), lambda: draw.choice((0.0, -1.0, 1e-30, 1e30, float("nan"), float("inf"))), lambda: None,

@@ -11,6 +11,13 @@ NAMES = {"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.
          "self_attn.qkv_proj": "attn_qkv", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.gate_up_proj": "ffn_up",
          "mlp.down_proj": "ffn_down", "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
          "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm"}  # fmt: skip
+#: Of mixtures of experts.
+NAMES |= {"mlp.gate": "ffn_gate_inp", "mlp.router": "ffn_gate_inp", "block_sparse_moe.router": "ffn_gate_inp", "self_attn": "attn_sinks",
+          "mlp.shared_expert_gate": "ffn_gate_inp_shexp", "mlp.gate.moe_statics": "exp_probs_b", "shared_mlp.output_linear": "ffn_down_shexp",
+          **{f"{stem}.{part}_proj": f"ffn_{part}_shexp" for stem in ("mlp.shared_expert", "mlp.shared_experts") for part in ("gate", "up", "down")}}  # fmt: skip
+#: Ends of names that are not .weight and .bias in files.
+ENDS = {"sinks": ".weight", "e_score_correction_bias": ".bias"}
+LATE = {"post_attention_layernorm": "post_attention_norm"}
 #: Of those that normalise what a part of a layer gives.
 AFTER = {"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm"}
 GLM = {"post_self_attn_layernorm": "post_attention_norm", "post_mlp_layernorm": "post_ffw_norm"}
@@ -31,6 +38,7 @@ class Architecture:
     adds_one: bool = False  # files hold what norms multiply by, transformers that less 1
     vectors: typing.Callable = lambda config: {}  # tensors that transformers has in its configuration
     in_llama: bool = True  # llama.cpp computes the same
+    interleaved: bool = False  # gates and values of experts alternate, and their matrices are transposed
     first: int = 0  # transformers computes the same from this token on: shorter texts have other factors there
 
     @property
@@ -84,6 +92,28 @@ LONG_TENSORS = {"architecture": "phi3", "values": long_values,
                 "vectors": lambda c: {"rope_factors_short.weight": factors(c, SHORT), "rope_factors_long.weight": factors(c, LONG)}}  # fmt: skip
 
 
+def experts(count, used, **more):
+    return {"num_local_experts": count, "num_experts": count, "n_routed_experts": count, "moe_num_experts": count, "num_experts_per_tok": used,
+            "moe_k": used, "moe_intermediate_size": 32, **more}  # fmt: skip
+
+
+def expert_values(count, used, hidden=32, **more):
+    return {"expert_count": count, "expert_used_count": used, "expert_feed_forward_length": hidden, **more}
+
+
+def scores(config):
+    return {"expert_gating_func": 2, "expert_weights_norm": bool(config.norm_topk_prob), "expert_weights_scale": float(config.routed_scaling_factor),
+            "leading_dense_block_count": 1, "expert_shared_count": config.n_shared_experts,
+            "expert_shared_feed_forward_length": config.n_shared_experts * config.moe_intermediate_size}  # fmt: skip
+
+
+def granite_values(config):
+    return {"embedding_scale": config.embedding_multiplier, "logit_scale": config.logits_scaling, "residual_scale": config.residual_multiplier,
+            "attention.scale": config.attention_multiplier}  # fmt: skip
+
+
+GRANITE = {"embedding_multiplier": 12.0, "logits_scaling": 8.0, "residual_multiplier": 0.22, "attention_multiplier": 0.11, "head_dim": None}
+SIGMOIDS = {"routed_scaling_factor": 2.5, "first_k_dense_replace": 1, "n_shared_experts": 2, "norm_topk_prob": True, "n_group": 1, "topk_group": 1}
 GEMMA = {"hidden_activation": "gelu_pytorch_tanh"}
 ARCHITECTURES = (
     Architecture("llama", "Llama", lambda s: {"tie_word_embeddings": False}, pairs=True),
@@ -101,10 +131,7 @@ ARCHITECTURES = (
     Architecture("phi3_short", "Phi3", lambda s: longrope(s, 2048), **LONG_TENSORS),
     Architecture("phi3_long", "Phi3", lambda s: longrope(s, 24), first=24, **LONG_TENSORS),
     Architecture("smollm3", "SmolLM3", lambda s: {"num_hidden_layers": 5, "head_dim": None}, pairs=True),
-    Architecture("granite", "Granite", lambda s: {"embedding_multiplier": 12.0, "logits_scaling": 8.0, "residual_multiplier": 0.22,
-                                                  "attention_multiplier": 0.11, "head_dim": None},
-                 lambda c: {"embedding_scale": c.embedding_multiplier, "logit_scale": c.logits_scaling, "residual_scale": c.residual_multiplier,
-                            "attention.scale": c.attention_multiplier}, pairs=True),
+    Architecture("granite", "Granite", lambda s: GRANITE, granite_values, pairs=True),
     Architecture("olmo2", "Olmo2", lambda s: {"head_dim": None}, names=AFTER),
     Architecture("olmo3", "Olmo3", lambda s: sliding(4, 5, head_dim=None), window, AFTER, architecture="olmo2"),
     Architecture("glm4", "Glm4", lambda s: {"attention_bias": True}, lambda c: {"rope.dimension_count": c.head_dim // 2}, GLM),
@@ -112,6 +139,28 @@ ARCHITECTURES = (
     Architecture("exaone4_small", "Exaone4", lambda s: {"sliding_window": None, "layer_types": ["full_attention"] * 3, "head_dim": None},
                  names=AFTER, architecture="exaone4"),
     Architecture("ernie4_5", "Ernie4_5"),
+    Architecture("mixtral", "Mixtral", lambda s: {**experts(4, 2), "tie_word_embeddings": False, "sliding_window": None},
+                 lambda c: {"expert_count": 4, "expert_used_count": 2}, architecture="llama", pairs=True),
+    Architecture("qwen3moe", "Qwen3Moe", lambda s: experts(8, 3, norm_topk_prob=True, tie_word_embeddings=False), lambda c: expert_values(8, 3)),
+    Architecture("qwen2moe", "Qwen2Moe",
+                 lambda s: experts(8, 3, shared_expert_intermediate_size=64, norm_topk_prob=False, tie_word_embeddings=False, head_dim=None),
+                 lambda c: expert_values(8, 3, expert_shared_feed_forward_length=64)),
+    Architecture("olmoe", "Olmoe", lambda s: experts(8, 3, norm_topk_prob=False, tie_word_embeddings=False, head_dim=None, num_key_value_heads=s["num_attention_heads"]),
+                 lambda c: {"expert_count": 8, "expert_used_count": 3}),
+    Architecture("granitemoe", "GraniteMoe", lambda s: {**GRANITE, **experts(8, 3)},
+                 lambda c: {**granite_values(c), "expert_count": 8, "expert_used_count": 3}, pairs=True),
+    Architecture("granitemoe_shared", "GraniteMoeShared", lambda s: {**GRANITE, **experts(8, 3, shared_intermediate_size=64)},
+                 lambda c: {**granite_values(c), "expert_count": 8, "expert_used_count": 3, "expert_shared_feed_forward_length": 64},
+                 architecture="granitemoe", pairs=True),
+    Architecture("dots1", "Dots1", lambda s: {**experts(8, 3, tie_word_embeddings=False, num_key_value_heads=s["num_attention_heads"]), **SIGMOIDS},
+                 lambda c: {**expert_values(8, 3), **scores(c)}),
+    Architecture("glm4moe", "Glm4Moe", lambda s: {**experts(8, 3, tie_word_embeddings=False, attention_bias=True), **SIGMOIDS},
+                 lambda c: {**expert_values(8, 3), **scores(c), "rope.dimension_count": c.head_dim // 2}, LATE),
+    Architecture("ernie4_5-moe", "Ernie4_5_Moe", lambda s: experts(8, 3, moe_num_shared_experts=2, moe_layer_start_index=1, head_dim=None),
+                 lambda c: expert_values(8, 3, leading_dense_block_count=1, interleave_moe_layer_step=1, expert_shared_count=2, expert_shared_feed_forward_length=64)),
+    Architecture("gpt-oss", "GptOss",
+                 lambda s: sliding(2, 4, **experts(8, 3), rope_parameters={**yarn(150000.0), "truncate": True}, tie_word_embeddings=False),
+                 lambda c: {**window(c), **YARN, **expert_values(8, 3, c.intermediate_size)}, LATE, interleaved=True),
 )  # fmt: skip
 
 
@@ -121,7 +170,35 @@ def gguf_name(row, key):
     if stem in top:
         return f"{top[stem]}.{end}"
     _, _, layer, part = stem.split(".", 3)
-    return f"blk.{layer}.{row.names.get(part) or NAMES[part]}.{end}"
+    name = row.names.get(part) or NAMES[part]
+    return f"blk.{layer}.{'exp_probs_b' if end in ENDS and 'bias' in end else name}{ENDS.get(end, '.' + end)}"
+
+
+def halves(values, interleaved):
+    """Gates and values of experts, which one matrix or bias holds."""
+    half = values.shape[-2 if values.ndim == 3 else -1] // 2
+    if values.ndim == 3:
+        return (values[:, ::2], values[:, 1::2]) if interleaved else (values[:, :half], values[:, half:])
+    return values[:, ::2], values[:, 1::2]
+
+
+def named(row, key, values):
+    """The file's tensors, with their names, of one of transformers'."""
+    stem, end = key.rsplit(".", 1)
+    at = ".".join(key.split(".")[1:3]).replace("layers", "blk")
+    if stem.endswith(".experts"):
+        if row.interleaved and values.ndim == 3:
+            values = values.swapaxes(1, 2)
+        kind = "bias" if end.endswith("_bias") else "weight"
+        if end.startswith("down"):
+            yield f"{at}.ffn_down_exps.{kind}", values
+        else:
+            yield from zip((f"{at}.ffn_{part}_exps.{kind}" for part in ("gate", "up")), halves(values, row.interleaved))
+    elif stem.endswith("shared_mlp.input_linear"):
+        yield from zip((f"{at}.ffn_{part}_shexp.weight" for part in ("gate", "up")), numpy.split(values, 2))
+    else:
+        to = gguf_name(row, key)
+        yield to, values.reshape(-1) if "exp_probs_b" in to or "gate_inp_shexp" in to else values
 
 
 def tensors(row, model, config):
@@ -130,13 +207,13 @@ def tensors(row, model, config):
     for key, weight in model.state_dict().items():
         if key == "lm_head.weight" and config.tie_word_embeddings:
             continue
-        to, values = gguf_name(row, key), weight.numpy().astype(numpy.float32)
-        if row.adds_one and to.endswith("norm.weight"):
-            values = values + 1
-        heads = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}.get(to.split(".")[-2])
-        if row.pairs and heads:
-            values = values.reshape(heads, 2, -1, *values.shape[1:]).swapaxes(1, 2).reshape(values.shape)
-        yield to, 0, tuple(reversed(values.shape)), values.tobytes()
+        for to, values in named(row, key, weight.numpy().astype(numpy.float32)):
+            if row.adds_one and to.endswith("norm.weight"):
+                values = values + 1
+            heads = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}.get(to.split(".")[-2])
+            if row.pairs and heads:
+                values = values.reshape(heads, 2, -1, *values.shape[1:]).swapaxes(1, 2).reshape(values.shape)
+            yield to, 0, tuple(reversed(values.shape)), values.tobytes()
 
 
 def rope_base(config):

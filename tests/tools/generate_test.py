@@ -143,7 +143,7 @@ class Generate(unittest.TestCase):
 
     def test_what_is_not_built_is_named_with_what_is(self):
         changes = (
-            ({"general.architecture": "mamba"}, 4, "supported: ernie4_5, exaone, exaone4, gemma, gemma2"),
+            ({"general.architecture": "mamba"}, 4, "supported: bailingmoe, deepseek, dots1, ernie4_5, ernie4_5-moe, exaone, exaone4, gemma, gemma2"),
             ({"tokenizer.ggml.model": "bert"}, 4, "bert"),
             ({"tokenizer.ggml.pre": "nonesuch"}, 4, "nonesuch"),
             ({"llama.rope.scaling.type": "su"}, 4, "expected none, linear, yarn or longrope, got 'su'"),

@@ -5,74 +5,10 @@
 #include <numbers>
 #include <string_view>
 
+#include "importers/gguf/architecture.h"
+
 namespace fettle::gguf {
 namespace {
-
-/// How an architecture differs from `qwen2`: what files do not say.
-struct Architecture {
-  std::string_view name;
-  bool interleaved = false, gelu = false, scales_embedding = false;
-  bool norms_before = true, norms_after = false;
-  /// Where the file has a window, the last of so many layers sees all keys; 0: none does.
-  int64_t window_period = 0;
-  /// Layers with a window are turned by positions that are not stretched, of `window_base` (0: the
-  /// file's base).
-  bool windows_stay = false;
-  double window_base = 0;
-  bool only_windows_turn = false;  // if there are any
-  int64_t bare_period = 0;         // the last of so many layers is not turned; 0: all are
-  double attention_cap = 0, logit_cap = 0;
-  /// Models of so many layers scale scores by the width of all heads together.
-  int64_t wide_layers = 0;
-};
-constexpr Architecture kArchitectures[] = {
-    {.name = "ernie4_5", .interleaved = true},
-    {.name = "exaone"},
-    {.name = "exaone4",
-     .norms_before = false,
-     .norms_after = true,
-     .window_period = 4,
-     .only_windows_turn = true},
-    {.name = "gemma", .gelu = true, .scales_embedding = true},
-    {.name = "gemma2",
-     .gelu = true,
-     .scales_embedding = true,
-     .norms_after = true,
-     .window_period = 2,
-     .attention_cap = 50,
-     .logit_cap = 30,
-     .wide_layers = 46},
-    {.name = "gemma3",
-     .gelu = true,
-     .scales_embedding = true,
-     .norms_after = true,
-     .window_period = 6,
-     .windows_stay = true,
-     .window_base = 10000,
-     .wide_layers = 62},
-    {.name = "glm4", .interleaved = true, .norms_after = true},
-    {.name = "granite", .interleaved = true},
-    {.name = "internlm2", .interleaved = true},
-    {.name = "llama", .interleaved = true},
-    {.name = "olmo2",
-     .norms_before = false,
-     .norms_after = true,
-     .window_period = 4,
-     .windows_stay = true},
-    {.name = "phi3"},
-    {.name = "qwen2"},
-    {.name = "qwen3"},
-    {.name = "smollm3", .interleaved = true, .bare_period = 4},
-};
-
-Result<const Architecture*> Find(const std::string& name) {
-  std::string names;
-  for (const Architecture& row : kArchitectures) {
-    if (row.name == name) return &row;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
-  }
-  return Unsupported("architecture '{}' is not supported; supported: {}", name, names);
-}
 
 class DecoderReader {
  public:
@@ -81,6 +17,7 @@ class DecoderReader {
 
   Status Run() {
     RETURN_IF_ERROR(ReadSizes());
+    RETURN_IF_ERROR(ReadExperts());
     RETURN_IF_ERROR(ReadScales());
     RETURN_IF_ERROR(ReadRotaries());
     return ReadForms();
@@ -97,12 +34,24 @@ class DecoderReader {
   Result<double> Float(std::string_view name, std::optional<double> fallback) const {
     return file_.Float(Key(name), fallback);
   }
+  Result<bool> Flag(std::string_view name, bool fallback) const {
+    const Value* value = file_.Find(Key(name));
+    if (value == nullptr) return fallback;
+    const auto* flag = std::get_if<bool>(value);
+    if (flag == nullptr) return InvalidModel("value '{}': expected true or false", Key(name));
+    return *flag;
+  }
 
   Status ReadSizes() {
     constexpr int64_t kMost = 1 << 20;
     ASSIGN_OR_RETURN(d_.layers, Int("block_count", {}, 1, 4096));
     ASSIGN_OR_RETURN(d_.width, Int("embedding_length", {}, 1, kMost));
-    ASSIGN_OR_RETURN(d_.hidden, Int("feed_forward_length", {}, 1, kMost));
+    ASSIGN_OR_RETURN(const int64_t unread, Int("nextn_predict_layers", 0, 0, d_.layers - 1));
+    d_.layers -= unread;  // they guess tokens behind the next one
+    const bool mixes = file_.Find(Key(kExpertHidden)) != nullptr;  // no other layers, perhaps
+    ASSIGN_OR_RETURN(
+        d_.hidden,
+        Int(mixes && file_.Find(Key(kHidden)) == nullptr ? kExpertHidden : kHidden, {}, 1, kMost));
     ASSIGN_OR_RETURN(d_.trained_context, Int("context_length", {}, 1, kMostPositions));
     ASSIGN_OR_RETURN(d_.heads, Int("attention.head_count", {}, 1, 4096));
     ASSIGN_OR_RETURN(d_.kv_heads, Int("attention.head_count_kv", d_.heads, 1, 4096));
@@ -112,6 +61,35 @@ class DecoderReader {
     if (d_.heads % d_.kv_heads != 0)
       return InvalidModel("{} heads and {} key heads do not fit", d_.heads, d_.kv_heads);
     ASSIGN_OR_RETURN(d_.epsilon, Float("attention.layer_norm_rms_epsilon", {}));
+    return OkStatus();
+  }
+
+  Status ReadExperts() {
+    Experts& e = d_.experts;
+    constexpr int64_t kMost = 1 << 16;
+    ASSIGN_OR_RETURN(e.count, Int("expert_count", a_.mixes ? std::optional<int64_t>() : 0,
+                                  a_.mixes ? 1 : 0, kMost));
+    if (e.count == 0) return OkStatus();
+    ASSIGN_OR_RETURN(e.used, Int("expert_used_count", {}, 1, e.count));
+    ASSIGN_OR_RETURN(e.hidden, Int(kExpertHidden, d_.hidden, 1, 1 << 20));
+    ASSIGN_OR_RETURN(const int64_t shared, Int("expert_shared_count", 0, 0, kMost));
+    ASSIGN_OR_RETURN(e.shared_hidden, Int("expert_shared_feed_forward_length", shared * e.hidden, 0,
+                                          int64_t{1} << 36));
+    ASSIGN_OR_RETURN(const int64_t groups, Int("expert_group_count", 1, 0, kMost));
+    if (groups > 1) return Unsupported("experts in {} groups are not supported", groups);
+    ASSIGN_OR_RETURN(e.normalised, Flag("expert_weights_norm", a_.normalised));
+    ASSIGN_OR_RETURN(e.scale, Float("expert_weights_scale", 1.0));
+    if (e.scale == 0) e.scale = 1;  // as files say that there is none
+    return ReadScores();
+  }
+
+  /// Softmax of the chosen scores is that of all scores, divided by their sum.
+  Status ReadScores() {
+    enum : int64_t { kUnknown, kSoftmax, kSigmoid, kSoftmaxOfChosen };
+    ASSIGN_OR_RETURN(const int64_t kind,
+                     Int("expert_gating_func", kUnknown, kUnknown, kSoftmaxOfChosen));
+    d_.experts.sigmoid = kind == kUnknown ? a_.sigmoid : kind == kSigmoid;
+    d_.experts.normalised |= kind == kSoftmaxOfChosen;
     return OkStatus();
   }
 
@@ -188,11 +166,14 @@ class DecoderReader {
     if (flags == nullptr) {
       ASSIGN_OR_RETURN(period, Int(kPattern, period, 0, d_.layers + kMostPositions));
     }
+    ASSIGN_OR_RETURN(const int64_t dense, Int("leading_dense_block_count", 0, 0, kMostPositions));
+    ASSIGN_OR_RETURN(const int64_t every, Int("interleave_moe_layer_step", 1, 1, kMostPositions));
     for (int64_t i = 0; i < d_.layers; ++i) {
       const bool sees_all = flags != nullptr ? (*flags)[i] == 0 : IsLast(i, period);
       LayerForm form;
       if (!sees_all) form.window = window;
       if (form.window > 0 && a_.windows_stay) form.rotary = 1;
+      form.experts = d_.experts.count > 0 && i >= dense && IsLast(i, every);
       const bool stays = a_.only_windows_turn && window > 0 && sees_all;
       if (stays || IsLast(i, a_.bare_period)) form.rotary = -1;
       d_.forms.push_back(form);
@@ -204,6 +185,8 @@ class DecoderReader {
     return period > 0 && layer % period == period - 1;
   }
 
+  static constexpr std::string_view kHidden = "feed_forward_length";
+  static constexpr std::string_view kExpertHidden = "expert_feed_forward_length";
   static constexpr int64_t kMostPositions = int64_t{1} << 40;
   const File& file_;
   Decoder& d_;
@@ -230,9 +213,10 @@ double Rotary::Frequency(int64_t pair, double divisor) const {
 Result<Decoder> ReadDecoder(const File& file) {
   Decoder d;
   ASSIGN_OR_RETURN(d.architecture, file.Text("general.architecture", {}));
-  ASSIGN_OR_RETURN(const Architecture* found, Find(d.architecture));
+  ASSIGN_OR_RETURN(const Architecture* found, FindArchitecture(d.architecture));
   d.interleaved = found->interleaved;
-  d.gelu = found->gelu;
+  d.gating = found->gating;
+  d.feed_norm = found->feed_norm;
   d.norms_before = found->norms_before;
   d.norms_after = found->norms_after;
   RETURN_IF_ERROR(DecoderReader(file, d, *found).Run());

@@ -35,8 +35,27 @@ struct Rotary {
 
 /// What differs from layer to layer.
 struct LayerForm {
-  int64_t window = -1;  // keys that a query sees; -1: all
-  int rotary = 0;       // index into Decoder::rotaries; -1: queries and keys are not turned
+  int64_t window = -1;   // keys that a query sees; -1: all
+  int rotary = 0;        // index into Decoder::rotaries; -1: queries and keys are not turned
+  bool experts = false;  // the feed-forward part is a mixture of experts
+};
+
+/// A mixture of experts: each row goes through the `used` of `count` networks that the router's
+/// scores choose, and their results are added, each times its score.
+struct Experts {
+  int64_t count = 0, used = 0;  // 0: there are none
+  int64_t hidden = 0;           // of each
+  int64_t shared_hidden = 0;    // of the network that all rows go through besides; 0: there is none
+  bool sigmoid = false;         // scores are sigmoids of the router's results, otherwise softmax
+  bool normalised = false;      // the chosen scores are divided by their sum
+  double scale = 1;             // times the scores
+};
+
+/// What a feed-forward part makes of a gate g and a value v: with g and |v| not above `limit`
+/// (0: none), Swish(g), which is g * sigmoid(slope * g), or Gelu(g), times v + shift.
+struct Gating {
+  bool gelu = false;
+  double slope = 1, limit = 0, shift = 0;
 };
 
 struct Decoder {
@@ -52,7 +71,9 @@ struct Decoder {
   /// Not 0: scores x, and logits, become cap * tanh(x / cap).
   double attention_cap = 0, logit_cap = 0;
   bool interleaved = false;  // rotary pairs are neighbours
-  bool gelu = false;         // of the gate; otherwise Swish
+  Gating gating;
+  Experts experts;
+  std::string feed_norm;  // the tensor by which the feed-forward part normalises what it gets
   /// Attention and the feed-forward part normalise what they get, and what they give.
   bool norms_before = true, norms_after = false;
 };

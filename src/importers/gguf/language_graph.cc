@@ -5,18 +5,17 @@
 #include <vector>
 
 #include "base/file.h"
-#include "base/memory_budget.h"
+#include "importers/gguf/decoder_parts.h"
 #include "ops/attention/byte_rows.h"
-#include "ops/op.h"
 
 namespace fettle::gguf {
 namespace {
 
-class Builder {
+class Builder : DecoderParts {
  public:
   Builder(std::shared_ptr<const File> file, const Decoder& decoder, int64_t capacity,
           const DecoderForm& form)
-      : file_(std::move(file)), d_(decoder), capacity_(capacity), form_(form) {}
+      : DecoderParts(std::move(file), decoder, form), capacity_(capacity) {}
 
   Result<ir::Graph> Run() {
     graph_.name = d_.architecture;
@@ -69,12 +68,6 @@ class Builder {
     packed_shape_ = Ints("packed", {0, 0, -1});
   }
 
-  ir::ValueId Ints(const std::string& name, const std::vector<int64_t>& values) {
-    const MemoryScope scope(MemoryBudget::Unbounded());
-    return graph_.AddConstant(name, Constant::FromTensor(*Tensor::FromVector(
-                                        Shape{static_cast<int64_t>(values.size())}, values)));
-  }
-
   /// Cosines and sines [capacity, rotated / 2] of position * frequency, for each rotary.
   Status AddRotaries() {
     for (const Rotary& rotary : d_.rotaries) {
@@ -102,112 +95,6 @@ class Builder {
                         graph_.AddConstant("sines" + number, Constant::FromTensor(sine))});
     }
     return OkStatus();
-  }
-
-  /// x times a number; x where that is 1.
-  ir::ValueId Scaled(ir::ValueId x, double factor) {
-    if (factor == 1) return x;
-    const MemoryScope scope(MemoryBudget::Unbounded());
-    const ir::ValueId by =
-        graph_.AddConstant(fmt::format("factor.{}", graph_.nodes().size()),
-                           Constant::FromTensor(*Tensor::FromVector(
-                               Shape{}, std::vector{static_cast<float>(factor)})));
-    return Emit("Mul", {x, by});
-  }
-
-  std::vector<ir::ValueId> EmitMany(const std::string& op, std::vector<ir::ValueId> inputs,
-                                    ir::Attributes attributes, int outputs) {
-    ir::Node node;
-    node.op = &ops::Get(op);
-    node.name = fmt::format("{}.{}", op, graph_.nodes().size());
-    node.attributes = std::move(attributes);
-    node.inputs = std::move(inputs);
-    for (int i = 0; i < outputs; ++i)
-      node.outputs.push_back(graph_.AddValue({.name = fmt::format("{}.{}", node.name, i)}));
-    std::vector<ir::ValueId> y = node.outputs;
-    graph_.AddNode(std::move(node));
-    return y;
-  }
-  ir::ValueId Emit(const std::string& op, std::vector<ir::ValueId> inputs,
-                   ir::Attributes attributes = {}) {
-    return EmitMany(op, std::move(inputs), std::move(attributes), 1)[0];
-  }
-
-  static Status CheckTensor(const TensorInfo& tensor, int64_t columns, int64_t rows) {
-    if (tensor.columns == columns && tensor.rows == rows) return OkStatus();
-    return InvalidModel("tensor '{}': expected {} rows of {}, got {} of {}", tensor.name, rows,
-                        columns, tensor.rows, tensor.columns);
-  }
-
-  Result<const TensorInfo*> Need(const std::string& name, int64_t columns, int64_t rows) const {
-    const TensorInfo* tensor = file_->FindTensor(name);
-    if (tensor == nullptr) return InvalidModel("tensor '{}' is missing", name);
-    RETURN_IF_ERROR(CheckTensor(*tensor, columns, rows));
-    return tensor;
-  }
-
-  Result<ir::ValueId> Vector(const std::string& name, int64_t size) {
-    ASSIGN_OR_RETURN(const TensorInfo* tensor, Need(name, size, 1));
-    return graph_.AddConstant(name, ReadVector(*tensor, file_));
-  }
-
-  /// x times the transposed matrix `name`.weight [n, k], plus `name`.bias where there is one.
-  Result<ir::ValueId> Product(const std::string& name, ir::ValueId x, int64_t k, int64_t n) {
-    return PartProduct({name, 0, n}, x, k, n);
-  }
-
-  /// Rows of a matrix, and elements of its bias, from `first` on; all of them are `rows`.
-  struct Part {
-    std::string name;
-    int64_t first = 0, rows = 0;
-  };
-  /// The matrix `name`, or where the file lacks it that part of one that holds several.
-  Part Find(const std::string& name, const Part& several, int64_t rows) const {
-    const bool is_part = file_->FindTensor(name + ".weight") == nullptr &&
-                         file_->FindTensor(several.name + ".weight") != nullptr;
-    return is_part ? several : Part{name, 0, rows};
-  }
-
-  Result<ir::ValueId> PartProduct(const Part& part, ir::ValueId x, int64_t k, int64_t n) {
-    ASSIGN_OR_RETURN(const TensorInfo* whole, Need(part.name + ".weight", k, part.rows));
-    TensorInfo tensor = *whole;
-    if (n != part.rows) {
-      tensor.name = fmt::format("{}.{}", tensor.name, part.first);
-      tensor.rows = n;
-      tensor.bytes = whole->bytes.subspan(part.first * whole->row_bytes(), n * whole->row_bytes());
-    }
-    ir::ValueId y = ir::kAbsent;
-    if (tensor.type->bits == 0 || form_.floats) {
-      y = Emit("MatMul", {x, graph_.AddConstant(tensor.name, ReadFloats(tensor, file_, true))});
-    } else {
-      BlockConstants blocks = ReadBlocks(tensor, file_);
-      const ir::ValueId codes = graph_.AddConstant(tensor.name, std::move(blocks.codes));
-      const ir::ValueId scales =
-          graph_.AddConstant(tensor.name + ".scales", std::move(blocks.scales));
-      const ir::ValueId minima =
-          graph_.AddConstant(tensor.name + ".minima", std::move(blocks.minima));
-      y = Emit("BlockMatMul", {x, codes, scales, minima}, {{"block_size", tensor.type->part}});
-    }
-    if (file_->FindTensor(part.name + ".bias") == nullptr) return y;
-    ASSIGN_OR_RETURN(const ir::ValueId bias, Bias(part, n));
-    return Emit("Add", {y, bias});
-  }
-
-  Result<ir::ValueId> Bias(const Part& part, int64_t n) {
-    ASSIGN_OR_RETURN(const TensorInfo* whole, Need(part.name + ".bias", part.rows, 1));
-    if (n == part.rows) return graph_.AddConstant(whole->name, ReadVector(*whole, file_));
-    std::vector<float> all(part.rows);
-    ReadRow(*whole, 0, all.data());
-    ASSIGN_OR_RETURN(const Tensor some,
-                     Tensor::FromVector(Shape{n}, std::vector(all.begin() + part.first,
-                                                              all.begin() + part.first + n)));
-    return graph_.AddConstant(fmt::format("{}.{}", whole->name, part.first),
-                              Constant::FromTensor(some));
-  }
-
-  Result<ir::ValueId> Norm(const std::string& name, ir::ValueId x, int64_t size) {
-    ASSIGN_OR_RETURN(const ir::ValueId scale, Vector(name, size));
-    return Emit("RMSNormalization", {x, scale}, {{"axis", int64_t{-1}}, {"epsilon", d_.epsilon}});
   }
 
   /// Queries or keys: normalised, by head or all heads as one, where the model does that, and
@@ -253,7 +140,13 @@ class Builder {
     const ir::ValueId past_value =
         Input(fmt::format("past_value.{}", layer), form_.cache, past_values);
     std::vector<ir::ValueId> inputs = {q, k, v, past_key, past_value, seqlens_, total_};
-    if (form_.caches > 1) inputs.insert(inputs.end(), {ir::kAbsent, ir::kAbsent, cache_of_});
+    const std::string sinks = at + "attn_sinks.weight";
+    if (file_->FindTensor(sinks) != nullptr || form_.caches > 1)
+      inputs.insert(inputs.end(), {ir::kAbsent, ir::kAbsent});
+    if (file_->FindTensor(sinks) != nullptr) {
+      ASSIGN_OR_RETURN(inputs.back(), Vector(sinks, d_.heads));
+    }
+    if (form_.caches > 1) inputs.push_back(cache_of_);
     ir::Attributes attributes{
         {"num_heads", d_.heads}, {"kv_num_heads", d_.kv_heads}, {"local_window_size", form.window}};
     if (d_.attention_scale != 0) attributes.Set("scale", d_.attention_scale);
@@ -266,22 +159,6 @@ class Builder {
     graph_.value(y[2]).shape = past_values;
     graph_.outputs.insert(graph_.outputs.end(), {y[1], y[2]});
     return Product(at + "attn_output", y[0], d_.heads * d_.value_size, d_.width);
-  }
-
-  Result<ir::ValueId> FeedForward(const std::string& at, ir::ValueId x) {
-    // Where one matrix holds both, the gate comes first.
-    const std::string name = at + "ffn_up";
-    const TensorInfo* both = file_->FindTensor(name + ".weight");
-    const bool are_joined = both != nullptr && both->rows == 2 * d_.hidden;
-    const Part first =
-        are_joined ? Part{name, 0, 2 * d_.hidden} : Part{at + "ffn_gate", 0, d_.hidden};
-    const Part second =
-        are_joined ? Part{name, d_.hidden, 2 * d_.hidden} : Part{name, 0, d_.hidden};
-    ASSIGN_OR_RETURN(ir::ValueId gate, PartProduct(first, x, d_.width, d_.hidden));
-    ASSIGN_OR_RETURN(const ir::ValueId up, PartProduct(second, x, d_.width, d_.hidden));
-    gate = d_.gelu ? Emit("Gelu", {gate}, {{"approximate", std::string("tanh")}})
-                   : Emit("Swish", {gate});
-    return Product(at + "ffn_down", Emit("Mul", {gate, up}), d_.hidden, d_.width);
   }
 
   /// x plus what a part of a layer makes of it.
@@ -303,18 +180,15 @@ class Builder {
     const std::string at = fmt::format("blk.{}.", layer);
     ASSIGN_OR_RETURN(x, Residual(x, at + "attn_norm.weight", at + "post_attention_norm.weight",
                                  [&](ir::ValueId y) { return Attention(layer, at, y); }));
-    return Residual(x, at + "ffn_norm.weight", at + "post_ffw_norm.weight",
-                    [&](ir::ValueId y) { return FeedForward(at, y); });
+    const bool mixes = d_.forms[layer].experts;
+    return Residual(x, at + d_.feed_norm + ".weight", at + "post_ffw_norm.weight",
+                    [&](ir::ValueId y) { return mixes ? Mixture(at, y) : FeedForward(at, y); });
   }
 
   struct Turns {
     ir::ValueId cosines = 0, sines = 0;
   };
-  std::shared_ptr<const File> file_;
-  const Decoder& d_;
   int64_t capacity_;
-  DecoderForm form_;
-  ir::Graph graph_;
   ir::ValueId hidden_ = 0, position_ = 0, last_ = 0, seqlens_ = 0, total_ = 0;
   ir::ValueId cache_of_ = ir::kAbsent;
   ir::ValueId heads_shape_ = 0, keys_shape_ = 0, packed_shape_ = 0;

@@ -1,0 +1,38 @@
+// What files of an architecture do not say.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "importers/gguf/decoder.h"
+
+namespace fettle::gguf {
+
+/// How an architecture differs from `qwen2`: what files do not say.
+struct Architecture {
+  std::string_view name;
+  bool interleaved = false;
+  Gating gating = {};
+  bool scales_embedding = false;
+  bool norms_before = true, norms_after = false;
+  /// Where the file has a window, the last of so many layers sees all keys; 0: none does.
+  int64_t window_period = 0;
+  /// Layers with a window are turned by positions that are not stretched, of `window_base` (0: the
+  /// file's base).
+  bool windows_stay = false;
+  double window_base = 0;
+  bool only_windows_turn = false;  // if there are any
+  int64_t bare_period = 0;         // the last of so many layers is not turned; 0: all are
+  double attention_cap = 0, logit_cap = 0;
+  /// Models of so many layers scale scores by the width of all heads together.
+  int64_t wide_layers = 0;
+  /// There have to be experts; files that leave it open have scores of this kind.
+  bool mixes = false, sigmoid = false, normalised = false;
+  std::string_view feed_norm = "ffn_norm";
+};
+/// Fails with kUnsupported, naming those that there are.
+Result<const Architecture*> FindArchitecture(const std::string& name);
+
+}  // namespace fettle::gguf

@@ -1,0 +1,81 @@
+// What the graphs of decoders are put together from: nodes, tensors of the file, products.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "importers/gguf/language_graph.h"
+
+namespace fettle::gguf {
+
+/// The graph, and the file whose tensors become its constants. Functions that read tensors fail
+/// with kInvalidModel where these are missing or have other sizes.
+class DecoderParts {
+ protected:
+  DecoderParts(std::shared_ptr<const File> file, const Decoder& decoder, const DecoderForm& form)
+      : file_(std::move(file)), d_(decoder), form_(form) {}
+
+  std::vector<ir::ValueId> EmitMany(const std::string& op, std::vector<ir::ValueId> inputs,
+                                    ir::Attributes attributes, int outputs);
+  ir::ValueId Emit(const std::string& op, std::vector<ir::ValueId> inputs,
+                   ir::Attributes attributes = {}) {
+    return EmitMany(op, std::move(inputs), std::move(attributes), 1)[0];
+  }
+  ir::ValueId Ints(const std::string& name, const std::vector<int64_t>& values);
+  ir::ValueId Number(double value);
+  /// x times a number; x where that is 1.
+  ir::ValueId Scaled(ir::ValueId x, double factor);
+
+  Result<const TensorInfo*> Need(const std::string& name, int64_t columns, int64_t rows) const;
+  Result<ir::ValueId> Vector(const std::string& name, int64_t size);
+  Result<ir::ValueId> Norm(const std::string& name, ir::ValueId x, int64_t size);
+
+  /// Rows of a matrix, and elements of its bias, from `first` on; all of them are `rows`.
+  struct Part {
+    std::string name;
+    int64_t first = 0, rows = 0;
+  };
+  /// The matrix `name`, or where the file lacks it that part of one that holds several.
+  Part Find(const std::string& name, const Part& several, int64_t rows) const;
+  /// x times the transposed matrix `name`.weight [n, k], plus `name`.bias where there is one.
+  Result<ir::ValueId> PartProduct(const Part& part, ir::ValueId x, int64_t k, int64_t n);
+  Result<ir::ValueId> Product(const std::string& name, ir::ValueId x, int64_t k, int64_t n) {
+    return PartProduct({name, 0, n}, x, k, n);
+  }
+
+  /// What a layer whose tensors begin with `at` makes of x: by one network, or by experts.
+  Result<ir::ValueId> FeedForward(const std::string& at, ir::ValueId x) {
+    return Network(at, "", d_.hidden, x);
+  }
+  Result<ir::ValueId> Mixture(const std::string& at, ir::ValueId x);
+
+  std::shared_ptr<const File> file_;
+  const Decoder& d_;
+  DecoderForm form_;
+  ir::Graph graph_;
+
+ private:
+  /// The constants codes, scales and minima, of one matrix, or of `experts` of them.
+  std::vector<ir::ValueId> AddBlocks(const TensorInfo& tensor, int64_t experts = 0);
+  Result<ir::ValueId> Bias(const Part& part, int64_t n);
+  /// By the matrices `at`ffn_gate`end`, ffn_up and ffn_down.
+  Result<ir::ValueId> Network(const std::string& at, const std::string& end, int64_t hidden,
+                              ir::ValueId x);
+  ir::ValueId Gated(ir::ValueId gate, ir::ValueId value);
+
+  /// Which experts each row chooses, and what each counts: [.., used].
+  struct Choices {
+    ir::ValueId chosen = ir::kAbsent, counts = ir::kAbsent;
+  };
+  Result<Choices> Route(const std::string& at, ir::ValueId x);
+  /// Rows times the chosen ones of `name`.weight [experts, n, k], plus rows of `name`.bias where
+  /// there is one; where `sums`, added up as they count.
+  Result<ir::ValueId> ExpertProduct(const std::string& name, const Choices& choices, ir::ValueId x,
+                                    int64_t k, int64_t n, bool sums);
+  Result<ir::ValueId> ExpertBias(const std::string& name, const Choices& choices, int64_t n,
+                                 bool sums);
+};
+
+}  // namespace fettle::gguf

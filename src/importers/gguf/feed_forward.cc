@@ -1,0 +1,121 @@
+// The feed-forward part of a decoder's layer: one network, or a mixture of experts.
+#include "importers/gguf/decoder_parts.h"
+
+namespace fettle::gguf {
+
+ir::ValueId DecoderParts::Gated(ir::ValueId gate, ir::ValueId value) {
+  const Gating& how = d_.gating;
+  if (how.limit != 0) {
+    gate = Emit("Clip", {gate, ir::kAbsent, Number(how.limit)});
+    value = Emit("Clip", {value, Number(-how.limit), Number(how.limit)});
+  }
+  if (how.shift != 0) value = Emit("Add", {value, Number(how.shift)});
+  ir::Attributes slope;
+  if (how.slope != 1) slope.Set("alpha", how.slope);
+  gate = how.gelu ? Emit("Gelu", {gate}, {{"approximate", std::string("tanh")}})
+                  : Emit("Swish", {gate}, std::move(slope));
+  return Emit("Mul", {gate, value});
+}
+
+Result<ir::ValueId> DecoderParts::Network(const std::string& at, const std::string& end,
+                                          int64_t hidden, ir::ValueId x) {
+  // Where one matrix holds both, the gate comes first.
+  const std::string name = at + "ffn_up" + end;
+  const TensorInfo* both = file_->FindTensor(name + ".weight");
+  const bool are_joined = both != nullptr && both->rows == 2 * hidden;
+  const Part first =
+      are_joined ? Part{name, 0, 2 * hidden} : Part{at + "ffn_gate" + end, 0, hidden};
+  const Part second = are_joined ? Part{name, hidden, 2 * hidden} : Part{name, 0, hidden};
+  ASSIGN_OR_RETURN(const ir::ValueId gate, PartProduct(first, x, d_.width, hidden));
+  ASSIGN_OR_RETURN(const ir::ValueId up, PartProduct(second, x, d_.width, hidden));
+  return Product(at + "ffn_down" + end, Gated(gate, up), hidden, d_.width);
+}
+
+Result<DecoderParts::Choices> DecoderParts::Route(const std::string& at, ir::ValueId x) {
+  const Experts& e = d_.experts;
+  const ir::Attributes last = {{"axis", int64_t{-1}}};
+  ASSIGN_OR_RETURN(const ir::ValueId logits, Product(at + "ffn_gate_inp", x, d_.width, e.count));
+  const std::string bias = at + "exp_probs_b.bias";
+  const bool has_bias = file_->FindTensor(bias) != nullptr;
+  // The softmax of the chosen is that of all, divided by their sum.
+  const bool late = !e.sigmoid && e.normalised && !has_bias;
+  const ir::ValueId scores = late        ? logits
+                             : e.sigmoid ? Emit("Sigmoid", {logits})
+                                         : Emit("Softmax", {logits}, last);
+  ir::ValueId by = scores;
+  if (has_bias) {  // for choosing alone
+    ASSIGN_OR_RETURN(const ir::ValueId added, Vector(bias, e.count));
+    by = Emit("Add", {scores, added});
+  }
+  const std::vector<ir::ValueId> best =
+      EmitMany("TopK", {by, Ints(at + "used", {e.used})}, last, 2);
+  Choices choices{best[1], best[0]};
+  if (has_bias) choices.counts = Emit("GatherElements", {scores, best[1]}, last);
+  if (late) {
+    choices.counts = Emit("Softmax", {choices.counts}, last);
+  } else if (e.normalised) {
+    const ir::ValueId sum =
+        Emit("ReduceSum", {choices.counts, Ints(at + "last", {-1})}, {{"keepdims", int64_t{1}}});
+    choices.counts = Emit("Div", {choices.counts, sum});
+  }
+  choices.counts = Scaled(choices.counts, e.scale);
+  return choices;
+}
+
+Result<ir::ValueId> DecoderParts::ExpertBias(const std::string& name, const Choices& choices,
+                                             int64_t n, bool sums) {
+  ASSIGN_OR_RETURN(const TensorInfo* tensor, Need(name + ".bias", n, d_.experts.count));
+  const ir::ValueId rows = graph_.AddConstant(tensor->name, ReadFloats(*tensor, file_, false));
+  const ir::ValueId bias = Emit("Gather", {rows, choices.chosen}, {{"axis", int64_t{0}}});
+  if (!sums) return bias;
+  const ir::ValueId as_column = Ints(name + ".column", {0, 0, -1, 1});
+  const ir::ValueId counts = Emit("Reshape", {choices.counts, as_column});
+  return Emit("ReduceSum", {Emit("Mul", {bias, counts}), Ints(name + ".axis", {-2})},
+              {{"keepdims", int64_t{0}}});
+}
+
+Result<ir::ValueId> DecoderParts::ExpertProduct(const std::string& name, const Choices& choices,
+                                                ir::ValueId x, int64_t k, int64_t n, bool sums) {
+  const int64_t count = d_.experts.count;
+  ASSIGN_OR_RETURN(const TensorInfo* tensor, Need(name + ".weight", k, n * count));
+  if (tensor->extents != std::vector{k, n, count})
+    return InvalidModel("tensor '{}': expected {} experts of {} rows of {}, got {}", tensor->name,
+                        count, n, k, fmt::join(tensor->extents, " x "));
+  std::vector<ir::ValueId> inputs = {x, choices.chosen};
+  ir::Attributes attributes;
+  if (tensor->type->bits == 0 || form_.floats) {
+    Constant floats = ReadFloats(*tensor, file_, false).Reshaped(Shape{count, n, k});
+    inputs.push_back(graph_.AddConstant(tensor->name, std::move(floats)));
+    if (sums) inputs.insert(inputs.end(), {ir::kAbsent, ir::kAbsent});
+  } else {
+    const std::vector<ir::ValueId> blocks = AddBlocks(*tensor, count);
+    inputs.insert(inputs.end(), blocks.begin(), blocks.end());
+    attributes.Set("block_size", tensor->type->part);
+  }
+  if (sums) inputs.push_back(choices.counts);
+  const ir::ValueId y = Emit("ExpertMatMul", std::move(inputs), std::move(attributes));
+  if (file_->FindTensor(name + ".bias") == nullptr) return y;
+  ASSIGN_OR_RETURN(const ir::ValueId bias, ExpertBias(name, choices, n, sums));
+  return Emit("Add", {y, bias});
+}
+
+Result<ir::ValueId> DecoderParts::Mixture(const std::string& at, ir::ValueId x) {
+  const Experts& e = d_.experts;
+  ASSIGN_OR_RETURN(const Choices choices, Route(at, x));
+  ASSIGN_OR_RETURN(const ir::ValueId gate,
+                   ExpertProduct(at + "ffn_gate_exps", choices, x, d_.width, e.hidden, false));
+  ASSIGN_OR_RETURN(const ir::ValueId up,
+                   ExpertProduct(at + "ffn_up_exps", choices, x, d_.width, e.hidden, false));
+  ASSIGN_OR_RETURN(const ir::ValueId y, ExpertProduct(at + "ffn_down_exps", choices,
+                                                      Gated(gate, up), e.hidden, d_.width, true));
+  if (e.shared_hidden == 0) return y;
+  ASSIGN_OR_RETURN(ir::ValueId shared, Network(at, "_shexp", e.shared_hidden, x));
+  const std::string weight = at + "ffn_gate_inp_shexp";
+  if (file_->FindTensor(weight + ".weight") != nullptr) {
+    ASSIGN_OR_RETURN(const ir::ValueId counts, Product(weight, x, d_.width, 1));
+    shared = Emit("Mul", {shared, Emit("Sigmoid", {counts})});
+  }
+  return Emit("Add", {y, shared});
+}
+
+}  // namespace fettle::gguf
