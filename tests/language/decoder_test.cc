@@ -89,12 +89,16 @@ TEST_P(DecoderTest, CachesInBytesAreTheOraclesAndNearlyThoseOfHalves) {
   EXPECT_NE(other.message().find("one of bytes, and this model's is of f16"), std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(Forms, DecoderTest,
-                         testing::Values(SmallDecoder{}, SmallDecoder{.architecture = "qwen2"},
-                                         SmallDecoder{.architecture = "qwen3", .type = 2},
-                                         SmallDecoder{.architecture = "gemma", .type = 8},
-                                         SmallDecoder{.type = 0}, SmallDecoder{.type = 1},
-                                         SmallDecoder{.architecture = "qwen2", .type = 30}));
+INSTANTIATE_TEST_SUITE_P(
+    Forms, DecoderTest,
+    testing::Values(SmallDecoder{}, SmallDecoder{.architecture = "qwen2"},
+                    SmallDecoder{.architecture = "qwen3", .type = 2},
+                    SmallDecoder{.architecture = "gemma", .type = 8}, SmallDecoder{.type = 0},
+                    SmallDecoder{.type = 1}, SmallDecoder{.architecture = "qwen2", .type = 30},
+                    SmallDecoder{.architecture = "qwen3moe", .experts = 4},
+                    SmallDecoder{.architecture = "qwen3moe", .type = 8, .experts = 3},
+                    SmallDecoder{.architecture = "qwen3moe", .type = 1, .experts = 3},
+                    SmallDecoder{.architecture = "qwen3moe", .type = 0, .experts = 3}));
 
 int64_t BytesInUse() {
 #if defined(__GLIBC__)
@@ -177,10 +181,11 @@ std::vector<std::unique_ptr<language::SequenceDecoder>> Several(const SmallDecod
   return all;
 }
 
-TEST_P(DecoderTest, SequencesOfAStepGetWhatTheyGetAlone) {
+/// `pool` sequences at a time.
+void ExpectStepsAreThoseAlone(const SmallDecoder& form, int64_t pool) {
   // Both types of cache among the forms.
-  const DType cache = GetParam().type == 2 ? DType::kI8 : DType::kF16;
-  const auto alone = Several(GetParam(), 1, cache), together = Several(GetParam(), 3, cache);
+  const DType cache = form.type == 2 ? DType::kI8 : DType::kF16;
+  const auto alone = Several(form, 1, cache), together = Several(form, pool, cache);
   std::vector<language::SequenceDecoder*> step;
   for (const auto& sequence : together) step.push_back(sequence.get());
   for (int32_t turn = 0; turn < 4; ++turn) {
@@ -200,12 +205,23 @@ TEST_P(DecoderTest, SequencesOfAStepGetWhatTheyGetAlone) {
       EXPECT_EQ(step[i]->position(), own.position());
       const std::span<const float> got = step[i]->logits();
       // Floats are summed in another order where there are more rows; rounded rows are not.
-      if (GetParam().type == 0)
+      if (form.type == 0)
         ExpectNear({got.begin(), got.end()}, want, 1e-4F);
       else
         EXPECT_TRUE(std::ranges::equal(got, want)) << turn << " " << i;
     }
   }
+}
+
+TEST_P(DecoderTest, SequencesOfAStepGetWhatTheyGetAlone) {
+  ExpectStepsAreThoseAlone(GetParam(), 3);
+}
+
+/// A router's weights are f32, whose products by more than four rows add in another order
+/// elsewhere.
+TEST(SequenceDecoderTest, RoutersChooseBesideOthersAsTheyDoAlone) {
+  for (const uint32_t type : {3, 8, 1})
+    ExpectStepsAreThoseAlone({.architecture = "qwen3moe", .type = type, .experts = 8}, 5);
 }
 
 TEST(SequenceDecoderTest, StepsThatCannotBeReadNothing) {

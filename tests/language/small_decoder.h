@@ -15,6 +15,7 @@ struct SmallDecoder {
   std::string architecture = "llama";
   uint32_t type = 3;  // of matrices: Q4_1
   uint32_t layers = 2, width = 64, hidden = 96, heads = 4, kv_heads = 2, vocabulary = 96;
+  uint32_t experts = 0, used = 2;  // qwen3moe has some
 };
 
 inline std::string RandomFloats(size_t count, float middle, float spread, std::mt19937& random) {
@@ -74,12 +75,18 @@ inline std::string WriteSmallDecoder(const SmallDecoder& d = {}) {
   file.Int(name + ".attention.head_count", d.heads);
   file.Int(name + ".attention.head_count_kv", d.kv_heads);
   file.Float(name + ".attention.layer_norm_rms_epsilon", 1e-5F);
+  if (d.experts > 0) file.Int(name + ".expert_count", d.experts);
+  if (d.experts > 0) file.Int(name + ".expert_used_count", d.used);
   AddTokens(d.vocabulary, file);
   const auto matrix = [&](const std::string& tensor, uint64_t k, uint64_t n) {
     file.Tensor(tensor + ".weight", d.type, {k, n}, RandomBlocks(d.type, k * n, random));
   };
   const auto vector = [&](const std::string& tensor, uint64_t k, float middle) {
     file.Tensor(tensor, 0, {k}, RandomFloats(k, middle, 0.2F, random));
+  };
+  const auto experts = [&](const std::string& tensor, uint64_t k, uint64_t n) {
+    file.Tensor(tensor + "_exps.weight", d.type, {k, n, d.experts},
+                RandomBlocks(d.type, k * n * d.experts, random));
   };
   const uint64_t size = d.width / d.heads, keys = d.kv_heads * size;
   matrix("token_embd", d.width, d.vocabulary);
@@ -92,13 +99,22 @@ inline std::string WriteSmallDecoder(const SmallDecoder& d = {}) {
     matrix(at + "attn_k", d.width, keys);
     matrix(at + "attn_v", d.width, keys);
     matrix(at + "attn_output", d.width, d.width);
-    matrix(at + "ffn_gate", d.width, d.hidden);
-    matrix(at + "ffn_up", d.width, d.hidden);
-    matrix(at + "ffn_down", d.hidden, d.width);
+    if (d.experts > 0) {
+      const size_t count = size_t{d.width} * d.experts;
+      file.Tensor(at + "ffn_gate_inp.weight", 0, {d.width, d.experts},
+                  RandomFloats(count, 0, 0.3F, random));
+      experts(at + "ffn_gate", d.width, d.hidden);
+      experts(at + "ffn_up", d.width, d.hidden);
+      experts(at + "ffn_down", d.hidden, d.width);
+    } else {
+      matrix(at + "ffn_gate", d.width, d.hidden);
+      matrix(at + "ffn_up", d.width, d.hidden);
+      matrix(at + "ffn_down", d.hidden, d.width);
+    }
     if (name == "qwen2") vector(at + "attn_q.bias", d.width, 0);
     if (name == "qwen2") vector(at + "attn_k.bias", keys, 0);
-    if (name == "qwen3") vector(at + "attn_q_norm.weight", size, 1);
-    if (name == "qwen3") vector(at + "attn_k_norm.weight", size, 1);
+    if (name.starts_with("qwen3")) vector(at + "attn_q_norm.weight", size, 1);
+    if (name.starts_with("qwen3")) vector(at + "attn_k_norm.weight", size, 1);
   }
   return file.Finish();
 }

@@ -22,7 +22,7 @@ std::vector<float> Results(const std::string& text) {
 
 TEST(ExpertMatMul, RowsMeetTheExpertsThatTheyChoose) {
   EXPECT_THAT(Results(fmt::format("const %a: f32[2x2] = 1 2 3 4\nconst %c: i64[2x2] = 0 2 1 1\n{}"
-                                  "%y = ExpertMatMul(%a, %c, %w)\noutput %y\n",
+                                  "%y = ExpertMatMul(%a, %w, %c)\noutput %y\n",
                                   kWeights)),
               ElementsAre(3, 102, 34, 34));
 }
@@ -30,7 +30,7 @@ TEST(ExpertMatMul, RowsMeetTheExpertsThatTheyChoose) {
 TEST(ExpertMatMul, ResultsAreAddedAsTheyCount) {
   EXPECT_THAT(Results(fmt::format("const %a: f32[1x2x2] = 1 2 3 4\nconst %c: i32[1x2] = 2 1\n"
                                   "const %by: f32[1x2] = 0.5 2\n{}"
-                                  "%y = ExpertMatMul(%a, %c, %w, _, _, %by)\noutput %y\n",
+                                  "%y = ExpertMatMul(%a, %w, %c, _, _, %by)\noutput %y\n",
                                   kWeights)),
               ElementsAre(51 + 68));
 }
@@ -49,7 +49,7 @@ std::string Product(std::string_view a, std::string_view c, std::string_view w,
   return fmt::format(
       "const %a: {} = splat 1\nconst %c: {} = splat 1\nconst %w: {} = splat 1\n"
       "{}output %y\n",
-      a, c, w, more.empty() ? "%y = ExpertMatMul(%a, %c, %w)\n" : more);
+      a, c, w, more.empty() ? "%y = ExpertMatMul(%a, %w, %c)\n" : more);
 }
 
 TEST(ExpertMatMul, OperandsThatDoNotFitAreRefused) {
@@ -62,17 +62,17 @@ TEST(ExpertMatMul, OperandsThatDoNotFitAreRefused) {
               HasSubstr("expert 1 of 1 is chosen"));
   EXPECT_THAT(Refusal(Product("f32[2x8]", "i64[2x1]", "f32[3x1x8]",
                               "const %by: f32[1x1] = 1\n"
-                              "%y = ExpertMatMul(%a, %c, %w, _, _, %by)\n")),
+                              "%y = ExpertMatMul(%a, %w, %c, _, _, %by)\n")),
               HasSubstr("differ"));
   const std::string_view blocks =
-      "const %s: f32[3x1x1] = splat 1\n%y = ExpertMatMul(%a, %c, %w, %s, %s) {block_size=32}\n";
+      "const %s: f32[3x1x1] = splat 1\n%y = ExpertMatMul(%a, %w, %c, %s, %s) {block_size=32}\n";
   EXPECT_EQ(Refusal(Product("f32[2x32]", "i64[2x1]", "u8[3x1x32]", blocks)), "");
   EXPECT_THAT(Refusal(Product("f32[2x64]", "i64[2x1]", "u8[3x1x64]", blocks)), HasSubstr("scales"));
   EXPECT_THAT(Refusal(Product("f32[2x33]", "i64[2x1]", "u8[3x1x33]", blocks)),
               HasSubstr("whole blocks"));
   EXPECT_THAT(Refusal(Product("f32[2x32]", "i64[2x1]", "u8[3x1x32]",
                               "const %s: f32[3x1x1] = splat 1\n"
-                              "%y = ExpertMatMul(%a, %c, %w, %s)\n")),
+                              "%y = ExpertMatMul(%a, %w, %c, %s)\n")),
               HasSubstr("scales and minima"));
 }
 

@@ -80,6 +80,10 @@ class DecoderReader {
     ASSIGN_OR_RETURN(e.normalised, Flag("expert_weights_norm", a_.normalised));
     ASSIGN_OR_RETURN(e.scale, Float("expert_weights_scale", 1.0));
     if (e.scale == 0) e.scale = 1;  // as files say that there is none
+    for (const TensorInfo& tensor : file_.tensors()) {
+      if (tensor.extents.size() == 3 && tensor.extents[2] == e.count)
+        e.idle_bytes += std::ssize(tensor.bytes) / e.count * (e.count - e.used);
+    }
     return ReadScores();
   }
 

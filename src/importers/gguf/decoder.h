@@ -49,6 +49,7 @@ struct Experts {
   bool sigmoid = false;         // scores are sigmoids of the router's results, otherwise softmax
   bool normalised = false;      // the chosen scores are divided by their sum
   double scale = 1;             // times the scores
+  int64_t idle_bytes = 0;       // of the file's matrices of experts that a token does not choose
 };
 
 /// What a feed-forward part makes of a gate g and a value v: with g and |v| not above `limit`

@@ -69,6 +69,7 @@ class DecoderParts {
   struct Choices {
     ir::ValueId chosen = ir::kAbsent, counts = ir::kAbsent;
   };
+  Result<ir::ValueId> Scores(const std::string& name, ir::ValueId x, int64_t n);
   Result<Choices> Route(const std::string& at, ir::ValueId x);
   /// Rows times the chosen ones of `name`.weight [experts, n, k], plus rows of `name`.bias where
   /// there is one; where `sums`, added up as they count.

@@ -31,10 +31,22 @@ Result<ir::ValueId> DecoderParts::Network(const std::string& at, const std::stri
   return Product(at + "ffn_down" + end, Gated(gate, up), hidden, d_.width);
 }
 
+/// Of a router: floats as they are, so that rows do not choose otherwise beside others than alone.
+Result<ir::ValueId> DecoderParts::Scores(const std::string& name, ir::ValueId x, int64_t n) {
+  ASSIGN_OR_RETURN(const TensorInfo* tensor, Need(name + ".weight", d_.width, n));
+  if (tensor->type->bits != 0 && !form_.floats) return Product(name, x, d_.width, n);
+  Constant floats = ReadFloats(*tensor, file_, false).Reshaped(Shape{1, n, d_.width});
+  const ir::ValueId weights = graph_.AddConstant(tensor->name, std::move(floats));
+  const ir::ValueId y = Emit("ExpertMatMul", {x, weights});
+  if (file_->FindTensor(name + ".bias") == nullptr) return y;
+  ASSIGN_OR_RETURN(const ir::ValueId bias, Vector(name + ".bias", n));
+  return Emit("Add", {y, bias});
+}
+
 Result<DecoderParts::Choices> DecoderParts::Route(const std::string& at, ir::ValueId x) {
   const Experts& e = d_.experts;
   const ir::Attributes last = {{"axis", int64_t{-1}}};
-  ASSIGN_OR_RETURN(const ir::ValueId logits, Product(at + "ffn_gate_inp", x, d_.width, e.count));
+  ASSIGN_OR_RETURN(const ir::ValueId logits, Scores(at + "ffn_gate_inp", x, e.count));
   const std::string bias = at + "exp_probs_b.bias";
   const bool has_bias = file_->FindTensor(bias) != nullptr;
   // The softmax of the chosen is that of all, divided by their sum.
@@ -81,15 +93,16 @@ Result<ir::ValueId> DecoderParts::ExpertProduct(const std::string& name, const C
   if (tensor->extents != std::vector{k, n, count})
     return InvalidModel("tensor '{}': expected {} experts of {} rows of {}, got {}", tensor->name,
                         count, n, k, fmt::join(tensor->extents, " x "));
-  std::vector<ir::ValueId> inputs = {x, choices.chosen};
+  std::vector<ir::ValueId> inputs = {x};
   ir::Attributes attributes;
   if (tensor->type->bits == 0 || form_.floats) {
     Constant floats = ReadFloats(*tensor, file_, false).Reshaped(Shape{count, n, k});
     inputs.push_back(graph_.AddConstant(tensor->name, std::move(floats)));
+    inputs.push_back(choices.chosen);
     if (sums) inputs.insert(inputs.end(), {ir::kAbsent, ir::kAbsent});
   } else {
     const std::vector<ir::ValueId> blocks = AddBlocks(*tensor, count);
-    inputs.insert(inputs.end(), blocks.begin(), blocks.end());
+    inputs.insert(inputs.end(), {blocks[0], choices.chosen, blocks[1], blocks[2]});
     attributes.Set("block_size", tensor->type->part);
   }
   if (sums) inputs.push_back(choices.counts);
@@ -112,7 +125,7 @@ Result<ir::ValueId> DecoderParts::Mixture(const std::string& at, ir::ValueId x) 
   ASSIGN_OR_RETURN(ir::ValueId shared, Network(at, "_shexp", e.shared_hidden, x));
   const std::string weight = at + "ffn_gate_inp_shexp";
   if (file_->FindTensor(weight + ".weight") != nullptr) {
-    ASSIGN_OR_RETURN(const ir::ValueId counts, Product(weight, x, d_.width, 1));
+    ASSIGN_OR_RETURN(const ir::ValueId counts, Scores(weight, x, 1));
     shared = Emit("Mul", {shared, Emit("Sigmoid", {counts})});
   }
   return Emit("Add", {y, shared});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gather/indices.h"
@@ -27,16 +28,18 @@ ExpertRows::ExpertRows(const Problem& problem, const ExpertGroup& group, int64_t
     : CpuKernel(problem.threads), p_(group.p), width_(width) {
   using Product = ops::ExpertProduct;
   const ir::Graph& graph = *problem.group;
-  index_type_ = graph.value(group.input(Product::kChosen)).dtype;
   a_ = IndexOf(graph.inputs, group.input(Product::kRows));
-  chosen_ = IndexOf(graph.inputs, group.input(Product::kChosen));
+  if (p_.chooses) {
+    index_type_ = graph.value(group.input(Product::kChosen)).dtype;
+    chosen_ = IndexOf(graph.inputs, group.input(Product::kChosen));
+  }
   if (p_.summed) counts_ = IndexOf(graph.inputs, group.input(Product::kCounts));
   // Four tasks a lane even out what lanes lose.
   task_pieces_ = std::max<int64_t>(1, pieces() / std::max<int64_t>(1, int64_t{4} * lanes()));
   ends_ = PerRun<int32_t>(p_.experts + 1);
   slots_ = PerRun<int32_t>(p_.choices());
   choices_ = PerRun<int32_t>(p_.choices());
-  piece_ = PerLane<float>(kMostRows * width_);
+  piece_ = PerLane<float>((kMostRows + kSpareRows) * width_);
 }
 
 void ExpertRows::KeepRows(int64_t bytes) {
@@ -49,6 +52,12 @@ Status ExpertRows::Sort(const CpuLaunch& args) const {
   int32_t* const ends = args.At(ends_);
   int32_t* const slots = args.At(slots_);
   int32_t* const choices = args.At(choices_);
+  if (!p_.chooses) {
+    ends[0] = static_cast<int32_t>(p_.rows);
+    std::iota(slots, slots + p_.rows, 0);
+    std::iota(choices, choices + p_.rows, 0);
+    return OkStatus();
+  }
   const Indices chosen{args.inputs[chosen_].host<std::byte>(), index_type_};
   std::fill_n(ends, p_.experts + 1, 0);
   for (int64_t i = 0; i < p_.choices(); ++i) {

@@ -27,8 +27,8 @@ class ExpertRows : public CpuKernel {
   void KeepRows(int64_t bytes);
   int64_t row_bytes() const { return row_bytes_; }
   const ops::ExpertProduct& product() const { return p_; }
-  /// The most rows that Multiply gets at once.
-  static constexpr int64_t kMostRows = 64;
+  /// The most rows that Multiply gets at once, and for how many more there is room behind `c`.
+  static constexpr int64_t kMostRows = 64, kSpareRows = 4;
 
   /// k floats as a row that Multiply reads.
   virtual void TakeRow(const float* a, std::byte* row) const = 0;
@@ -48,14 +48,14 @@ class ExpertRows : public CpuKernel {
   int64_t pieces() const { return (p_.n + width_ - 1) / width_; }
 
   ops::ExpertProduct p_;
-  DType index_type_;
+  DType index_type_ = DType::kI64;
   size_t a_ = 0, chosen_ = 0, counts_ = 0;  // among the group's inputs
   int64_t width_, row_bytes_ = 0, task_pieces_ = 1;
   RunScratch<int32_t> ends_;     // of each expert's slots
   RunScratch<int32_t> slots_;    // of each choice
   RunScratch<int32_t> choices_;  // of each slot
   RunScratch<std::byte> rows_;   // of each slot
-  LaneScratch<float> piece_;     // kMostRows of a piece
+  LaneScratch<float> piece_;     // kMostRows + kSpareRows of a piece
 };
 
 }  // namespace fettle::kernels

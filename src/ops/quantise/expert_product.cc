@@ -22,26 +22,43 @@ Status CheckBlocks(const ExpertProduct& p, std::span<const Shape> shapes) {
   return OkStatus();
 }
 
-}  // namespace
-
-Result<ExpertProduct> ReadExpertProduct(const ir::Node& node, std::span<const Shape> shapes) {
-  const Shape &a = shapes[ExpertProduct::kRows], &chosen = shapes[ExpertProduct::kChosen],
-              &w = shapes[ExpertProduct::kWeights];
-  if (w.rank() != 3 || w.elements() == 0)
-    return InvalidModel("weights {}: expected [experts, n, k]", w.ToString());
-  ExpertProduct p{.experts = w[0], .n = w[1], .k = w[2]};
+Status ReadChoices(std::span<const Shape> shapes, ExpertProduct& p) {
+  const Shape &a = shapes[ExpertProduct::kRows], &chosen = shapes[ExpertProduct::kChosen];
   p.own_rows = a.rank() == chosen.rank() + 1;
   bool fits = chosen.rank() >= 1 && (p.own_rows || a.rank() == chosen.rank());
   for (int i = 0; fits && i < a.rank() - 1; ++i) fits = a[i] == chosen[i];
   if (!fits || a[a.rank() - 1] != p.k || chosen[chosen.rank() - 1] < 1)
-    return InvalidModel("rows {}, choices {} and weights {} do not fit", a.ToString(),
-                        chosen.ToString(), w.ToString());
+    return InvalidModel("rows {} and choices {} do not fit, or are not of {}", a.ToString(),
+                        chosen.ToString(), p.k);
   p.used = chosen[chosen.rank() - 1];
   p.rows = chosen.elements() / p.used;
-  p.summed = node.input(ExpertProduct::kCounts) != ir::kAbsent;
   if (p.summed && shapes[ExpertProduct::kCounts] != chosen)
     return InvalidModel("choices {} and what they count {} differ", chosen.ToString(),
                         shapes[ExpertProduct::kCounts].ToString());
+  return OkStatus();
+}
+
+Status ReadRows(std::span<const Shape> shapes, ExpertProduct& p) {
+  const Shape& a = shapes[ExpertProduct::kRows];
+  if (p.experts != 1 || p.summed)
+    return InvalidModel("{} experts, of which none is chosen", p.experts);
+  if (a.rank() < 1 || a[a.rank() - 1] != p.k)
+    return InvalidModel("rows {} do not fit, or are not of {}", a.ToString(), p.k);
+  p.used = 1;
+  p.rows = a.elements() / p.k;
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<ExpertProduct> ReadExpertProduct(const ir::Node& node, std::span<const Shape> shapes) {
+  const Shape& w = shapes[ExpertProduct::kWeights];
+  if (w.rank() != 3 || w.elements() == 0)
+    return InvalidModel("weights {}: expected [experts, n, k]", w.ToString());
+  ExpertProduct p{.experts = w[0], .n = w[1], .k = w[2]};
+  p.chooses = node.input(ExpertProduct::kChosen) != ir::kAbsent;
+  p.summed = node.input(ExpertProduct::kCounts) != ir::kAbsent;
+  RETURN_IF_ERROR(p.chooses ? ReadChoices(shapes, p) : ReadRows(shapes, p));
   const bool in_blocks = node.input(ExpertProduct::kScales) != ir::kAbsent;
   if (in_blocks != (node.input(ExpertProduct::kMinima) != ir::kAbsent))
     return InvalidModel("codes need scales and minima");
@@ -71,16 +88,17 @@ Status InferExpertMatMul(InferContext& context) {
     shapes.push_back(context.has_input(static_cast<int>(i)) ? context.shape(static_cast<int>(i))
                                                             : Shape());
   ASSIGN_OR_RETURN(const ExpertProduct p, ReadExpertProduct(context.node(), shapes));
-  Dims dims = shapes[ExpertProduct::kChosen].dims();
-  if (p.summed) dims.pop_back();
+  Dims dims = shapes[p.chooses ? ExpertProduct::kChosen : ExpertProduct::kRows].dims();
+  if (p.summed || !p.chooses) dims.pop_back();
   dims.push_back(p.n);
   context.SetOutput(0, DType::kF32, Shape(dims));
   return OkStatus();
 }
 
-int64_t ExpertMatMulMacs(const ir::Node&, std::span<const Shape> inputs, std::span<const Shape>) {
-  const Shape& w = inputs[ExpertProduct::kWeights];
-  return inputs[ExpertProduct::kChosen].elements() * w[1] * w[2];
+int64_t ExpertMatMulMacs(const ir::Node& node, std::span<const Shape> inputs,
+                         std::span<const Shape>) {
+  const Result<ExpertProduct> p = ReadExpertProduct(node, inputs);
+  return p.ok() ? p->choices() * p->n * p->k : 0;
 }
 
 }  // namespace fettle::ops

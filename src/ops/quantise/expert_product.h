@@ -12,17 +12,20 @@ namespace fettle::ops {
 
 /// What mixtures of experts multiply by. Inputs
 ///   A       [.., k], or [.., used, k]: a row for all choices, or one for each (f32)
-///   chosen  [.., used]: which expert (i32 or i64)
-///   W       [experts, n, k]: floats, or codes (u4, u8) with
-///   scales, minima [experts, n, k / block]: as those of BlockMatMul, whose rounding of rows it has
+///   W       [experts, n, k]: floats, or codes (u4, u8)
+///   chosen  [.., used]: which expert (i32 or i64); without it each row meets the one that there is
+///   scales, minima [experts, n, k / block]: where W has codes, as those of BlockMatMul, whose
+///           rounding of rows it has
 ///   counts  [.., used]: what each choice counts (f32)
-/// Y [.., used, n] has the products; with counts Y [.., n] has their sum, each times its count.
+/// Y [.., used, n] has the products; with counts Y [.., n] has their sum, each times its count; so
+/// it has without choices. Kernels compute each row as they do alone, whatever rows are beside it.
 struct ExpertProduct {
-  enum Input : size_t { kRows, kChosen, kWeights, kScales, kMinima, kCounts };
+  enum Input : size_t { kRows, kWeights, kChosen, kScales, kMinima, kCounts };
 
   int64_t rows = 0, used = 0;  // rows: over all leading axes, each with `used` choices
   int64_t experts = 0, n = 0, k = 0;
   int64_t block = 0;      // 0: weights are floats
+  bool chooses = true;    // there are choices
   bool own_rows = false;  // each choice has a row of its own
   bool summed = false;
 

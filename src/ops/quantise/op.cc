@@ -160,7 +160,7 @@ std::span<const Operator> QuantiseOps() {
         .reference = DynamicQuantizeReference,
         .imports = QuantiseImports("DynamicQuantizeLinear"),
         .types = "f32"}},
-      {{.name = "ExpertMatMul", .min_inputs = 3, .max_inputs = 6},
+      {{.name = "ExpertMatMul", .min_inputs = 2, .max_inputs = 6},
        {.infer = InferExpertMatMul,
         .reference = ExpertMatMulReference,
         .macs = ExpertMatMulMacs,

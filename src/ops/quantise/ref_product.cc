@@ -43,20 +43,27 @@ RoundedBlock RoundBlock(const HostView& a, int64_t offset, int64_t stride, int64
   return rounded;
 }
 
-/// `depth` elements of A from `row` on, `step` apart, times a row of codes that begins at
-/// `first_code`; its scales and minima, of each block, begin at `first_scale`.
+/// Where a row of codes, and its scales and minima, begin. They are the inputs `weights`, `scales`
+/// and the one behind it.
+struct CodeRow {
+  size_t weights = 0, scales = 0;
+  int64_t first_code = 0, first_scale = 0;
+};
+
+/// `depth` elements of A from `row` on, `step` apart, times a row of codes.
 double BlockDot(const RefContext& context, int64_t row, int64_t step, int64_t depth, int64_t block,
-                size_t weights, int64_t first_code, int64_t first_scale) {
-  const HostView &a = context.inputs[0], &codes = context.inputs[weights],
-                 &scales = context.inputs[weights + 1], &minima = context.inputs[weights + 2];
+                const CodeRow& by) {
+  const HostView &a = context.inputs[0], &codes = context.inputs[by.weights],
+                 &scales = context.inputs[by.scales], &minima = context.inputs[by.scales + 1];
   double sum = 0;
   for (int64_t b = 0; b < depth / block; ++b) {
     const RoundedBlock rounded = RoundBlock(a, row + b * block * step, step, block);
     int64_t dot = 0;
     for (int64_t i = 0; i < block; ++i)
-      dot += rounded.bytes[i] * codes.GetInt(first_code + (b * block + i) * codes.strides.back());
-    const double scale = scales.GetDouble(first_scale + b * scales.strides.back());
-    const double minimum = minima.GetDouble(first_scale + b * minima.strides.back());
+      dot +=
+          rounded.bytes[i] * codes.GetInt(by.first_code + (b * block + i) * codes.strides.back());
+    const double scale = scales.GetDouble(by.first_scale + b * scales.strides.back());
+    const double minimum = minima.GetDouble(by.first_scale + b * minima.strides.back());
     sum += rounded.step *
            (scale * static_cast<double>(dot) + minimum * static_cast<double>(rounded.sum));
   }
@@ -77,8 +84,9 @@ double ExpertDot(const RefContext& context, const ExpertProduct& p, int64_t row,
                  &w = context.inputs[ExpertProduct::kWeights];
   const int64_t at[] = {expert, n}, step = a.strides.back();
   if (p.block != 0)
-    return BlockDot(context, row, step, p.k, p.block, ExpertProduct::kWeights, RowStart(w, at),
-                    RowStart(context.inputs[ExpertProduct::kScales], at));
+    return BlockDot(context, row, step, p.k, p.block,
+                    {ExpertProduct::kWeights, ExpertProduct::kScales, RowStart(w, at),
+                     RowStart(context.inputs[ExpertProduct::kScales], at)});
   double sum = 0;
   for (int64_t i = 0; i < p.k; ++i)
     sum += a.GetDouble(row + i * step) * w.GetDouble(RowStart(w, at) + i * w.strides.back());
@@ -93,9 +101,9 @@ Status BlockMatMulReference(const RefContext& context, const Region& region) {
   ASSIGN_OR_RETURN(const BlockProduct p, ReadBlockProduct(context.node, shapes));
   ForEachCoordinate(y.shape, region, [&](int64_t, std::span<const int64_t> c) {
     const auto n = c.last(1);
-    y.SetDouble(y.Offset(c),
-                BlockDot(context, RowStart(a, c.first(c.size() - 1)), a.strides.back(), p.k,
-                         p.block, 1, RowStart(codes, n), RowStart(context.inputs[2], n)));
+    const CodeRow by = {1, 2, RowStart(codes, n), RowStart(context.inputs[2], n)};
+    y.SetDouble(y.Offset(c), BlockDot(context, RowStart(a, c.first(c.size() - 1)), a.strides.back(),
+                                      p.k, p.block, by));
   });
   return OkStatus();
 }
@@ -109,17 +117,18 @@ Status ExpertMatMulReference(const RefContext& context, const Region& region) {
   int64_t wrong = -1;
   bool is_wrong = false;
   ForEachCoordinate(y.shape, region, [&](int64_t, std::span<const int64_t> c) {
-    std::vector<int64_t> at(c.begin(), c.end() - 1);  // of the choice
+    std::vector<int64_t> at(c.begin(), c.end() - 1);  // of the choice, or the row
     if (p.summed) at.push_back(0);
     double sum = 0;
-    for (int64_t left = p.summed ? p.used : 1; left > 0; --left, ++at.back()) {
-      const int64_t expert = chosen.GetInt(chosen.Offset(at));
+    for (int64_t i = 0; i < (p.summed ? p.used : 1); ++i) {
+      if (p.summed) at.back() = i;
+      const int64_t expert = p.chooses ? chosen.GetInt(chosen.Offset(at)) : 0;
       if (expert < 0 || expert >= p.experts) {
         wrong = expert;
         is_wrong = true;
         continue;
       }
-      const auto row = std::span(at).first(at.size() - (p.own_rows ? 0 : 1));
+      const auto row = std::span(at).first(at.size() - (p.own_rows || !p.chooses ? 0 : 1));
       const double product = ExpertDot(context, p, RowStart(a, row), expert, c.back());
       const HostView* counts = p.summed ? &context.inputs[ExpertProduct::kCounts] : nullptr;
       sum += counts == nullptr ? product : product * counts->GetDouble(counts->Offset(at));

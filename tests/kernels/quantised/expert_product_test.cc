@@ -22,7 +22,7 @@ std::string ExpertText(int64_t rows, int variant, std::string_view weights,
   const bool sums = variant % 2 == 1, own = variant % 3 == 2;
   return fmt::format(
       "input %x: f32[{0}{1}x192]\ninput %c: i64[{0}x3]\n{2}{3}"
-      "%y = ExpertMatMul(%x, %c, %w, {4}{5}){6}\noutput %y\n",
+      "%y = ExpertMatMul(%x, %w, %c, {4}{5}){6}\noutput %y\n",
       rows, own ? "x3" : "", sums ? fmt::format("input %by: f32[{}x3]\n", rows) : "", weights,
       operands, sums ? ", %by" : "", attributes);
 }
@@ -57,7 +57,7 @@ TEST(ExpertProduct, KnownBlocksOnEveryInstructionSet) {
                               .value();
         ASSERT_TRUE(ops::InferGraph(graph).ok());
         const auto inputs = graph.nodes()[0].inputs;
-        MakeKnown(form, graph, {inputs[2], inputs[3], inputs[4]});
+        MakeKnown(form, graph, {inputs[1], inputs[3], inputs[4]});
         Check(kCpuBlockProductExperts, Evaluated(std::move(graph)),
               fmt::format("{} bits of {}, {} rows", form.bits, form.block, rows));
       }
@@ -98,7 +98,7 @@ TEST(ExpertProduct, FloatsOnEveryInstructionSet) {
               ops::Parse(ExpertText(rows, variant, "const %w: f32[5x41x192]\n", "_, _", ""))
                   .value();
           ASSERT_TRUE(ops::InferGraph(graph).ok());
-          ir::Value& weights = graph.value(graph.nodes()[0].inputs[2]);
+          ir::Value& weights = graph.value(graph.nodes()[0].inputs[1]);
           const Tensor floats = weights.constant->ToTensor().value();
           if (stored)
             weights.constant = std::make_shared<const Constant>(Constant::Generated(

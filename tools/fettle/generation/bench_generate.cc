@@ -152,26 +152,32 @@ Json SumsJson(std::span<const exec::StepProfile> steps) {
   return sums;
 }
 
+/// Of weights that an answer's token reads: all but those of experts that it does not choose.
+int64_t TokenBytes(const language::SequenceDecoder& decoder) {
+  return std::max<int64_t>(
+      0, decoder.session().memory().packed_bytes - decoder.decoder().experts.idle_bytes);
+}
+
 Json DocumentOf(const std::string& path, const Lengths& lengths, int64_t sequences,
                 const language::SequenceDecoder& decoder, const Passes& measured,
                 const std::vector<std::string>& warnings) {
   const double prompt_ms = Summarise(measured.prompts).median;
   const double answer_ms = Summarise(measured.answers).median;
   const int64_t weights = decoder.session().memory().packed_bytes;
-  Json document = {
-      {"model", path},
-      {"load_ms", measured.load_ms},
-      {"first_ms", measured.first_ms},
-      {"prompt", RateJson(lengths.prompt, prompt_ms)},
-      {"answer", RateJson(lengths.answer, answer_ms)},
-      {"iterations", measured.prompts.size()},
-      {"weight_bytes", weights},
-      {"cache_bytes", decoder.cache_bytes()},
-      {"gbps", static_cast<double>(weights) * TokensPerSecond(lengths.answer, answer_ms) * 1e-9},
-      {"peak_rss_bytes", PeakResidentBytes()},
-      {"device", DeviceJson(decoder.session().threads(), DeviceOf(decoder))},
-      {"interrupted", measured.interrupted},
-      {"warnings", warnings}};
+  Json document = {{"model", path},
+                   {"load_ms", measured.load_ms},
+                   {"first_ms", measured.first_ms},
+                   {"prompt", RateJson(lengths.prompt, prompt_ms)},
+                   {"answer", RateJson(lengths.answer, answer_ms)},
+                   {"iterations", measured.prompts.size()},
+                   {"weight_bytes", weights},
+                   {"cache_bytes", decoder.cache_bytes()},
+                   {"gbps", static_cast<double>(TokenBytes(decoder)) *
+                                TokensPerSecond(lengths.answer, answer_ms) * 1e-9},
+                   {"peak_rss_bytes", PeakResidentBytes()},
+                   {"device", DeviceJson(decoder.session().threads(), DeviceOf(decoder))},
+                   {"interrupted", measured.interrupted},
+                   {"warnings", warnings}};
   if (!measured.token_steps.empty())
     document["profile"] = {{"prompt", SumsJson(measured.prompt_steps)},
                            {"token", SumsJson(measured.token_steps)}};
@@ -185,7 +191,7 @@ void PrintTable(const Lengths& lengths, int64_t sequences, const language::Seque
                 const Passes& measured) {
   const double prompt_ms = Summarise(measured.prompts).median;
   const double answer_ms = Summarise(measured.answers).median;
-  const int64_t weights = decoder.session().memory().packed_bytes;
+  const int64_t weights = TokenBytes(decoder);
   const double gbps =
       static_cast<double>(weights) * TokensPerSecond(lengths.answer, answer_ms) * 1e-9;
   const int threads = decoder.session().threads();

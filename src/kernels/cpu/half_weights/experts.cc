@@ -64,7 +64,6 @@ class FloatExperts final : public ExpertRows {
                group.p.n, group.p.k};
     if (panels_.storage != DType::kF32) half_kernels_ = &GetHalfKernels(panels_.storage);
     KeepRows(RoundUp(group.p.k * 4, 64));
-    pointers_ = PerLane<const float*>(kMostRows);
   }
 
   std::vector<PackRequest> packs() const override {
@@ -86,19 +85,30 @@ class FloatExperts final : public ExpertRows {
   }
 
   void Multiply(const CpuLaunch& args, int64_t expert, int64_t piece, int64_t columns,
-                const std::byte* rows, int64_t count, float* c, int lane) const override {
+                const std::byte* rows, int64_t count, float* c, int) const override {
     const auto* a = reinterpret_cast<const float*>(rows);
     const std::byte* b = args.packed[0].host<std::byte>() + expert * panels_.expert_bytes() +
                          piece * 2 * panels_.panel_bytes();
     if (half_kernels_ != nullptr) return MultiplyHalves(a, b, columns, count, c);
-    TileSpan tiles[kMostRows];
+    MultiplyFloats(a, reinterpret_cast<const float*>(b), columns, count, c);
+  }
+
+  /// Tiles of few rows add in another order, so that a row's sums would depend on how many there
+  /// are: such a tile has its last row some times more.
+  void MultiplyFloats(const float* a, const float* b, int64_t columns, int64_t count,
+                      float* c) const {
+    const int64_t least = std::min<int64_t>(kernels_.mr, kSpareRows + 1);
+    const int64_t rest = count % kernels_.mr;
+    const int64_t rows = rest == 0 ? count : count - rest + std::max(rest, least);
+    const float* pointers[kMostRows + kSpareRows];
+    for (int64_t i = 0; i < rows; ++i) pointers[i] = a + std::min(i, count - 1) * row_bytes() / 4;
+    TileSpan tiles[kMostRows + kSpareRows];
     BlockArgs work;
     work.depth = panels_.k;
-    work.b = reinterpret_cast<const float*>(b);
+    work.b = b;
     work.columns = columns;
     work.c_stride = 2 * panels_.nr;
-    work.tiles = CutTiles(kernels_.mr, EvenRows{a, row_bytes() / 4}, count, c, work.c_stride,
-                          args.At(pointers_, lane), tiles);
+    work.tiles = CutTiles(kernels_.mr, pointers, rows, 1, c, work.c_stride, tiles);
     RunBlock(kernels_, work);
   }
 
@@ -126,7 +136,6 @@ class FloatExperts final : public ExpertRows {
   const HalfKernels* half_kernels_ = nullptr;  // of weights in 16 bits
   ir::ValueId weights_;
   ExpertPanels panels_;
-  LaneScratch<const float*> pointers_;
 };
 
 Result<ExpertGroup> Read(const ir::Graph& group, const Device&) {
