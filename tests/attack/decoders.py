@@ -22,7 +22,7 @@ from check_mutated import Mutations, mutate  # noqa: E402
 from small_decoder import FORMS, TYPES, architecture, small_decoder  # noqa: E402
 
 # Values of the metadata that a file may have, and those that make no sense.
-WORTHS = (0, 1, 2, 3, 7, 63, 64, 65, 128, 4096, 65536, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)
+WORTHS = (0, 1, 2, 3, 7, 63, 64, 65, 128, 4096, 65536, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 62, 1 << 63, (1 << 64) - 1)
 
 
 def header_end(data):

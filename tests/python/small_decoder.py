@@ -54,11 +54,11 @@ def text(value):
 
 
 def typed(value):
-    """A value of the metadata with its type: bool, int (u32), float, str, or a list of str or of int (i32)."""
+    """A value of the metadata with its type: bool, int (u32, or u64), float, str, or a list of str or of int (i32)."""
     if isinstance(value, bool):
         return struct.pack("<IB", 7, value)
     if isinstance(value, int):
-        return struct.pack("<II", 4, value)
+        return struct.pack("<II", 4, value) if value < 1 << 32 else struct.pack("<IQ", 10, value)
     if isinstance(value, float):
         return struct.pack("<If", 6, value)
     if isinstance(value, str):

@@ -4,6 +4,7 @@ usage: generate_test.py FETTLE"""
 import json
 import os
 import pathlib
+import random
 import signal
 import struct
 import subprocess
@@ -13,7 +14,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from small_decoder import FORMS, small_decoder  # noqa: E402
+from small_decoder import FORMS, gguf_file, metadata, small_decoder, tensors  # noqa: E402
 
 FETTLE = str(pathlib.Path(sys.argv[1]).resolve())
 ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("FETTLE_") or key == "FETTLE_CPU_ISA"}
@@ -165,6 +166,47 @@ class Generate(unittest.TestCase):
             pathlib.Path("changed.gguf").write_bytes(small_decoder(changes=change))
             with self.subTest(change=change):
                 self.refused(code, text, "generate", "changed.gguf", "ab", "--tokens", "2")
+
+    def test_experts_that_do_not_fit_are_refused_in_a_line(self):
+        key = "qwen3moe.expert_count"
+        changes = (
+            *(({key: count}, f"value '{key}': expected 1 to 65536") for count in (0, 1 << 31, 1 << 62, 1 << 63, (1 << 64) - 1)),
+            ({key: None}, f"value '{key}' is missing"), ({key: 7}, "ffn_gate_inp.weight': expected 7 rows"),
+            *(({"qwen3moe.expert_used_count": count}, "expert_used_count': expected 1 to 8") for count in (0, 9, 1 << 63)),
+            ({"qwen3moe.expert_used_count": None}, "expert_used_count' is missing"),
+            ({"qwen3moe.expert_feed_forward_length": 64}, "blk.0.ffn_gate_exps.weight"),
+            ({"qwen3moe.expert_feed_forward_length": 1 << 40}, "expert_feed_forward_length"),
+            ({"qwen3moe.expert_gating_func": 4}, "expert_gating_func': expected 0 to 3"),
+            ({"qwen3moe.expert_weights_norm": 1}, "expert_weights_norm': expected true or false"),
+            ({"qwen3moe.expert_weights_scale": float("nan")}, "expert_weights_scale"),
+            ({"qwen3moe.expert_shared_count": 1}, "tensor 'blk.0.ffn_gate_shexp.weight' is missing"),
+            ({"qwen3moe.expert_group_count": 2}, "experts in 2 groups are not supported"),
+            ({"qwen3moe.leading_dense_block_count": 1}, "tensor 'blk.0.ffn_gate.weight' is missing"),
+            ({"qwen3moe.interleave_moe_layer_step": 0}, "interleave_moe_layer_step"),
+            ({"qwen3moe.nextn_predict_layers": 2}, "nextn_predict_layers"),
+        )  # fmt: skip
+        for change, text in changes:
+            pathlib.Path("changed.gguf").write_bytes(small_decoder("qwen3moe", changes=change))
+            with self.subTest(change=change):
+                self.refused(4 if "supported" in text else 3, text, "generate", "changed.gguf", "ab", "--tokens", "2")
+
+    def test_matrices_of_experts_that_do_not_fit_are_refused_in_a_line(self):
+        parts = list(tensors("qwen3moe", "q4_1", random.Random(7)))
+        turned = {"ffn_gate_exps": (64, 256), "ffn_down_exps": (32, 8, 64), "ffn_up_exps": (64, 8, 32), "ffn_gate_inp": (8, 64)}
+        for name, extents in turned.items():
+            for change in (lambda part: None, lambda part: (part[0], part[1], extents, part[3])):
+                changed = [change(part) if part[0] == f"blk.1.{name}.weight" else part for part in parts]
+                pathlib.Path("changed.gguf").write_bytes(gguf_file(metadata("qwen3moe"), [part for part in changed if part]))
+                self.refused(3, f"tensor 'blk.1.{name}.weight'", "generate", "changed.gguf", "ab", "--tokens", "2")
+
+    def test_types_of_experts_may_differ(self):
+        kinds = {"blk.0.ffn_gate_exps.weight": "q8_0", "blk.0.ffn_down_exps.weight": "f32", "blk.1.ffn_up_exps.weight": "q4_0"}
+        each = {kind: list(tensors("qwen3moe", kind, random.Random(7))) for kind in ("q4_1", *kinds.values())}
+        parts = [each[kinds.get(part[0], "q4_1")][i] for i, part in enumerate(each["q4_1"])]
+        pathlib.Path("mixed.gguf").write_bytes(gguf_file(metadata("qwen3moe"), parts))
+        whole = self.document("mixed.gguf", "Hello", "--tokens", "8")
+        self.assertEqual(whole["finish"], "length")
+        self.assertEqual(whole["text"], self.document("mixed.gguf", "Hello", "--tokens", "8", "--threads", "1")["text"])
 
     def test_counts_that_no_file_has(self):
         whole = small_decoder()
