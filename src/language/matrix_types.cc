@@ -16,14 +16,15 @@ constexpr std::pair<std::string_view, std::string_view> kStandIns[] = {
 
 /// As llama.cpp numbers files.
 constexpr std::pair<std::string_view, uint32_t> kFileTypes[] = {
-    {"F32", 0},   {"F16", 1},    {"Q4_0", 2},  {"Q4_1", 3},  {"Q8_0", 7},
-    {"Q5_0", 8},  {"Q5_1", 9},   {"Q4_K", 14}, {"Q5_K", 16}, {"Q6_K", 18},
-    {"BF16", 32}, {"TQ1_0", 36}, {"TQ2_0", 37}};
+    {"F32", 0},   {"F16", 1},    {"Q4_0", 2},   {"Q4_1", 3},  {"Q8_0", 7},
+    {"Q5_0", 8},  {"Q5_1", 9},   {"Q4_K", 14},  {"Q5_K", 16}, {"Q6_K", 18},
+    {"BF16", 32}, {"TQ1_0", 36}, {"TQ2_0", 37}, {"MXFP4", 38}};
 
 }  // namespace
 
 bool IsMatrix(const gguf::TensorInfo& tensor) {
-  return tensor.rows > 1 && tensor.name.ends_with(".weight");
+  const bool routes = tensor.name.find("ffn_gate_inp") != std::string::npos;
+  return tensor.rows > 1 && tensor.name.ends_with(".weight") && !routes;
 }
 
 const gguf::TensorType* Fitting(const gguf::TensorInfo& tensor, const gguf::TensorType& type) {

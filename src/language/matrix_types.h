@@ -9,7 +9,8 @@
 
 namespace fettle::language {
 
-/// Weights of products and embeddings; all other tensors keep their type.
+/// Weights of products and embeddings, but for those of routers, which are few and choose experts;
+/// all other tensors keep their type.
 bool IsMatrix(const gguf::TensorInfo& tensor);
 /// `type` where rows are whole blocks of it, otherwise the one of smaller blocks that stands in for
 /// it: Q5_0 for Q4_K, Q5_1 for Q5_K, Q8_0 for Q6_K, Q4_0 for TQ2_0, F16 for those of 32.

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,7 @@ TEST(GgufTypes, BlocksAreWhatTheFormatSays) {
       {14, "Q6_K", {208}, -715.5, -30.0, 392210.0},
       {34, "TQ1_0", {52}, -0.5, -0.5, -65.5},
       {35, "TQ2_0", {64}, 1.0, -0.5, 8622.5},
+      {39, "MXFP4", {}, 0.0, 3.611118645726067e-35, 3.8398228266220515e-33},
   };
   for (const Known& known : kKnown) {
     const TensorType* type = FindType(known.id);
@@ -114,6 +116,27 @@ TEST(GgufTypes, OtherScalesHaveNoSteps) {
   const std::vector<uint8_t> bytes = BlockOf(type->bytes, {0});
   const TensorInfo tensor{.type = type, .rows = 1, .columns = type->elements, .bytes = bytes};
   EXPECT_EQ(StepsOf(ReadBlocks(tensor, nullptr).scales), nullptr);
+}
+
+/// Powers of two are halves where they are neither too large nor too small.
+TEST(GgufTypes, ScalesThatArePowersOfTwoAreHalvesWhereThoseHoldThem) {
+  const TensorType* type = FindType(39);
+  for (const auto& [power, dtype] : std::map<uint8_t, DType>{{105, DType::kF16},
+                                                             {139, DType::kF16},
+                                                             {140, DType::kF32},
+                                                             {103, DType::kF32},
+                                                             {200, DType::kF32}}) {
+    std::vector<uint8_t> bytes = BlockOf(2 * type->bytes, {});
+    bytes[0] = power;
+    bytes[type->bytes] = 120;
+    const TensorInfo tensor{.type = type, .rows = 1, .columns = 2 * type->elements, .bytes = bytes};
+    const BlockConstants constants = ReadBlocks(tensor, nullptr);
+    EXPECT_EQ(constants.scales.dtype(), dtype) << int{power};
+    const float scale = std::ldexp(1.0F, power - 128);
+    EXPECT_EQ(constants.scales.GetDouble(0), double{scale});
+    EXPECT_EQ(constants.minima.GetDouble(0), -16 * double{scale});
+    EXPECT_EQ(constants.scales.GetDouble(1), 1.0 / 256);
+  }
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A language model of random weights in a GGUF file of a few kilobytes: small_decoder.py FILE [ARCHITECTURE [TYPE]]
 
-Its tokens are the printable characters of ASCII, a space, and an end; architectures are those of FORMS, types f32, q4_0, q4_1 and q8_0.
+Its tokens are the printable characters of ASCII, a space, and an end; architectures are those of FORMS, types f32, q4_0, q4_1, q8_0 and mxfp4.
 """
 
 import math
@@ -10,7 +10,7 @@ import random
 import struct
 import sys
 
-TYPES = {"f32": 0, "q4_0": 2, "q4_1": 3, "q8_0": 8}
+TYPES = {"f32": 0, "q4_0": 2, "q4_1": 3, "q8_0": 8, "mxfp4": 39}
 LAYERS, WIDTH, HIDDEN, HEADS, KEY_HEADS, TOKENS, CONTEXT = 2, 64, 96, 4, 2, 97, 128
 #: What a file of an architecture has besides: `values` of its metadata, `biases` of queries and keys, `norms` of them by head or of all heads,
 #: norms `after` each part of a layer, too or only there, matrices that hold several (`joined`), and an `output` that is not the embedding.
@@ -76,7 +76,7 @@ def matrix(kind, size, rng):
     """Blocks of 32: their steps (and minima) are small, their codes random."""
     if kind == "f32":
         return vector(size, 0, 0.3, rng)
-    head = {"q4_0": struct.pack("<e", 0.03), "q4_1": struct.pack("<ee", 0.03, -0.22), "q8_0": struct.pack("<e", 0.002)}[kind]
+    head = {"q4_0": struct.pack("<e", 0.03), "q4_1": struct.pack("<ee", 0.03, -0.22), "q8_0": struct.pack("<e", 0.002), "mxfp4": bytes((122,))}[kind]
     return b"".join(head + rng.randbytes(32 if kind == "q8_0" else 16) for _ in range(size // 32))
 
 

@@ -58,6 +58,16 @@ class Quantise(unittest.TestCase):
                 done = fettle("generate", "out.gguf", "Hello", "--tokens", "4", "--json")
                 self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_experts_become_smaller_and_routers_do_not(self):
+        for form in ("qwen2moe", "gpt-oss"):
+            pathlib.Path("experts.gguf").write_bytes(small_decoder(form, "f32"))
+            for words in (("--type", "q4_0"), ("--bits", "6", "--tokens", "16")):
+                with self.subTest(form=form, words=words):
+                    names = {row["name"] for row in self.document("experts.gguf", *words, "-o", "out.gguf")["matrices"]}
+                    self.assertIn("blk.1.ffn_down_exps.weight", names)
+                    self.assertEqual([name for name in names if "ffn_gate_inp" in name], [])
+                    self.assertEqual(fettle("generate", "out.gguf", "Hello", "--tokens", "4").returncode, 0)
+
     def test_metadata_is_kept(self):
         self.document("small.gguf", "--type", "q8_0", "-o", "out.gguf")
         before, after = pathlib.Path("small.gguf").read_bytes(), pathlib.Path("out.gguf").read_bytes()

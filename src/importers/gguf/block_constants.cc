@@ -120,7 +120,7 @@ class TensorSource final : public ConstantSource, public SixteenBitSource, publi
 
   void ReadHalves(const uint8_t* from, std::byte* out) const {
     const TensorType& type = *tensor_.type;
-    if (part_ == Part::kScales && type.part == type.elements) {  // the step itself
+    if (part_ == Part::kScales && type.part == type.elements && type.step_at >= 0) {  // the step
       std::memcpy(out, from + type.step_at, sizeof(Half));
       return;
     }
@@ -151,11 +151,19 @@ class TensorSource final : public ConstantSource, public SixteenBitSource, publi
   bool halves_;
 };
 
+bool IsHalf(float x) { return static_cast<float>(Half(x)) == x; }
+
 /// Whether halves hold scales and minima exactly: multiples of the step by powers of two that do
 /// not pass the largest half.
 bool HalvesHold(const TensorInfo& tensor) {
   const TensorType& type = *tensor.type;
   if (type.most_of_step == 0) return false;
+  for (size_t at = 0; type.step_at < 0 && at < tensor.bytes.size(); at += type.bytes) {
+    float floats[2];
+    type.read(tensor.bytes.data() + at, {.scales = floats, .minima = floats + 1});
+    if (!std::ranges::all_of(floats, IsHalf)) return false;
+  }
+  if (type.step_at < 0) return true;
   // Magnitudes of halves are ordered as their bits are, infinity and NaN behind all numbers.
   const uint16_t most = Half(65504.0F / static_cast<float>(type.most_of_step)).bits;
   for (size_t at = 0; at < tensor.bytes.size(); at += type.bytes) {

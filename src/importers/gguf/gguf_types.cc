@@ -1,6 +1,7 @@
 #include "importers/gguf/gguf_types.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "tensor/dtype.h"
@@ -179,6 +180,16 @@ void ReadTq2(const uint8_t* block, const BlockParts& parts) {
   for (int i = 0; parts.codes != nullptr && i < 256; ++i) parts.codes[i] = TwoBits(block, i);
 }
 
+/// Of 4 bits: floats of one bit of mantissa and two of exponent, here in halves and from 16 on, so
+/// that their minimum is a power of two times the scale, which is one itself.
+void ReadMxfp4(const uint8_t* block, const BlockParts& parts) {
+  const float scale = std::ldexp(1.0F, *block - 128);
+  SetAll(parts, 1, scale, -16 * scale);
+  ReadNibbles(block + 1, parts.codes);
+  constexpr uint8_t kCodes[] = {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4};
+  for (int i = 0; parts.codes != nullptr && i < 32; ++i) parts.codes[i] = kCodes[parts.codes[i]];
+}
+
 // id, name, elements, bytes, bits, part, read, most of the step, where it is, minima, bits of
 // codes.
 constexpr TensorType kTypes[] = {
@@ -197,6 +208,7 @@ constexpr TensorType kTypes[] = {
     {30, "BF16", 1, 2},
     {34, "TQ1_0", 256, 54, 4, 32, ReadTq1, 1, 52, -1},
     {35, "TQ2_0", 256, 66, 4, 32, ReadTq2, 1, 64, -1},
+    {39, "MXFP4", 32, 17, 8, 32, ReadMxfp4, 16, -1, -16, 5},
 };
 
 float FloatAt(const TensorType& type, const uint8_t* at) {

@@ -28,7 +28,8 @@ struct TensorType {
   /// Times the first half of a block (its step), the largest number that scales and minima hold; 0:
   /// they are whole numbers of 8 bits times their steps, which halves do not hold.
   int64_t most_of_step = 0;
-  int64_t step_at = 0;  // where the step lies; behind it that of minima, if they have one
+  /// Where the step lies; behind it that of minima, if they have one. -1: it is no half.
+  int64_t step_at = 0;
   /// What times a scale is its minimum, a power of two; 0: minima are numbers of their own.
   float times_scale = 0;
   int code_bits = bits;  // that codes have
