@@ -37,6 +37,7 @@ constexpr std::string_view kOthers[] = {
     "DepthToSpace",
     "DynamicQuantizeLinear",
     "Expand",
+    "ExpertMatMul",
     "Flatten",
     "GRU",
     "Gather",

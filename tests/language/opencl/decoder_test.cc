@@ -23,8 +23,8 @@ class DeviceDecoderTest : public testing::TestWithParam<SmallDecoder> {
   std::shared_ptr<const Device> device_;
 };
 
-TEST_P(DeviceDecoderTest, PromptsAndStepsAreThoseOfTheCpu) {
-  const auto here = Open(GetParam(), 128), there = Open(GetParam(), 128, 1, device_);
+void ExpectTheCpus(const SmallDecoder& form, const std::shared_ptr<const Device>& device) {
+  const auto here = Open(form, 128), there = Open(form, 128, 1, device);
   std::vector<int32_t> prompt;
   for (int32_t i = 0; i < 45; ++i) prompt.push_back(i * 29 % 96);
   std::vector<float> want = Logits(*here, prompt), got = Logits(*there, prompt);
@@ -36,6 +36,8 @@ TEST_P(DeviceDecoderTest, PromptsAndStepsAreThoseOfTheCpu) {
     ExpectNear(want, got, 0.03F);
   }
 }
+
+TEST_P(DeviceDecoderTest, PromptsAndStepsAreThoseOfTheCpu) { ExpectTheCpus(GetParam(), device_); }
 
 TEST_P(DeviceDecoderTest, CachesInBytesAreThoseOfTheCpu) {
   const auto here = Open(GetParam(), 128, 1, nullptr, DType::kI8);
@@ -85,6 +87,29 @@ INSTANTIATE_TEST_SUITE_P(Forms, DeviceDecoderTest,
                                          SmallDecoder{.architecture = "gemma", .type = 8},
                                          SmallDecoder{.architecture = "qwen2", .type = 1},
                                          SmallDecoder{.type = 30}));
+
+class DeviceMixtureTest : public DeviceDecoderTest {};
+
+TEST_P(DeviceMixtureTest, ExpertsAreComputedThereAsOnTheCpu) {
+  ExpectTheCpus(GetParam(), device_);
+  const auto decoder = Open(GetParam(), 64, 1, device_);
+  for (const size_t length : {1, 8}) {
+    Logits(*decoder, std::vector<int32_t>(length, 5));
+    int64_t experts = 0;
+    for (const exec::StepProfile& step : decoder->session().profile()) {
+      if (step.op != "ExpertMatMul") continue;
+      ++experts;
+      EXPECT_TRUE(step.kernel.starts_with("opencl.")) << step.kernel;
+    }
+    EXPECT_EQ(experts, 2 * 4);  // of each layer: the router, gates, values, and what they give
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Forms, DeviceMixtureTest,
+    testing::Values(SmallDecoder{.architecture = "qwen3moe", .experts = 4},
+                    SmallDecoder{.architecture = "qwen3moe", .type = 8, .experts = 3},
+                    SmallDecoder{.architecture = "qwen3moe", .type = 1, .experts = 3}));
 
 class DeviceDecoder : public DeviceDecoderTest {};
 

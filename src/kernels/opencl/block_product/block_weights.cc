@@ -47,7 +47,7 @@ PackRequest PackPairs(const ir::Node& node, const BlockFacts& facts) {
   const ops::BlockProduct& p = facts.p;
   const int64_t pairs = p.n * p.blocks();
   PackRequest request;
-  request.constants = {node.inputs[2], node.inputs[3]};
+  request.constants = {node.inputs[facts.scales], node.inputs[facts.scales + 1]};
   request.recipe = fmt::format("opencl.block_product.pairs{}.halves{}", pairs, facts.halves);
   request.bytes = pairs * facts.pair_bytes();
   request.pack = [pairs, storage = facts.halves ? DType::kF16 : DType::kF32](

@@ -13,6 +13,7 @@ struct BlockFacts {
   ops::BlockProduct p;
   int bits = 4;
   bool halves = false;  // scales and minima
+  size_t scales = 2;    // of the node's inputs; minima are the one behind
 
   /// Codes that are read in one piece.
   int64_t unit() const { return bits == 4 ? p.block : 16; }
