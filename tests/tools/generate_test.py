@@ -199,6 +199,16 @@ class Generate(unittest.TestCase):
                 pathlib.Path("changed.gguf").write_bytes(gguf_file(metadata("qwen3moe"), [part for part in changed if part]))
                 self.refused(3, f"tensor 'blk.1.{name}.weight'", "generate", "changed.gguf", "ab", "--tokens", "2")
 
+    def test_which_layers_have_experts_is_said_in_several_ways(self):
+        # Layer 0 has none, layer 1 has some; a layer behind the last one that answers is not read.
+        ways = {"ernie4_5-moe": {"leading_dense_block_count": 0, "interleave_moe_layer_step": 2},
+                "glm4moe": {"block_count": 3, "nextn_predict_layers": 1}}  # fmt: skip
+        for form, values in ways.items():
+            pathlib.Path("other.gguf").write_bytes(small_decoder(form, changes={f"{form}.{key}": value for key, value in values.items()}))
+            pathlib.Path("usual.gguf").write_bytes(small_decoder(form))
+            texts = [self.document(name, "Hello", "--tokens", "8")["tokens"] for name in ("other.gguf", "usual.gguf")]
+            self.assertEqual(texts[0], texts[1], form)
+
     def test_types_of_experts_may_differ(self):
         kinds = {"blk.0.ffn_gate_exps.weight": "q8_0", "blk.0.ffn_down_exps.weight": "f32", "blk.1.ffn_up_exps.weight": "q4_0"}
         each = {kind: list(tensors("qwen3moe", kind, random.Random(7))) for kind in ("q4_1", *kinds.values())}
