@@ -68,5 +68,27 @@ TEST(ModuleText, MuchLocalMemoryIsOneArray) {
   EXPECT_EQ(module->dynamic_bytes.at("b"), 0);
 }
 
+TEST(LinkText, StandsInForMuchLocalMemoryAndKeepsTheEnvironment) {
+  const auto module = LinkTextOf(
+      Ptx(".entry a(\n)\n{\n\t.shared .align 4 .b8 a_$_x[50000];\n\t.shared .align 16 .b8 "
+          "a_$_xy[256];\n\tmov.b32 \t%r1, %envreg3;\n\tld.shared.f32 \t%f2, [a_$_xy+20];\n}\n"
+          ".entry b(\n)\n{\n\t.shared .align 4 .b8 b_$_x[16];\n}\n"));
+  ASSERT_TRUE(module.ok()) << module.status().message();
+  const std::string& ptx = module->ptx;
+  EXPECT_NE(ptx.find(".shared .align 128 .b8 fettle_local_memory[128];"), std::string::npos) << ptx;
+  EXPECT_EQ(ptx.find("a_$_x"), std::string::npos);
+  EXPECT_NE(ptx.find("[fettle_local_memory+50068]"), std::string::npos) << ptx;
+  EXPECT_NE(ptx.find("%envreg3"), std::string::npos);
+  EXPECT_NE(ptx.find("b_$_x[16]"), std::string::npos);
+  EXPECT_EQ(module->dynamic_bytes.at("a"), 50048 + 256);
+  EXPECT_EQ(module->dynamic_bytes.at("b"), 0);
+}
+
+TEST(LinkText, RefusesWhatIsNoPtx) {
+  EXPECT_FALSE(LinkTextOf("\x7f"
+                          "ELF")
+                   .ok());
+}
+
 }  // namespace
 }  // namespace fettle::cuda

@@ -12,6 +12,7 @@ using Result = int;  // 0: success
 using Device = int;
 using Context = struct ContextRow*;
 using Module = struct ModuleRow*;
+using Link = struct LinkRow*;
 using Function = struct FunctionRow*;
 using Stream = struct StreamRow*;
 using Event = struct EventRow*;
@@ -52,6 +53,11 @@ struct Uuid {
   X(ContextPop, "cuCtxPopCurrent_v2", Context*)                                                       \
   X(ContextSynchronize, "cuCtxSynchronize")                                                           \
   X(ModuleLoadData, "cuModuleLoadData", Module*, const void*)                                         \
+  X(LinkCreate, "cuLinkCreate_v2", unsigned, const int*, void**, Link*)                       \
+  X(LinkAddData, "cuLinkAddData_v2", Link, int, const void*, size_t, const char*, unsigned,   \
+    const int*, void**)                                                                               \
+  X(LinkComplete, "cuLinkComplete", Link, void**, size_t*)                                    \
+  X(LinkDestroy, "cuLinkDestroy", Link)                                                       \
   X(ModuleUnload, "cuModuleUnload", Module)                                                           \
   X(ModuleGetFunction, "cuModuleGetFunction", Function*, Module, const char*)                         \
   X(FunctionSetAttribute, "cuFuncSetAttribute", Function, int, int)                                   \

@@ -90,8 +90,9 @@ std::string Renamed(std::string_view text, std::string_view name, int64_t offset
   return made.append(text.substr(at));
 }
 
-/// The body of one function with its arrays in the pool; `bytes`: of all of them.
-std::string WithPool(std::string_view body, int64_t& bytes) {
+/// The body of one function with its arrays in the pool, which `declaration` stands for; `bytes`:
+/// of all of them.
+std::string WithPool(std::string_view body, std::string_view declaration, int64_t& bytes) {
   constexpr int64_t kAlignment = 128;
   const std::vector<LocalArray> arrays = LocalArraysOf(body);
   bytes = 0;
@@ -100,9 +101,11 @@ std::string WithPool(std::string_view body, int64_t& bytes) {
     bytes = 0;
     return std::string(body);
   }
-  std::string made;
-  size_t at = 0;
+  std::string made(body.substr(0, arrays[0].begin));
+  made += declaration;
+  size_t at = arrays[0].end;
   for (const LocalArray& array : arrays) {
+    if (array.begin < at) continue;
     made += body.substr(at, array.begin - at);
     at = array.end;
   }
@@ -115,25 +118,48 @@ std::string WithPool(std::string_view body, int64_t& bytes) {
   return made;
 }
 
-}  // namespace
+constexpr std::string_view kSize = ".address_size 64", kEntry = ".entry ";
 
-fettle::Result<ModuleText> ModuleTextOf(std::string_view given) {
-  constexpr std::string_view kSize = ".address_size 64", kEntry = ".entry ";
-  if (given.find("\n.version ") == std::string_view::npos ||
-      given.find(kSize) == std::string_view::npos)
-    return Unsupported("a program's binary that is not PTX");
-  ASSIGN_OR_RETURN(const std::string text, WithoutEnvironment(given.substr(0, given.find('\0'))));
-  ModuleText module;
-  const size_t first = std::min(text.find(kEntry), text.size());
+Status CheckPtx(std::string_view given) {
+  if (given.find("\n.version ") != std::string_view::npos &&
+      given.find(kSize) != std::string_view::npos)
+    return OkStatus();
+  return Unsupported("a program's binary that is not PTX");
+}
+
+/// What follows the head, function by function; `first` is where the first one begins.
+std::string FunctionsOf(std::string_view text, std::string_view declaration, size_t first,
+                        ModuleText& module) {
   std::string functions;
   for (size_t at = first; at < text.size();) {
     const size_t next = std::min(text.find(kEntry, at + 1), text.size());
     const size_t name = at + kEntry.size();
     int64_t bytes = 0;
-    functions += WithPool(std::string_view(text).substr(at, next - at), bytes);
-    module.dynamic_bytes[text.substr(name, text.find('(', name) - name)] = bytes;
+    functions += WithPool(text.substr(at, next - at), declaration, bytes);
+    module.dynamic_bytes[std::string(text.substr(name, text.find('(', name) - name))] = bytes;
     at = next;
   }
+  return functions;
+}
+
+}  // namespace
+
+fettle::Result<ModuleText> LinkTextOf(std::string_view given) {
+  RETURN_IF_ERROR(CheckPtx(given));
+  const std::string_view text = given.substr(0, given.find('\0'));
+  const size_t first = std::min(text.find(kEntry), text.size());
+  const std::string pool = fmt::format(".shared .align 128 .b8 {}[{}];", kPool, kStandInBytes);
+  ModuleText module{.ptx = std::string(text.substr(0, first)), .dynamic_bytes = {}};
+  module.ptx += FunctionsOf(text, pool, first, module);
+  return module;
+}
+
+fettle::Result<ModuleText> ModuleTextOf(std::string_view given) {
+  RETURN_IF_ERROR(CheckPtx(given));
+  ASSIGN_OR_RETURN(const std::string text, WithoutEnvironment(given.substr(0, given.find('\0'))));
+  const size_t first = std::min(text.find(kEntry), text.size());
+  ModuleText module;
+  const std::string functions = FunctionsOf(text, "", first, module);
   const size_t head = text.find(kSize) + kSize.size();
   module.ptx = text.substr(0, head);
   if (functions.find(kPool) != std::string::npos)

@@ -23,4 +23,10 @@ struct ModuleText {
 /// registers.
 fettle::Result<ModuleText> ModuleTextOf(std::string_view ptx);
 
+/// What OpenCL's driver is to load after CUDA's has linked it: registers of the environment stay,
+/// and functions of over 48 KiB declare kStandInBytes where they need `dynamic_bytes`.
+/// kUnsupported for what is no PTX.
+constexpr int64_t kStandInBytes = 128;
+fettle::Result<ModuleText> LinkTextOf(std::string_view ptx);
+
 }  // namespace fettle::cuda

@@ -73,10 +73,11 @@ bool CanReadAndWrite(const OpenClApi& api, cl_context context, DType storage) {
   });
 }
 
-OpenClFacts FactsFor(const OpenClListing& listing, const OpenClOptions& options) {
-  OpenClFacts facts = listing.facts;
-  facts.unified_memory = facts.unified_memory && !options.own_memory;
-  return facts;
+Status CheckShared(const OpenClFacts& facts, SharedVirtualMemory svm) {
+  const bool coarse = svm == SharedVirtualMemory::kCoarse, fine = svm == SharedVirtualMemory::kFine;
+  if ((!coarse || facts.svm_coarse) && (!fine || facts.svm_fine)) return OkStatus();
+  return Unsupported("OpenCL: '{}' has no {} shared virtual memory", facts.name,
+                     fine ? "fine" : "coarse");
 }
 
 }  // namespace
@@ -141,7 +142,8 @@ Result<std::shared_ptr<OpenClDevice>> OpenClDevice::Open(const OpenClListing& li
   }
   const OpenClApi& api = *device->api_;
   device->id_ = listing.device;
-  device->facts_ = FactsFor(listing, options);
+  device->facts_ = listing.facts;
+  device->facts_.unified_memory = listing.facts.unified_memory && !options.own_memory;
   const cl_context_properties properties[] = {
       CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(listing.platform), 0};
   cl_int code = CL_SUCCESS;
@@ -170,12 +172,10 @@ Result<std::shared_ptr<OpenClDevice>> OpenClDevice::Open(const OpenClListing& li
   }
   device->svm_ = options.svm;
   device->pacing_ = options.pacing;
-  if ((options.svm == SharedVirtualMemory::kCoarse && !device->facts_.svm_coarse) ||
-      (options.svm == SharedVirtualMemory::kFine && !device->facts_.svm_fine))
-    return Unsupported("OpenCL: '{}' has no {} shared virtual memory", listing.facts.name,
-                       options.svm == SharedVirtualMemory::kFine ? "fine" : "coarse");
-  device->programs_ = std::make_unique<OpenClPrograms>(api, device->context_, listing.device,
-                                                       device->fingerprint_, options.cache);
+  RETURN_IF_ERROR(CheckShared(device->facts_, options.svm));
+  device->programs_ =
+      std::make_unique<OpenClPrograms>(api, device->context_, listing.device, device->fingerprint_,
+                                       options.cache, !options.only_compiles);
   device->uploads_ = std::make_unique<UploadQueue>(api, device->context_, listing.device);
   device->pinned_ = std::make_shared<PinnedPool>(api, device->context_, listing.device);
   return device;

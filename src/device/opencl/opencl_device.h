@@ -116,6 +116,8 @@ struct OpenClOptions {
   /// Takes memory that it shares with the host for its own (OpenClFacts::unified_memory): for tests
   /// of what goes between two memories.
   bool own_memory = false;
+  /// Its programs are handed to other processes.
+  bool only_compiles = false;
   /// Another driver than the loader's, for tests of faults; outlives the device.
   const OpenClApi* api = nullptr;
 };

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "device/opencl/compile_worker.h"
+#include "device/opencl/program/linker.h"
 #include "device/opencl/program/ptx.h"
 
 namespace fettle {
@@ -65,6 +66,7 @@ std::string TextOf(std::span<const std::byte> bytes) {
 }  // namespace
 
 std::vector<std::byte> OpenClProgram::Binary() const {
+  if (!binary_.empty()) return binary_;
   // One device, hence one size and one pointer.
   size_t size = 0;
   if (api_.GetProgramInfo(program_, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, nullptr) !=
@@ -86,14 +88,15 @@ void OpenClProgram::Trust() {
 
 OpenClPrograms::OpenClPrograms(const OpenClApi& api, std::shared_ptr<void> context,
                                cl_device_id device, std::string fingerprint,
-                               std::shared_ptr<ProgramCache> cache)
+                               std::shared_ptr<ProgramCache> cache, bool links)
     : api_(api),
       context_(std::move(context)),
       device_(device),
       fingerprint_(std::move(fingerprint)),
-      cache_(std::move(cache)) {}
+      cache_(std::move(cache)),
+      linker_(links && ProgramLinker::IsNeeded() ? std::make_unique<ProgramLinker>(api, device)
+                                                 : nullptr) {}
 OpenClPrograms::~OpenClPrograms() = default;
-
 Result<std::shared_ptr<OpenClProgram>> OpenClPrograms::Get(const ProgramSource& source) {
   std::shared_ptr<Slot> slot;
   {
@@ -187,6 +190,22 @@ std::shared_ptr<OpenClProgram> OpenClPrograms::Load(const ProgramSource& source,
                                                     const std::string& key,
                                                     std::span<const std::byte> binary,
                                                     bool launched) {
+  if (linker_ != nullptr) {
+    const std::vector<std::byte> code = linker_->Link(binary);
+    std::shared_ptr<OpenClProgram> program;
+    if (!code.empty()) program = LoadCode(source, key, code, launched);
+    if (program != nullptr) {
+      program->set_binary(binary);
+      return program;
+    }
+  }
+  return LoadCode(source, key, binary, launched);
+}
+
+std::shared_ptr<OpenClProgram> OpenClPrograms::LoadCode(const ProgramSource& source,
+                                                        const std::string& key,
+                                                        std::span<const std::byte> binary,
+                                                        bool launched) {
   const std::unique_ptr<InFlight> marker = launched ? nullptr : Begin(key);
   const size_t size = binary.size();
   const auto* data = reinterpret_cast<const unsigned char*>(binary.data());

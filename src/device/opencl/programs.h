@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@
 #include "device/opencl/program/program_cache.h"
 
 namespace fettle {
+
+class ProgramLinker;
 
 /// What a program is built from. Equal values are one program.
 struct ProgramSource {
@@ -44,6 +47,10 @@ class OpenClProgram {
   void set_source(const ProgramSource& source) { source_ = source; }
   /// Empty where the driver gives none.
   std::vector<std::byte> Binary() const;
+  /// What Binary gives of a program that was loaded as other code.
+  void set_binary(std::span<const std::byte> binary) {
+    binary_.assign(binary.begin(), binary.end());
+  }
 
   /// Whether no launch of it is known to have ended, so that the next one is to be watched.
   bool watched() const { return watched_.load(std::memory_order_relaxed); }
@@ -59,6 +66,7 @@ class OpenClProgram {
   cl_program program_;
   ProgramSource source_;
   std::string key_;
+  std::vector<std::byte> binary_;
   std::shared_ptr<ProgramCache> watch_;
   std::atomic<bool> watched_;
 };
@@ -66,8 +74,9 @@ class OpenClProgram {
 /// Thread-safe; builds of different programs run at the same time.
 class OpenClPrograms {
  public:
+  /// `links`: by a ProgramLinker where the driver needs one.
   OpenClPrograms(const OpenClApi& api, std::shared_ptr<void> context, cl_device_id device,
-                 std::string fingerprint, std::shared_ptr<ProgramCache> cache);
+                 std::string fingerprint, std::shared_ptr<ProgramCache> cache, bool links = false);
   ~OpenClPrograms();
 
   /// The program of `source`. kBuildFailed with the compiler's log, also of an earlier process; or
@@ -101,6 +110,8 @@ class OpenClPrograms {
   Status Refuse(const ProgramSource& source, const std::string& key, std::string_view why,
                 std::string_view log);
   Status CountFailure(const ProgramSource& source, std::string_view why, std::string_view log);
+  std::shared_ptr<OpenClProgram> LoadCode(const ProgramSource& source, const std::string& key,
+                                          std::span<const std::byte> code, bool launched);
   std::shared_ptr<OpenClProgram> Load(const ProgramSource& source, const std::string& key,
                                       std::span<const std::byte> binary, bool launched);
   /// Null where no package has it. `is_new`: the cache has nothing of it.
@@ -114,8 +125,9 @@ class OpenClPrograms {
   std::shared_ptr<void> context_;
   cl_device_id device_;
   std::string fingerprint_;
-  std::shared_ptr<ProgramCache> cache_;  // may be null
-  mutable std::mutex mutex_;             // guards what follows
+  std::shared_ptr<ProgramCache> cache_;    // may be null
+  std::unique_ptr<ProgramLinker> linker_;  // may be null
+  mutable std::mutex mutex_;               // guards what follows
   std::map<ProgramSource, std::shared_ptr<Slot>> slots_;
   std::map<std::string, std::vector<std::byte>> imported_;
   ProgramStatistics statistics_;
