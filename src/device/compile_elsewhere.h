@@ -27,6 +27,9 @@ struct CompileProcesses {
   /// The thread that asks first compiles in this process until one of the others has compiled
   /// something: a single program costs no process.
   bool first_here = false;
+  /// The folder of kept programs, as in OpenOptions. Where nothing is kept there, all processes
+  /// start at once, beside what comes before the first program; else each when it is needed.
+  const char* programs = nullptr;
 };
 
 /// How many programs this process has compiled elsewhere at once.

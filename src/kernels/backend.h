@@ -57,10 +57,9 @@ struct Backend {
   std::span<const std::string_view> (*operators)() = nullptr;
   /// Its kernels for products, step by step; null where it has none to show.
   ProductLadder (*product_ladder)() = nullptr;
-  /// Has the programs of a device compiled by other processes, for one device at a time, until the
-  /// returned object goes. Null where nothing is compiled, as is the next.
-  std::shared_ptr<void> (*compile_elsewhere)(const Device& device,
-                                             const CompileProcesses& processes) = nullptr;
+  /// Has the programs of the first device that asks, which need not be open yet, compiled by other
+  /// processes until the returned object goes. Null where nothing is compiled, as is the next.
+  std::shared_ptr<void> (*compile_elsewhere)(const CompileProcesses& processes) = nullptr;
   /// What such a process does: opens the device `which`, as `open` does but only to compile, and
   /// compiles what standard input asks for until that is closed. Returns the exit code.
   Result<int> (*serve_compiles)(std::string_view which) = nullptr;
@@ -96,10 +95,9 @@ Status CheckConversion(const Shape& shape, const State& from, const State& to);
 Result<std::unique_ptr<PreparedKernel>> PrepareAnyConversion(const Shape& shape, const State& from,
                                                              const State& to, const Device& device);
 
-/// Backend::compile_elsewhere of the device's backend; null where there is no device or its backend
-/// compiles nothing.
-std::shared_ptr<void> CompileElsewhere(const Device* accelerator,
-                                       const CompileProcesses& processes);
+/// Backend::compile_elsewhere for the device of that name ("opencl:0:1"); null where there is none
+/// that compiles.
+std::shared_ptr<void> CompileElsewhere(std::string_view device, const CompileProcesses& processes);
 /// Backend::serve_compiles of the device of that name ("opencl:0:1"). kUnsupported where there is
 /// none that compiles.
 Result<int> ServeCompiles(std::string_view device);

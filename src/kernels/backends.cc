@@ -76,11 +76,11 @@ Result<std::unique_ptr<PreparedKernel>> PrepareAnyConversion(const Shape& shape,
   return FindBackend(device.kind())->convert(shape, from, to, device);
 }
 
-std::shared_ptr<void> CompileElsewhere(const Device* accelerator,
-                                       const CompileProcesses& processes) {
-  const Backend* backend = accelerator == nullptr ? nullptr : FindBackend(accelerator->kind());
+std::shared_ptr<void> CompileElsewhere(std::string_view device, const CompileProcesses& processes) {
+  std::string_view which;
+  const Backend* backend = BackendOfChoice(device, &which);
   if (backend == nullptr || backend->compile_elsewhere == nullptr) return nullptr;
-  return backend->compile_elsewhere(*accelerator, processes);
+  return backend->compile_elsewhere(processes);
 }
 
 Result<int> ServeCompiles(std::string_view device) {

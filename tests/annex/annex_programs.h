@@ -80,8 +80,7 @@ inline std::atomic<int>& CompiledElsewhere() {
   return count;
 }
 
-inline std::shared_ptr<void> CompileAnnexElsewhere(const Device&,
-                                                   const CompileProcesses& processes) {
+inline std::shared_ptr<void> CompileAnnexElsewhere(const CompileProcesses& processes) {
   AnnexPrograms::Elsewhere() = [](const std::string& source) {
     ++CompiledElsewhere();
     return AnnexPrograms::Compile(source);

@@ -29,8 +29,8 @@ std::vector<std::string> Shell(const std::string& script) {
 }
 
 TEST(CompileWorker, KillsACompilerThatHangs) {
-  CompileWorker worker(Shell("cat >/dev/null; sleep 1000"), "", 0.05);
-  const auto built = worker.Compile(kScaleSource);
+  CompileWorker worker(Shell("cat >/dev/null; sleep 1000"), 0.05);
+  const auto built = worker.Compile(kScaleSource, "");
   EXPECT_EQ(built.status().code(), StatusCode::kBuildFailed);
   EXPECT_THAT(std::string(built.status().message()), testing::HasSubstr("took over 0.05 s"));
 }
@@ -38,8 +38,8 @@ TEST(CompileWorker, KillsACompilerThatHangs) {
 TEST(CompileWorker, KillsWhatTheCompilerStartedToo) {
   const TestFolder folder;
   const std::string pid_file = folder.file("pid");
-  CompileWorker worker(Shell("sleep 1000 & echo $! >" + pid_file + "; wait"), "", 0.3);
-  EXPECT_FALSE(worker.Compile(kScaleSource).ok());
+  CompileWorker worker(Shell("sleep 1000 & echo $! >" + pid_file + "; wait"), 0.3);
+  EXPECT_FALSE(worker.Compile(kScaleSource, "").ok());
   pid_t started = 0;
   ASSERT_TRUE(std::ifstream(pid_file) >> started);
   // A zombie until its new parent looks, if that ever does.
@@ -53,8 +53,8 @@ TEST(CompileWorker, KillsWhatTheCompilerStartedToo) {
 }
 
 TEST(CompileWorker, SaysHowACompilerDied) {
-  CompileWorker worker(Shell("kill -SEGV $$"), "", 20);
-  const auto built = worker.Compile(kScaleSource);
+  CompileWorker worker(Shell("kill -SEGV $$"), 20);
+  const auto built = worker.Compile(kScaleSource, "");
   EXPECT_EQ(built.status().code(), StatusCode::kBuildFailed);
   EXPECT_THAT(std::string(built.status().message()), testing::HasSubstr("died twice"));
 }
@@ -65,24 +65,24 @@ TEST(CompileWorker, AsksADeadOneOnceMore) {
   // The first one dies; the second answers 'b' and one byte of binary, whatever it is asked.
   CompileWorker worker(Shell("test -e " + mark + " || { touch " + mark + "; exit 3; }; " +
                              R"(printf 'b\001\000\000\000\000\000\000\000X' >&0; sleep 1000)"),
-                       "", 20);
-  const auto built = worker.Compile(kScaleSource);
+                       20);
+  const auto built = worker.Compile(kScaleSource, "");
   ASSERT_TRUE(built.ok()) << built.status().message();
   EXPECT_EQ(*built, std::vector<std::byte>{std::byte{'X'}});
 }
 
 TEST(CompileWorker, IsNoReasonToRefuseAProgramWhereThereIsNone) {
-  CompileWorker worker({"/no/such/program"}, "", 20);
-  EXPECT_EQ(worker.Compile(kScaleSource).status().code(), StatusCode::kIo);
+  CompileWorker worker({"/no/such/program"}, 20);
+  EXPECT_EQ(worker.Compile(kScaleSource, "").status().code(), StatusCode::kIo);
 }
 
 TEST(CompileWorker, IsNoReasonToRefuseAProgramWhereItDoesNotComeToItsDevice) {
-  CompileWorker dies({"/bin/sh", "-c", "exit 4"}, "", 20);
-  const Status died = dies.Compile(kScaleSource).status();
+  CompileWorker dies({"/bin/sh", "-c", "exit 4"}, 20);
+  const Status died = dies.Compile(kScaleSource, "").status();
   EXPECT_EQ(died.code(), StatusCode::kIo);
   EXPECT_THAT(died.message(), testing::HasSubstr("exit code 4"));
-  CompileWorker differs(Shell("sleep 1000"), "a GPU", 20);
-  const Status other = differs.Compile(kScaleSource).status();
+  CompileWorker differs(Shell("sleep 1000"), 20);
+  const Status other = differs.Compile(kScaleSource, "a GPU").status();
   EXPECT_EQ(other.code(), StatusCode::kIo);
   EXPECT_THAT(other.message(), testing::HasSubstr("another device"));
 }
@@ -91,15 +91,15 @@ TEST(CompileWorker, IsStoppedWhenItsCallerIs) {
   const TestFolder folder;
   const std::string asked = folder.file("asked");
   std::atomic<bool> cancelled = false;
-  CompileWorker worker(Shell("head -c 8 >/dev/null; : >" + asked + "; sleep 1000"), "", 1000,
+  CompileWorker worker(Shell("head -c 8 >/dev/null; : >" + asked + "; sleep 1000"), 1000,
                        &cancelled);
   std::thread stops([&] {
     while (!std::ifstream(asked).good()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     cancelled = true;
   });
-  EXPECT_EQ(worker.Compile(kScaleSource).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(worker.Compile(kScaleSource, "").status().code(), StatusCode::kCancelled);
   stops.join();
-  EXPECT_EQ(worker.Compile(kScaleSource).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(worker.Compile(kScaleSource, "").status().code(), StatusCode::kCancelled);
 }
 
 /// Two that answer only once the other has been asked, too.
@@ -110,16 +110,53 @@ TEST(CompileWorkers, CompileSideBySide) {
       Shell("head -c 8 >/dev/null; : >" + here + "$$; i=0; " + "while [ $(ls " + here +
             "* | wc -l) -lt 2 ]; do i=$((i+1)); " + "[ $i -lt 200 ] || exit 1; sleep 0.05; done; " +
             R"(printf 'b\001\000\000\000\000\000\000\000x' >&0; sleep 1000)"),
-      "", 30, 2);
+      30, 2);
   std::vector<size_t> bytes(2);
   SetCompilesAtOnce(2);
   PrepareAhead(2, [&](int64_t i) {
-    const auto built = workers.Compile(kScaleSource);
+    const auto built = workers.Compile(kScaleSource, "");
     bytes[static_cast<size_t>(i)] = built.ok() ? built->size() : 0;
   });
   SetCompilesAtOnce(0);
   EXPECT_THAT(bytes, testing::Each(1));
   PrepareAhead(2, [](int64_t) { ADD_FAILURE() << "compilers of this process are asked in turn"; });
+}
+
+/// One that is asked for a program writes down its name and dies.
+TEST(CompileWorkers, TheLongestTextComesFirst) {
+  const TestFolder folder;
+  const std::string open = folder.file("open"), names = folder.file("names");
+  // Not ready before all programs wait. A name is 8 bytes of length and one of its own.
+  CompileWorkers workers(
+      {"/bin/sh", "-c",
+       "while [ ! -e " + open + " ]; do sleep 0.01; done; " +
+           R"(printf '\000\000\000\000\000\000\000\000' >&0; while :; do head -c 8 >/dev/null; )" +
+           "head -c 1 >>" + names + "; exit 1; done"},
+      30, 1);
+  workers.StartAll();
+  std::vector<std::thread> threads;
+  for (const size_t bytes : {1, 3, 2})
+    threads.emplace_back([&, bytes] {
+      (void)workers.Compile({std::to_string(bytes), std::string(bytes, 'x'), ""}, "");
+    });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  std::ofstream(open) << "now";
+  for (std::thread& thread : threads) thread.join();
+  std::string asked;
+  std::ifstream(names) >> asked;
+  EXPECT_EQ(asked, "332211");  // each one dies, and is asked once more
+}
+
+TEST(CompileWorkers, SaysWhyNoneStarts) {
+  CompileWorkers workers({"/no/such/program"}, 20, 3);
+  workers.StartAll();
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(workers.Compile(kScaleSource, "").status().code(), StatusCode::kIo);
+}
+
+TEST(CompileWorkers, EndsWhileTheyStart) {
+  CompileWorkers workers({"/bin/sh", "-c", "sleep 1000"}, 20, 20);
+  workers.StartAll();
 }
 
 /// A program that several wait for leaves no compiler idle: others are asked for meanwhile.
@@ -146,10 +183,10 @@ TEST(CompileWorkers, TheFirstThreadCompilesHereUntilAnotherProcessHas) {
   const std::string ready =
       fmt::format(R"(printf '\{:03o}\000\000\000\000\000\000\000{}' >&0; )", name.size(), name);
   const std::string answer = R"(printf 'b\001\000\000\000\000\000\000\000x' >&0; )";
-  const auto held = CompileOpenClElsewhere(
-      *device, {.command = {"/bin/sh", "-c", ready + answer + answer + "sleep 1000"},
-                .at_once = 2,
-                .first_here = true});
+  const auto held =
+      CompileOpenClElsewhere({.command = {"/bin/sh", "-c", ready + answer + answer + "sleep 1000"},
+                              .at_once = 2,
+                              .first_here = true});
   const auto compile = [&] {
     const auto built = GetProgramCompiler()(kScaleSource, name);
     return built.ok() ? std::ssize(*built) : -1;

@@ -222,5 +222,14 @@ TEST_F(ProgramCacheTest, WhatCannotBeWrittenIsNotKept) {
   EXPECT_TRUE(cache->Find(KeyOf(2)));
 }
 
+TEST_F(ProgramCacheTest, SaysWhetherAnythingIsKept) {
+  EXPECT_FALSE(KeepsPrograms(nullptr));
+  EXPECT_FALSE(KeepsPrograms(folder_.path().c_str()));
+  const auto cache = OpenUserProgramCache(folder_.path());
+  EXPECT_FALSE(KeepsPrograms(folder_.path().c_str()));
+  cache->Put(KeyOf(1), Kind::kBinary, Payload(100));
+  EXPECT_TRUE(KeepsPrograms(folder_.path().c_str()));
+}
+
 }  // namespace
 }  // namespace fettle

@@ -31,10 +31,17 @@ constexpr uint64_t kMostBytes = uint64_t{1} << 30;
 constexpr int64_t kStartNs = 60'000'000'000;
 constexpr char kBuilt = 'b', kFailed = 'f';
 
-/// How long a reader waits: until `deadline_ns` (NowNs; 0: whatever it takes), or `cancelled`.
+/// How long a reader waits: until `deadline_ns` (NowNs; 0: whatever it takes), `cancelled` or
+/// `closing`.
 struct Patience {
   int64_t deadline_ns = 0;
   const std::atomic<bool>* cancelled = nullptr;
+  const std::atomic<bool>* closing = nullptr;
+
+  bool can_end_early() const { return cancelled != nullptr || closing != nullptr; }
+  bool has_ended() const {
+    return (cancelled != nullptr && *cancelled) || (closing != nullptr && *closing);
+  }
 };
 
 /// Reads `size` bytes.
@@ -45,8 +52,8 @@ Reading ReadAll(int socket, void* out, size_t size, const Patience& patience) {
     if (patience.deadline_ns > 0) {
       const int64_t left = patience.deadline_ns - NowNs();
       if (left <= 0) return Reading::kLate;
-      if (patience.cancelled != nullptr && *patience.cancelled) return Reading::kCancelled;
-      const int64_t wait_ns = patience.cancelled == nullptr ? left : std::min(left, kLookNs);
+      if (patience.has_ended()) return Reading::kCancelled;
+      const int64_t wait_ns = patience.can_end_early() ? std::min(left, kLookNs) : left;
       pollfd wait{socket, POLLIN, 0};
       if (poll(&wait, 1, static_cast<int>(wait_ns / 1'000'000 + 1)) <= 0) continue;
     }
@@ -150,6 +157,11 @@ struct CompileWorker::Answer {
 CompileWorker::~CompileWorker() { End(); }
 
 Status CompileWorker::Start() {
+  const std::lock_guard lock(mutex_);
+  return StartLocked();
+}
+
+Status CompileWorker::StartLocked() {
   if (pid_ > 0) return OkStatus();
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
@@ -164,15 +176,18 @@ Status CompileWorker::Start() {
 
 /// A worker that has not come so far says nothing about any program.
 Status CompileWorker::AwaitReady() {
-  std::string fingerprint;
-  const Reading reading = ReadText(socket_, fingerprint, {NowNs() + kStartNs, cancelled_});
-  if (reading == Reading::kDone && fingerprint == fingerprint_) return OkStatus();
+  const Patience patience{NowNs() + kStartNs, cancelled_, closing_};
+  const Reading reading = ReadText(socket_, fingerprint_, patience);
+  if (reading == Reading::kDone) return OkStatus();
   const std::string end = End();
   if (reading == Reading::kCancelled) return Cancelled();
-  if (reading == Reading::kDone)
-    return Error(StatusCode::kIo, "{}: compiles for another device, '{}'", command_[0],
-                 fingerprint);
   return Error(StatusCode::kIo, "{}: cannot open its device ({})", command_[0], end);
+}
+
+Status CompileWorker::CheckDevice(std::string_view fingerprint) {
+  if (fingerprint == fingerprint_) return OkStatus();
+  End();
+  return Error(StatusCode::kIo, "{}: compiles for another device, '{}'", command_[0], fingerprint_);
 }
 
 void CompileWorker::Kill() const {
@@ -194,7 +209,8 @@ std::string CompileWorker::End() {
 
 CompileWorker::Answer CompileWorker::Ask(const ProgramSource& source) {
   Answer answer;
-  const Patience patience{NowNs() + static_cast<int64_t>(limit_seconds_ * 1e9), cancelled_};
+  const Patience patience{NowNs() + static_cast<int64_t>(limit_seconds_ * 1e9), cancelled_,
+                          closing_};
   if (!WriteText(socket_, source.name) || !WriteText(socket_, source.text) ||
       !WriteText(socket_, source.options))
     return answer;
@@ -204,12 +220,14 @@ CompileWorker::Answer CompileWorker::Ask(const ProgramSource& source) {
   return answer;
 }
 
-Result<std::vector<std::byte>> CompileWorker::Compile(const ProgramSource& source) {
+Result<std::vector<std::byte>> CompileWorker::Compile(const ProgramSource& source,
+                                                      std::string_view fingerprint) {
   const std::lock_guard lock(mutex_);
   std::string end;
   // A death may have had another reason: one restart.
   for (int attempt = 0; attempt < 2; ++attempt) {
-    RETURN_IF_ERROR(Start());
+    RETURN_IF_ERROR(StartLocked());
+    RETURN_IF_ERROR(CheckDevice(fingerprint));
     const Answer answer = Ask(source);
     if (answer.reading == Reading::kDone) {
       if (answer.kind != kBuilt) return Status(StatusCode::kBuildFailed, answer.payload);

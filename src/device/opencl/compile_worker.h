@@ -25,41 +25,48 @@ using ProgramCompiler = std::function<Result<std::vector<std::byte>>(const Progr
 void SetProgramCompiler(ProgramCompiler compiler);
 ProgramCompiler GetProgramCompiler();
 
-/// Starts `command` with posix_spawn when it is first asked, and again after it has died. Ends it
-/// when destroyed. Thread-safe; one program at a time, so that it is clear which one is to blame.
+/// Starts `command` with posix_spawn at Start or when it is first asked, and again after it has
+/// died. Ends it when destroyed. Thread-safe; one program at a time, so that it is clear which one
+/// is to blame.
 class CompileWorker {
  public:
-  /// `command`: a program and its arguments that come to ServeCompiles on standard input, for the
-  /// device with that fingerprint. `cancelled`, which may be null, ends what is being compiled.
-  CompileWorker(std::vector<std::string> command, std::string_view fingerprint,
-                double limit_seconds, const std::atomic<bool>* cancelled = nullptr)
+  /// `command`: a program and its arguments that come to ServeCompiles on standard input.
+  /// `cancelled` and `closing`, which may be null, end what is being started or compiled.
+  CompileWorker(std::vector<std::string> command, double limit_seconds,
+                const std::atomic<bool>* cancelled = nullptr,
+                const std::atomic<bool>* closing = nullptr)
       : command_(std::move(command)),
-        fingerprint_(fingerprint),
         limit_seconds_(limit_seconds),
-        cancelled_(cancelled) {}
+        cancelled_(cancelled),
+        closing_(closing) {}
   ~CompileWorker();  // waits for its end
   CompileWorker(const CompileWorker&) = delete;
   CompileWorker& operator=(const CompileWorker&) = delete;
 
-  /// The binary of a program; empty where the driver gives none. kBuildFailed with the compiler's
-  /// log; where it took over the limit (it is killed then); or where it died twice. kIo where no
-  /// worker can be had: none starts, or it does not come to the device. kCancelled.
-  Result<std::vector<std::byte>> Compile(const ProgramSource& source);
-  /// Without waiting for its end. Not while it compiles.
+  /// Returns once the process has opened its device. Nothing where there is one already. kIo where
+  /// none starts, or it does not come to its device. kCancelled.
+  Status Start();
+  /// The binary of a program for the device with that fingerprint; empty where the driver gives
+  /// none. kBuildFailed with the compiler's log; where it took over the limit (it is killed then);
+  /// or where it died twice. As Start; kIo also where it has another device.
+  Result<std::vector<std::byte>> Compile(const ProgramSource& source, std::string_view fingerprint);
+  /// Without waiting for its end. Not while it compiles or starts.
   void Kill() const;
 
  private:
   struct Answer;
-  Status Start();
+  Status StartLocked();
   Status AwaitReady();
+  Status CheckDevice(std::string_view fingerprint);
   /// Kills the worker and says how it ended.
   std::string End();
   Answer Ask(const ProgramSource& source);
 
   std::vector<std::string> command_;
-  std::string fingerprint_;
+  std::string fingerprint_;  // of the device that the process has opened
   double limit_seconds_;
   const std::atomic<bool>* cancelled_;
+  const std::atomic<bool>* closing_;
   std::mutex mutex_;
   pid_t pid_ = -1;
   int socket_ = -1;

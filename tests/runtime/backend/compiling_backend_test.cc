@@ -62,7 +62,7 @@ TEST_F(CompilingBackendTest, HandsItsProgramsOn) {
 TEST_F(CompilingBackendTest, CompilesElsewhereByItsRow) {
   const int before = CompiledElsewhere();
   {
-    const auto held = kernels::CompileElsewhere(annex_.get(), {.at_once = 3});
+    const auto held = kernels::CompileElsewhere("annex", {.at_once = 3});
     EXPECT_EQ(CompilesAtOnce(), 3);
     ASSERT_TRUE(Run().ok());
   }
@@ -74,9 +74,8 @@ TEST_F(CompilingBackendTest, CompilesElsewhereByItsRow) {
 }
 
 TEST_F(CompilingBackendTest, NothingIsCompiledForTheCpu) {
-  const CpuDevice cpu(std::make_shared<ThreadPool>(1));
-  EXPECT_EQ(kernels::CompileElsewhere(&cpu, {.at_once = 3}), nullptr);
-  EXPECT_EQ(kernels::CompileElsewhere(nullptr, {.at_once = 3}), nullptr);
+  EXPECT_EQ(kernels::CompileElsewhere("cpu", {.at_once = 3}), nullptr);
+  EXPECT_EQ(kernels::CompileElsewhere("auto", {.at_once = 3}), nullptr);
   EXPECT_EQ(CompilesAtOnce(), 0);
   EXPECT_EQ(kernels::ServeCompiles("cpu").status().message(), "cpu compiles nothing");
 }

@@ -100,7 +100,9 @@ int Tune(const TuneOptions& options) {
   const std::shared_ptr<tuner::Store> store = StoreFor(options.job.common);
   // Compilers may hang or crash: all of them run in processes of their own while a device is tuned.
   job->compilers.reset();
-  job->compilers = CompileAside(options.job.common, job->session, options.compile_seconds, false);
+  job->compilers = CompileAside(
+      options.job.common,
+      {.limit_seconds = options.compile_seconds, .most_at_once = 8, .first_here = false});
   const Status done = TuneInto(*job, options, *store, start, tuned);
   if (!done.ok()) return Fail(done);
   const int64_t written = NowNs();

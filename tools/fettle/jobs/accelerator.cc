@@ -9,10 +9,18 @@
 #include "runtime/device_choice.h"
 
 namespace fettle::tools {
+namespace {
+
+/// Null: none are kept.
+const char* ProgramsOf(const CommonOptions& options) {
+  return options.no_cache ? nullptr : options.cache.c_str();
+}
+
+}  // namespace
 
 Result<std::shared_ptr<const Device>> OpenAccelerator(const CommonOptions& options,
                                                       std::vector<std::string>& warnings) {
-  OpenOptions open{.programs = options.no_cache ? nullptr : options.cache.c_str(),
+  OpenOptions open{.programs = ProgramsOf(options),
                    .pacing = {.queue_window = static_cast<int>(options.queue_window),
                               .kernel_ms = options.kernel_ms}};
   ASSIGN_OR_RETURN(open.svm, runtime::SharedMemoryFromName(options.svm, options.device, open));
@@ -44,18 +52,16 @@ std::shared_ptr<const Device> AcceleratorOf(const runtime::PackageInfo& package,
   return nullptr;
 }
 
-std::shared_ptr<void> CompileAside(const CommonOptions& options,
-                                   const runtime::SessionOptions& session, double limit_seconds,
-                                   bool first_here) {
-  constexpr int kMostAtOnce = 8;  // each holds a context of the device
-  const int at_once = std::min(ResolveThreads(options.threads), kMostAtOnce);
-  if (options.device == "auto" || (first_here && at_once < 2)) return nullptr;
-  return kernels::CompileElsewhere(session.accelerator(),
+std::shared_ptr<void> CompileAside(const CommonOptions& options, const AsideOptions& aside) {
+  const int at_once = std::min(ResolveThreads(options.threads), aside.most_at_once);
+  if (!NamesAccelerator(options.device) || (aside.first_here && at_once < 2)) return nullptr;
+  return kernels::CompileElsewhere(options.device,
                                    {.command = {"/proc/self/exe", "compile-worker", options.device},
-                                    .limit_seconds = limit_seconds,
+                                    .limit_seconds = aside.limit_seconds,
                                     .at_once = at_once,
                                     .cancelled = &InterruptScope::Flag(),
-                                    .first_here = first_here});
+                                    .first_here = aside.first_here,
+                                    .programs = ProgramsOf(options)});
 }
 
 Json ProgramsJson(const runtime::SessionOptions& session) {

@@ -26,13 +26,18 @@ Result<runtime::SessionOptions> MakeSessionOptions(const CommonOptions& options,
 std::shared_ptr<const Device> AcceleratorOf(const runtime::PackageInfo& package,
                                             const CommonOptions& options);
 
-/// Compiles programs of the session's accelerator in processes while the returned object lives, as
-/// many as there are threads, 8 at most. `first_here`: this process compiles too, so that few
-/// programs start no other. Null without an accelerator that `options` name: a device that a
-/// package asked for is known here by no name.
-std::shared_ptr<void> CompileAside(const CommonOptions& options,
-                                   const runtime::SessionOptions& session, double limit_seconds,
-                                   bool first_here);
+struct AsideOptions {
+  double limit_seconds = 60;
+  /// As many processes as there are threads, and no more than that: each has the device open.
+  int most_at_once = 11;
+  /// This process compiles too, so that few programs start no other.
+  bool first_here = true;
+};
+
+/// Compiles programs of the accelerator that `options` name, which need not be open yet, in
+/// processes while the returned object lives. Null where they name none: a device that a package
+/// asked for is known here by no name.
+std::shared_ptr<void> CompileAside(const CommonOptions& options, const AsideOptions& aside);
 
 /// {built, from_cache, from_package, failed, build_seconds, load_seconds} of the programs that the
 /// accelerator of `session` was asked for; null without one.

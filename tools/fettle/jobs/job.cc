@@ -123,14 +123,14 @@ Result<BoundInputs> BindJobInputs(const JobOptions& options, const runtime::Mode
 Result<Job> MakeJob(const JobOptions& options) {
   Job job;
   const int64_t start = NowNs();
+  // Before the device is opened: a first start compiles from then on.
+  job.compilers = CompileAside(options.common, {});
   ASSIGN_OR_RETURN(job.session, MakeSessionOptions(options.common, job.warnings));
   if (job.session.accelerator() != nullptr) job.device_ms = MsSince(start);
   RETURN_IF_ERROR(ParsePreprocess(options.preprocess).status());
   ASSIGN_OR_RETURN(const auto shapes, ParseShapes(options.common.shapes));
   job.threads = ResolveThreads(options.common.threads);
   RETURN_IF_ERROR(LoadModelOf(options, job));
-  constexpr double kCompileSeconds = 60;
-  job.compilers = CompileAside(options.common, job.session, kCompileSeconds, true);
   job.warnings.insert(job.warnings.end(), job.model->warnings().begin(),
                       job.model->warnings().end());
   ASSIGN_OR_RETURN(job.bound, BindJobInputs(options, *job.model, shapes, job.warnings));

@@ -21,6 +21,7 @@ CommonOptions LateDevice::OnTheCpu(CommonOptions options) {
 }
 
 Result<runtime::SessionOptions> LateDevice::Open(runtime::SessionOptions like) {
+  std::shared_ptr<void> compilers = CompileAside(options_, {});
   std::vector<std::string> warnings;
   CommonOptions strict = options_;
   strict.strict_device = true;
@@ -32,9 +33,6 @@ Result<runtime::SessionOptions> LateDevice::Open(runtime::SessionOptions like) {
   like.memory = of_device.memory;
   like.queue_window = of_device.queue_window;
   like.kernel_ms = of_device.kernel_ms;
-  constexpr double kCompileSeconds = 60;
-  std::shared_ptr<void> compilers =
-      CompileAside(options_, like, kCompileSeconds, /*first_here=*/true);
   const std::lock_guard lock(mutex_);
   device_ = device;
   compilers_ = std::move(compilers);

@@ -221,6 +221,15 @@ ProgramCache::Statistics ProgramCache::statistics() const {
   return statistics_;
 }
 
+bool KeepsPrograms(const char* folder) {
+  if (folder == nullptr || (*folder == '\0' && !KeepsUnasked())) return false;
+  std::error_code error;
+  for (fs::directory_iterator at(ProgramFolder(folder), error), end; !error && at != end;
+       at.increment(error))
+    if (at->is_regular_file(error)) return true;
+  return false;
+}
+
 std::shared_ptr<ProgramCache> OpenUserProgramCache(const std::string& folder) {
   if (folder.empty() && !KeepsUnasked()) return nullptr;
   const std::string place = ProgramFolder(folder);

@@ -81,5 +81,7 @@ class ProgramCache {
 /// The cache in ProgramFolder(folder); null where that is nowhere or cannot be made, which is
 /// logged. Debug and sanitizer builds keep programs only where `folder` is named.
 std::shared_ptr<ProgramCache> OpenUserProgramCache(const std::string& folder);
+/// Whether anything is kept in that folder; null: nothing is.
+bool KeepsPrograms(const char* folder);
 
 }  // namespace fettle
