@@ -28,10 +28,14 @@ int PairsOf(const BitRows& a, int row, const BitRows& b, int column) {
 
 }  // namespace
 
-Result<bool> ProbeBitMma(const OpenClDevice& device) {
+ProgramSource BitMmaProbe(const OpenClDevice& device) {
   BuildOptions options;
   options.Define("EMULATED", device.facts().mma.emulated ? 1 : 0);
-  const auto kernel = device.BuildKernel(MakeProgram("probe/bit_mma.cl", options), "probe_bit_mma");
+  return MakeProgram("probe/bit_mma.cl", options);
+}
+
+Result<bool> ProbeBitMma(const OpenClDevice& device) {
+  const auto kernel = device.BuildKernel(BitMmaProbe(device), "probe_bit_mma");
   if (!kernel.ok()) return false;
   const std::array<BitRows, 2> operands = {MakeBitRows(1), MakeBitRows(2)};
   std::array<int32_t, kItems * kCounts> counts{};

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "device/compile_elsewhere.h"
 #include "kernels/opencl/launch.h"
 #include "kernels/opencl/probe/bit_mma.h"
 #include "kernels/opencl/probe/warpgroups.h"
@@ -21,6 +22,8 @@ constexpr int64_t kLocalBytes[] = {227 << 10, 200 << 10, 163 << 10, 99 << 10};
 /// What a driver takes of it for itself: some bytes, and what lies between those and the tiles,
 /// which begin at multiples of 1024.
 constexpr int64_t kDriverBytes = 1024;
+/// All chips have more.
+constexpr int64_t kLeastBytes = 16 << 10;
 
 /// Small whole numbers, whose products and sums f16 and f32 hold.
 int ElementOf(int row, int column, int seed) { return (row * 7 + column * 5 + seed) % 11 - 5; }
@@ -91,12 +94,30 @@ bool IsRight(const Operands& operands, const float* results, int item) {
   return results[kResults - 1] == 0;
 }
 
-/// Whether the program works with so much local memory.
-Result<bool> Works(const OpenClDevice& device, int64_t local_bytes) {
+ProgramSource ProgramOf(const OpenClDevice& device, int64_t local_bytes) {
   BuildOptions options;
   options.Define("EMULATED", device.facts().mma.emulated ? 1 : 0);
   options.Define("LOCAL_BYTES", local_bytes);
-  const auto kernel = device.BuildKernel(MakeProgram("probe/mma.cl", options), "probe_mma");
+  return MakeProgram("probe/mma.cl", options);
+}
+
+/// Where other processes compile: all programs at once, beside what replays launches.
+void BuildAhead(const OpenClDevice& device, bool with_warpgroups) {
+  std::vector<ProgramSource> programs = {ProgramOf(device, kLeastBytes), BitMmaProbe(device),
+                                         ProgramOf(device, kLocalBytes[0] - kDriverBytes)};
+  if (with_warpgroups)
+    for (ProgramSource& program : WarpgroupProbes(device)) programs.push_back(std::move(program));
+  PrepareAhead(std::ssize(programs) + 1, [&](int64_t i) {
+    if (i == 0)
+      (void)device.graphs();
+    else
+      (void)device.programs().Get(programs[i - 1]);
+  });
+}
+
+/// Whether the program works with so much local memory.
+Result<bool> Works(const OpenClDevice& device, int64_t local_bytes) {
+  const auto kernel = device.BuildKernel(ProgramOf(device, local_bytes), "probe_mma");
   if (!kernel.ok()) return false;
   const Operands operands;
   std::array<float, kWarp * kResults> results{};
@@ -126,7 +147,7 @@ Result<MmaFacts> ProbeMma(const OpenClDevice& device, bool with_warpgroups) {
   // Compilers that know no PTX are not asked: some end the process over it.
   const bool may_take_ptx = device.facts().HasExtension("cl_nv_device_attribute_query");
   if (!facts.emulated && !may_take_ptx) return facts;
-  constexpr int64_t kLeastBytes = 16 << 10;
+  BuildAhead(device, with_warpgroups);
   ASSIGN_OR_RETURN(facts.available, Works(device, kLeastBytes));
   if (!facts.available) return facts;
   ASSIGN_OR_RETURN(facts.bits, ProbeBitMma(device));

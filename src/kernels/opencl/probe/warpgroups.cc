@@ -54,13 +54,16 @@ bool TileIsRight(const std::vector<float>& results, int steps) {
   return true;
 }
 
-Result<bool> WarpgroupsWork(const OpenClDevice& device, TileFactors factors) {
-  const bool is_bytes = factors == TileFactors::kBytes || factors == TileFactors::kSignedBytes;
+ProgramSource ProgramOf(const OpenClDevice& device, TileFactors factors) {
   BuildOptions options;
   options.Define("EMULATED", device.facts().mma.emulated ? 1 : 0);
   options.Define("FACTORS", static_cast<int64_t>(factors));
-  const auto kernel =
-      device.BuildKernel(MakeProgram("probe/warpgroups.cl", options), "probe_warpgroups");
+  return MakeProgram("probe/warpgroups.cl", options);
+}
+
+Result<bool> WarpgroupsWork(const OpenClDevice& device, TileFactors factors) {
+  const bool is_bytes = factors == TileFactors::kBytes || factors == TileFactors::kSignedBytes;
+  const auto kernel = device.BuildKernel(ProgramOf(device, factors), "probe_warpgroups");
   if (!kernel.ok()) return false;
   const auto make = [&](int subtracted) {
     return is_bytes                           ? MakeTileRows<int8_t>(subtracted)
@@ -90,6 +93,15 @@ Result<bool> WarpgroupsWork(const OpenClDevice& device, TileFactors factors) {
 }
 
 }  // namespace
+
+std::vector<ProgramSource> WarpgroupProbes(const OpenClDevice& device) {
+  std::vector<ProgramSource> programs;
+  for (const TileFactors factors :
+       {TileFactors::kHalves, TileFactors::kBFloats, TileFactors::kFloats, TileFactors::kBytes,
+        TileFactors::kSignedBytes})
+    programs.push_back(ProgramOf(device, factors));
+  return programs;
+}
 
 Status ProbeWarpgroups(const OpenClDevice& device, MmaFacts& facts) {
   ASSIGN_OR_RETURN(const bool halves, WarpgroupsWork(device, TileFactors::kHalves));

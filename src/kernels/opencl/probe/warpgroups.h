@@ -9,5 +9,7 @@ namespace fettle::kernels {
 /// make is right: it is not where the driver refuses the programs. kDeviceError where a launch
 /// failed, after which the device may be of no more use.
 Status ProbeWarpgroups(const OpenClDevice& device, MmaFacts& facts);
+/// What that builds where all of it works.
+std::vector<ProgramSource> WarpgroupProbes(const OpenClDevice& device);
 
 }  // namespace fettle::kernels
