@@ -32,14 +32,16 @@ Status CheckIndices(const ir::Value& indices, std::span<const int64_t> extents) 
 
 Result<std::unique_ptr<PreparedKernel>> PrepareGather(
     const Problem& problem, const Device& device, std::string_view path, std::string_view function,
-    const WorkSizes& sizes, const std::function<void(RecordedLaunch&)>& arguments) {
+    const WorkSizes& sizes, const std::function<void(RecordedLaunch&)>& arguments, int64_t width) {
   const ir::Graph& group = *problem.group;
   const ir::Node& node = problem.node();
   const DType storage = problem.states.outputs[0].storage;
   const DType index_type = group.value(node.inputs[1]).dtype;
   BuildOptions options;
-  options.Add(fmt::format("-DELEMENT={} -DINDEX={}", UnsignedName(StorageBytes(storage, 1)),
-                          index_type == DType::kI32 ? "int" : "long"));
+  const std::string_view element = UnsignedName(StorageBytes(storage, 1));
+  options.Add(
+      fmt::format("-DELEMENT={} -DINDEX={}", element, index_type == DType::kI32 ? "int" : "long"));
+  if (width > 1) options.Add(fmt::format("-DWORD={}{}", element, width));
   ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
                    AsOpenCl(device).BuildKernel(MakeProgram(path, options), std::string(function)));
   auto made = std::make_unique<RecordedKernel>();

@@ -19,9 +19,10 @@ Status CheckGathered(const ir::Graph& group, const ir::Node& node);
 Status CheckIndices(const ir::Value& indices, std::span<const int64_t> extents);
 
 /// The launch of `function` in the source `path`: x, its indices and y, then what `arguments` adds.
-/// None where y has no elements.
+/// None where y has no elements. `width`: elements that are moved at once, a power of two.
 Result<std::unique_ptr<PreparedKernel>> PrepareGather(
     const Problem& problem, const Device& device, std::string_view path, std::string_view function,
-    const WorkSizes& sizes, const std::function<void(RecordedLaunch&)>& arguments);
+    const WorkSizes& sizes, const std::function<void(RecordedLaunch&)>& arguments,
+    int64_t width = 1);
 
 }  // namespace fettle::kernels

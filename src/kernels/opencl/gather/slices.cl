@@ -1,6 +1,11 @@
 // Slices of [outer, extent, inner] by indices: y[o, k, i] = x[o, indices[k], i], row-major buffers.
-// A work-item moves one element: gws = {inner, count, outer}.
+// A work-item moves one word: gws = {inner, count, outer}.
+//   WORD  one element, or a vector of those that lie in a slice
+// inner is in words.
 #include "kernels/opencl/gather/index.clh"
+#ifndef WORD
+#define WORD ELEMENT
+#endif
 
 __kernel void slices(__global const ELEMENT* restrict x, const int x_offset,
                      __global const INDEX* restrict indices, const int indices_offset,
@@ -11,5 +16,7 @@ __kernel void slices(__global const ELEMENT* restrict x, const int x_offset,
   const int o = get_global_id(2);
   if (i >= inner || k >= count) return;
   const int at = PlaceOf(indices[indices_offset + k], extent);
-  y[y_offset + (o * count + k) * inner + i] = x[x_offset + (o * extent + at) * inner + i];
+  __global const WORD* from = (__global const WORD*)(x + x_offset);
+  __global WORD* to = (__global WORD*)(y + y_offset);
+  to[(o * count + k) * inner + i] = from[(o * extent + at) * inner + i];
 }
