@@ -25,6 +25,7 @@
 #define ITEMS 256
 #endif
 #define CHUNK 1024
+#define AT_ONCE ((CHUNK + ITEMS - 1) / ITEMS)
 
 // What a part but the first begins with; the element itself where that changes nothing.
 #define BEGIN(x) (x)
@@ -46,20 +47,27 @@
 
 #define OF_EIGHT(v) {(v).s0, (v).s1, (v).s2, (v).s3, (v).s4, (v).s5, (v).s6, (v).s7}
 
-// Where a tuple points to, in slices; -1: out of range.
-static int SliceOf(__global const INDEX* tuple, const int8 extents, const int8 steps,
-                   const int width) {
+// Where AT_ONCE tuples, so many places apart, point to, in slices; -1: out of range, or none of the
+// `count`. All are on their way before the first is needed.
+static void SlicesOf(__global const INDEX* tuples, const int apart, const int count,
+                     const int8 extents, const int8 steps, const int width, int* slices) {
   const int n[8] = OF_EIGHT(extents), s[8] = OF_EIGHT(steps);
-  int slice = 0, is_inside = 1;
+#pragma unroll
+  for (int k = 0; k < AT_ONCE; ++k) slices[k] = k * apart < count ? 0 : -1;
 #pragma unroll
   for (int a = 0; a < 8; ++a) {
     if (a >= width) continue;
-    const INDEX place = tuple[a] < 0 ? tuple[a] + n[a] : tuple[a];
-    const int is_place = place >= 0 && place < n[a];
-    is_inside &= is_place;
-    slice += is_place ? (int)place * s[a] : 0;
+    INDEX index[AT_ONCE];
+#pragma unroll
+    for (int k = 0; k < AT_ONCE; ++k)
+      index[k] = k * apart < count ? tuples[k * apart * width + a] : (INDEX)0;
+#pragma unroll
+    for (int k = 0; k < AT_ONCE; ++k) {
+      const INDEX place = index[k] < 0 ? index[k] + n[a] : index[k];
+      const int is_place = place >= 0 && place < n[a];
+      slices[k] = is_place && slices[k] >= 0 ? slices[k] + (int)place * s[a] : -1;
+    }
   }
-  return is_inside ? slice : -1;
 }
 
 // The value of an element whose parts are `stride` places apart in a group's local memory; of each
@@ -109,10 +117,14 @@ __kernel void tuples(__global const ELEMENT* restrict x, const int x_offset,
     const int n = min(CHUNK, count - from);
     for (int word = lane; word < CHUNK / 32; word += ITEMS) wanted[word] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int m = lane; m < n; m += ITEMS) {
-      const int at = SliceOf(indices + indices_offset + (from + m) * width, extents, steps, width);
-      slices[m] = at;
-      if (at >= first && at <= last) atomic_or(&wanted[m / 32], 1u << m % 32);
+    int at[AT_ONCE];
+    SlicesOf(indices + indices_offset + (from + lane) * width, ITEMS, n - lane, extents, steps,
+             width, at);
+#pragma unroll
+    for (int k = 0; k < AT_ONCE; ++k) {
+      const int m = lane + k * ITEMS;
+      if (m < CHUNK) slices[m] = at[k];
+      if (at[k] >= first && at[k] <= last) atomic_or(&wanted[m / 32], 1u << m % 32);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int word = part / of_word; word < (n + 31) / 32; word += step) {
