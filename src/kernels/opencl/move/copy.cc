@@ -2,6 +2,7 @@
 // already lie as wanted and as strided copies elsewhere. Channels that leave their pixels are
 // opencl.move.channels's.
 #include <algorithm>
+#include <span>
 
 #include "kernels/move/views.h"
 #include "kernels/opencl/move/join_axes.h"
@@ -14,6 +15,9 @@
 
 namespace fettle::kernels {
 namespace {
+
+/// Outputs of one launch.
+constexpr size_t kMostAlike = 4;
 
 Result<std::vector<Piece>> Plan(const ir::Graph& group, const StateAssignment& states) {
   const MoveContext context(group, states);
@@ -65,6 +69,26 @@ Piece InWords(Piece piece, int64_t width) {
   return piece;
 }
 
+/// Whether the last axis is short and another is the source's innermost one: a work-item moves all
+/// of the last, so that its neighbours read what lies side by side.
+bool IsTurned(const Piece& piece, int64_t width) {
+  constexpr int64_t kMostTurned = 16;
+  const size_t rank = piece.axes.size();
+  if (width > 1 || rank < 2 || piece.source == kZeroSource) return false;
+  const CopyAxis &last = piece.axes[rank - 1], &before = piece.axes[rank - 2];
+  return last.extent <= kMostTurned && last.src_stride > 1 && before.src_stride == 1;
+}
+
+/// Whether one launch makes both, each in its output: parts of one operand that lie alike.
+bool AreAlike(const Piece& a, const Piece& b) {
+  return a.source == b.source && a.source != kZeroSource && a.output != b.output &&
+         a.dst_offset == b.dst_offset &&
+         std::ranges::equal(a.axes, b.axes, [](const CopyAxis& x, const CopyAxis& y) {
+           return x.extent == y.extent && x.src_stride == y.src_stride &&
+                  x.dst_stride == y.dst_stride;
+         });
+}
+
 class Recorder {
  public:
   Recorder(const Problem& problem, const Device& device)
@@ -75,31 +99,60 @@ class Recorder {
 
   Result<std::unique_ptr<PreparedKernel>> Run(const std::vector<Piece>& pieces) {
     made_->views = FindViews(context_, problem_.states, pieces);
+    std::vector<Piece> copies;
     for (const Piece& piece : pieces) {
       const int output = context_.output(piece.output).index;
       const bool is_view = std::any_of(made_->views.begin(), made_->views.end(),
                                        [&](const Alias& view) { return view.output == output; });
-      if (!is_view) RETURN_IF_ERROR(Record(piece));
+      if (!is_view) copies.push_back(piece);
+    }
+    for (size_t i = 0; i < copies.size();) {
+      const size_t alike = CountAlike(std::span(copies).subspan(i));
+      RETURN_IF_ERROR(Record(std::span(copies).subspan(i, alike)));
+      i += alike;
     }
     return std::unique_ptr<PreparedKernel>(std::move(made_));
   }
 
  private:
-  Result<std::shared_ptr<OpenClKernel>> Build(bool zero, int64_t width) {
+  /// How many of the first one launch makes.
+  size_t CountAlike(std::span<const Piece> pieces) const {
+    size_t count = 1;
+    while (count < std::min(pieces.size(), kMostAlike) && AreAlike(pieces[0], pieces[count]) &&
+           WidthOf(pieces[0], storage_) == WidthOf(pieces[count], storage_))
+      ++count;
+    return count;
+  }
+
+  Result<std::shared_ptr<OpenClKernel>> Build(bool zero, bool turned, int64_t width, size_t alike) {
     BuildOptions options;
     options.Add(fmt::format("-DELEMENT={}{}", UnsignedName(StorageBytes(storage_, 1)),
                             width == 1 ? "" : std::to_string(width)));
     options.Define("COPY_ZERO", zero ? 1 : 0);
+    if (turned) options.Define("TURNED", 1);
+    if (alike > 1) options.Define("ALIKE", static_cast<int64_t>(alike));
     return device_.BuildKernel(MakeProgram("move/copy.cl", options), "copy");
   }
 
-  Status Record(const Piece& elements) {
+  void AddSource(const Piece& piece, bool is_constant, int64_t word, RecordedLaunch& launch) {
+    const ir::ValueId id = context_.input(piece.source).id;
+    if (is_constant)
+      made_->AddRows(*problem_.group, id, storage_, launch);
+    else
+      launch.Input(InputIndex(*problem_.group, id), word);
+  }
+
+  /// Of pieces that are alike.
+  Status Record(std::span<const Piece> alike) {
+    const Piece& elements = alike[0];
     const bool is_zero = elements.source == kZeroSource;
     const bool is_constant = !is_zero && context_.input(elements.source).constant != nullptr;
     const int64_t width = is_constant ? 1 : WidthOf(elements, storage_);
     const Piece piece = InWords(elements, width);
     const int64_t word = StorageBytes(storage_, width);
-    ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel, Build(is_zero, width));
+    const bool is_turned = IsTurned(piece, width);
+    ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
+                     Build(is_zero, is_turned, width, alike.size()));
     cl_int8 extents, from{}, to{};
     std::fill(std::begin(extents.s), std::end(extents.s), 1);
     const size_t lead = kMostAxes - piece.axes.size();
@@ -112,19 +165,18 @@ class Recorder {
       (lead + i < kMostAxes - 2 ? outer : inner) *= axis.extent;
     }
     if (outer * inner == 0) return OkStatus();
-    RecordedLaunch& launch =
-        made_->recorded.emplace_back(std::move(kernel), PlaceSizes(inner, outer));
+    if (is_turned) inner /= piece.axes.back().extent;
+    RecordedLaunch& launch = made_->recorded.emplace_back(
+        std::move(kernel), PlaceSizes(inner, outer, static_cast<int64_t>(alike.size())));
     const size_t output = context_.output(piece.output).index;
-    if (is_zero) {
-      // Reads nothing, but an argument it has.
-      launch.Output(output, word);
-    } else if (!is_constant) {
-      launch.Input(InputIndex(*problem_.group, context_.input(piece.source).id), word);
-    } else {
-      made_->AddRows(*problem_.group, context_.input(piece.source).id, storage_, launch);
-    }
+    // Zeros read nothing, but an argument they have.
+    is_zero ? (void)launch.Output(output, word) : AddSource(piece, is_constant, word, launch);
     launch.Output(output, word).Int(piece.src_offset).Int(piece.dst_offset);
     launch.Value(extents).Value(from).Value(to);
+    for (const Piece& other : alike.subspan(1)) {
+      launch.Output(context_.output(other.output).index, word);
+      launch.Int(other.src_offset / width);
+    }
     return OkStatus();
   }
 
