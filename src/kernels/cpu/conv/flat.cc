@@ -23,10 +23,7 @@ Result<FlatProblem> Read(const ir::Graph& group, const Device&) { return ReadFla
 /// Row-major, also as the caller bound it.
 Result<std::vector<StateAssignment>> States(const ir::Graph& group, const FlatProblem& flat,
                                             const Device&) {
-  std::vector<ConvLayouts> layouts{{}};
-  if (group.value(flat.conv.operands.x).dtype == DType::kF32)
-    layouts.push_back({.x = {}, .y = {}, .external = true});
-  return ConvStatesIn(group, flat.conv.operands, layouts);
+  return RowMajorConvStates(group, flat.conv.operands);
 }
 
 /// Output rows of a plane that are computed at once.

@@ -69,6 +69,14 @@ Result<std::vector<StateAssignment>> ConvStatesIn(const ir::Graph& group,
   });
 }
 
+Result<std::vector<StateAssignment>> RowMajorConvStates(const ir::Graph& group,
+                                                        const ConvOperands& operands) {
+  std::vector<ConvLayouts> layouts{{}};
+  if (group.value(operands.x).dtype == DType::kF32)
+    layouts.push_back({.x = {}, .y = {}, .external = true});
+  return ConvStatesIn(group, operands, layouts);
+}
+
 Result<ConvPixels> ReadConvPixels(const Problem& problem, ir::ValueId x) {
   const size_t input = IndexOf(problem.group->inputs, x);
   ConvPixels pixels;

@@ -34,6 +34,10 @@ Result<std::vector<StateAssignment>> ConvStatesIn(const ir::Graph& group,
                                                   const ConvOperands& operands,
                                                   const std::vector<ConvLayouts>& layouts);
 
+/// The same with both row-major, the input also as the caller bound it.
+Result<std::vector<StateAssignment>> RowMajorConvStates(const ir::Graph& group,
+                                                        const ConvOperands& operands);
+
 /// The pixels of a convolution's input and of its group's output, in the states of a problem.
 struct ConvPixels {
   PixelLayout in, out;

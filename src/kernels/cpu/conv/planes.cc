@@ -29,10 +29,7 @@ Result<PlaneProblem> Read(const ir::Graph& group, const Device&) {
 /// Row-major, also as the caller bound it.
 Result<std::vector<StateAssignment>> States(const ir::Graph& group, const PlaneProblem& conv,
                                             const Device&) {
-  std::vector<ConvLayouts> layouts{{}};
-  if (group.value(conv.operands.x).dtype == DType::kF32)
-    layouts.push_back({.x = {}, .y = {}, .external = true});
-  return ConvStatesIn(group, conv.operands, layouts);
+  return RowMajorConvStates(group, conv.operands);
 }
 
 /// Output rows of a task.

@@ -8,6 +8,7 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/conv/at_extents.h"
 #include "kernels/cpu/conv/operands.h"
+#include "kernels/cpu/conv/pixel_product.h"
 #include "kernels/cpu/conv/plane_sums.h"
 #include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/epilogue/epilogue.h"
@@ -15,7 +16,6 @@
 #include "kernels/cpu/gemm/task_grid.h"
 #include "kernels/cpu/zeros.h"
 #include "kernels/family.h"
-#include "kernels/fields.h"
 #include "kernels/takes_extents.h"
 #include "tensor/read_floats.h"
 
@@ -49,10 +49,7 @@ Result<Conv> Read(const ir::Graph& group, const Device&) {
 /// Row-major, also as the caller bound it.
 Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Conv& conv,
                                             const Device&) {
-  std::vector<ConvLayouts> layouts{{}};
-  if (group.value(conv.operands.x).dtype == DType::kF32)
-    layouts.push_back({.x = {}, .y = {}, .external = true});
-  return ConvStatesIn(group, conv.operands, layouts);
+  return RowMajorConvStates(group, conv.operands);
 }
 
 /// Each row the weights of an output, then its bias.
@@ -64,30 +61,14 @@ void Pack(const Conv& conv, const Constant& w, const Constant* b, float* out) {
   }
 }
 
-/// Panels of pixels of a task.
-struct PanelsOfTask {
-  int64_t panels = 1;
-};
-constexpr Fields kFields("", Field{"panels", &PanelsOfTask::panels, {}});
-
-int64_t AllPanels(const Conv& conv) {
-  return std::max<int64_t>(1, CeilDiv(conv.g.image_pixels(), GetMicroKernels().nr));
-}
-int64_t Planes(const Conv& conv) { return std::max<int64_t>(1, conv.g.batch * conv.g.groups); }
-/// Enough for each lane.
-int64_t WantedTasks(int threads) { return threads == 1 ? 1 : int64_t{4} * threads; }
-
-PanelsOfTask UsualPanels(const Conv& conv, int threads) {
-  constexpr int64_t kNearFloats = 1 << 15;
-  const int64_t near = kNearFloats / (conv.depth() * GetMicroKernels().nr);
-  const int64_t share = CeilDiv(Planes(conv) * AllPanels(conv), WantedTasks(threads));
-  return {std::clamp<int64_t>(std::min(near, share), 1, AllPanels(conv))};
+PixelProduct ProductOf(const Conv& conv) {
+  return {.planes = std::max<int64_t>(1, conv.g.batch * conv.g.groups),
+          .pixels = conv.g.image_pixels(),
+          .depth = conv.depth()};
 }
 
 ParamSpace Space(const Problem& problem, const Conv& conv, const Device&) {
-  const PanelsOfTask usual = UsualPanels(conv, problem.threads);
-  return {
-      kFields.Tunables({ValuesAround(usual.panels, AllPanels(conv))}), kFields.Write(usual), {}};
+  return ProductOf(conv).Space(problem.threads);
 }
 
 class PointwiseRow final : public CpuKernel, public MovesToExtents<PointwiseRow> {
@@ -118,7 +99,7 @@ class PointwiseRow final : public CpuKernel, public MovesToExtents<PointwiseRow>
     conv_.g = at->g;
     out_ = at->pixels.out;
     ForgetScratch(problem.threads);
-    SetSizes(UsualPanels(conv_, problem.threads).panels);
+    SetSizes(ProductOf(conv_).UsualPanels(problem.threads));
     return true;
   }
 
@@ -154,10 +135,7 @@ class PointwiseRow final : public CpuKernel, public MovesToExtents<PointwiseRow>
   void SetSizes(int64_t panels) {
     panels_ = panels;
     tiles_ = RowTiles(kernels_.mr, conv_.outputs());
-    // Each part of the rows packs the pixels anew.
-    const int64_t tasks = Planes(conv_) * CeilDiv(AllPanels(conv_), panels);
-    const int64_t parts = std::max<int64_t>(1, WantedTasks(lanes()) / 2 / tasks);
-    tiles_of_task_ = CeilDiv(tiles_.count(), parts);
+    tiles_of_task_ = CeilDiv(tiles_.count(), ProductOf(conv_).SharesOfRows(panels, lanes()));
     packed_ = PerLane<float>(panels_ * kernels_.nr * conv_.depth());
     pointers_ = PerLane<const float*>(kMostTiles * kernels_.mr);
   }
@@ -168,15 +146,14 @@ class PointwiseRow final : public CpuKernel, public MovesToExtents<PointwiseRow>
     const int64_t pixels = g.in[0] * g.in[1] * g.in[2], inputs = conv_.inputs();
     const int64_t channel = task.image * g.ic + task.group * inputs;
     const float* x = args.inputs[input_].host<float>() + channel * pixels;
+    const bool has_ones = conv_.depth() > inputs;
+    if (g.IsPointwise())
+      return kernels::PackPixels(x + task.pixel, pixels, inputs, task.end - task.pixel, has_ones,
+                                 out);
     for (int64_t pixel = task.pixel; pixel < task.end; pixel += kernels_.nr) {
-      const int64_t columns = std::min<int64_t>(kernels_.nr, task.end - pixel);
-      if (g.IsPointwise()) {
-        PackPanel({x + pixel, pixels}, inputs, columns, kernels_.nr, 1, out);
-      } else {
-        PackApart(x, pixel, columns, out);
-      }
+      PackApart(x, pixel, std::min<int64_t>(kernels_.nr, task.end - pixel), out);
       out += inputs * kernels_.nr;
-      if (conv_.depth() == inputs) continue;
+      if (!has_ones) continue;
       std::fill_n(out, kernels_.nr, 1.0f);
       out += kernels_.nr;
     }
@@ -242,9 +219,9 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Co
                                                 const Params& params, const Device&) {
   ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, conv.operands.x));
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
-  const int64_t panels = kFields.Read(params, UsualPanels(conv, problem.threads)).panels;
-  return std::unique_ptr<PreparedKernel>(new PointwiseRow(
-      problem, conv, pixels, std::move(epilogue), std::clamp<int64_t>(panels, 1, AllPanels(conv))));
+  const int64_t panels = ProductOf(conv).PanelsOf(params, problem.threads);
+  return std::unique_ptr<PreparedKernel>(
+      new PointwiseRow(problem, conv, pixels, std::move(epilogue), panels));
 }
 
 /// As good as channels-last, where the pixels that vectors have too many of take less than the

@@ -8,13 +8,13 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/conv/at_extents.h"
 #include "kernels/cpu/conv/operands.h"
+#include "kernels/cpu/conv/pixel_product.h"
 #include "kernels/cpu/conv/plane_sums.h"
 #include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/task_grid.h"
 #include "kernels/family.h"
-#include "kernels/fields.h"
 #include "kernels/takes_extents.h"
 #include "tensor/read_floats.h"
 
@@ -51,10 +51,7 @@ Result<Conv> Read(const ir::Graph& group, const Device&) {
 /// Row-major, also as the caller bound it.
 Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Conv& conv,
                                             const Device&) {
-  std::vector<ConvLayouts> layouts{{}};
-  if (group.value(conv.operands.x).dtype == DType::kF32)
-    layouts.push_back({.x = {}, .y = {}, .external = true});
-  return ConvStatesIn(group, conv.operands, layouts);
+  return RowMajorConvStates(group, conv.operands);
 }
 
 /// [group][output][line][column of the stride], each row the weights of all inputs, then the bias.
@@ -77,31 +74,16 @@ void Pack(const Conv& conv, const Constant& w, const Constant* b, float* out) {
   }
 }
 
-/// Panels of pixels of a task.
-struct PanelsOfTask {
-  int64_t panels = 1;
-};
-constexpr Fields kFields("", Field{"panels", &PanelsOfTask::panels, {}});
-
-int64_t AllPanels(const Conv& conv) {
-  return std::max<int64_t>(1, CeilDiv(conv.in_pixels(), GetMicroKernels().nr));
-}
-int64_t Planes(const Conv& conv) { return std::max<int64_t>(1, conv.g.batch * conv.g.groups); }
-/// Enough for each lane.
-int64_t WantedTasks(int threads) { return threads == 1 ? 1 : int64_t{4} * threads; }
-
-/// Pixels whose panels, and some rows of sums over them, stay near.
-PanelsOfTask UsualPanels(const Conv& conv, int threads) {
-  constexpr int64_t kNearFloats = 1 << 15, kMostPixels = 512;
-  const int64_t near = std::min(kNearFloats / conv.depth(), kMostPixels) / GetMicroKernels().nr;
-  const int64_t share = CeilDiv(Planes(conv) * AllPanels(conv), WantedTasks(threads));
-  return {std::clamp<int64_t>(std::min(near, share), 1, AllPanels(conv))};
+/// Some rows of sums stay near beside the panels.
+PixelProduct ProductOf(const Conv& conv) {
+  return {.planes = std::max<int64_t>(1, conv.g.batch * conv.g.groups),
+          .pixels = conv.in_pixels(),
+          .depth = conv.depth(),
+          .most = 512};
 }
 
 ParamSpace Space(const Problem& problem, const Conv& conv, const Device&) {
-  const PanelsOfTask usual = UsualPanels(conv, problem.threads);
-  return {
-      kFields.Tunables({ValuesAround(usual.panels, AllPanels(conv))}), kFields.Write(usual), {}};
+  return ProductOf(conv).Space(problem.threads);
 }
 
 class TransposedRow final : public CpuKernel, public MovesToExtents<TransposedRow> {
@@ -136,7 +118,7 @@ class TransposedRow final : public CpuKernel, public MovesToExtents<TransposedRo
     conv_.g = at->g;
     out_ = at->pixels.out;
     ForgetScratch(problem.threads);
-    SetSizes(UsualPanels(conv_, problem.threads).panels);
+    SetSizes(ProductOf(conv_).UsualPanels(problem.threads));
     return true;
   }
 
@@ -152,7 +134,10 @@ class TransposedRow final : public CpuKernel, public MovesToExtents<TransposedRo
       Task task{.image = i / parts / g.groups, .group = i / parts % g.groups};
       task.pixel = panels.Begin(column) * kernels_.nr;
       task.end = std::min(panels.Begin(column + 1) * kernels_.nr, conv_.in_pixels());
-      PackPixels(args, task, args.At(packed_, lane));
+      const int64_t pixels = conv_.in_pixels(), inputs = conv_.inputs();
+      const int64_t channel = task.image * g.ic + task.group * inputs;
+      PackPixels(args.inputs[input_].host<float>() + channel * pixels + task.pixel, pixels, inputs,
+                 task.end - task.pixel, conv_.depth() > inputs, args.At(packed_, lane));
       for (int64_t block = shares.Begin(share); block < shares.Begin(share + 1); ++block) {
         task.output = blocks.Begin(block);
         task.output_end = blocks.Begin(block + 1);
@@ -179,30 +164,13 @@ class TransposedRow final : public CpuKernel, public MovesToExtents<TransposedRo
     pitch_ = panels * kernels_.nr + kPadding;
     const int64_t wanted = std::max<int64_t>(kNearSums / pitch_ / conv_.rows(), 1);
     outputs_ = std::min(wanted, conv_.outputs());
-    // Each share of the blocks packs the pixels anew.
-    const int64_t tasks = Planes(conv_) * CeilDiv(AllPanels(conv_), panels);
-    const int64_t shares = std::max<int64_t>(1, WantedTasks(lanes()) / 2 / tasks);
+    const int64_t shares = ProductOf(conv_).SharesOfRows(panels, lanes());
     blocks_of_task_ = CeilDiv(CeilDiv(conv_.outputs(), outputs_), shares);
     const int64_t rows = outputs_ * conv_.rows();
     packed_ = PerLane<float>(panels_ * kernels_.nr * conv_.depth());
     sums_ = PerLane<float>(rows * pitch_);
     pointers_ = PerLane<const float*>(rows);
     tiles_ = PerLane<TileSpan>(CeilDiv(rows, kernels_.mr));
-  }
-
-  /// [panel][input][nr], the last input of ones for the bias.
-  void PackPixels(const CpuLaunch& args, const Task& task, float* out) const {
-    const int64_t pixels = conv_.in_pixels(), inputs = conv_.inputs();
-    const int64_t channel = task.image * conv_.g.ic + task.group * inputs;
-    const float* x = args.inputs[input_].host<float>() + channel * pixels;
-    for (int64_t pixel = task.pixel; pixel < task.end; pixel += kernels_.nr) {
-      const int64_t columns = std::min<int64_t>(kernels_.nr, task.end - pixel);
-      PackPanel({x + pixel, pixels}, inputs, columns, kernels_.nr, 1, out);
-      out += inputs * kernels_.nr;
-      if (conv_.depth() == inputs) continue;
-      std::fill_n(out, kernels_.nr, 1.0f);
-      out += kernels_.nr;
-    }
   }
 
   /// The rows of a task's outputs.
@@ -305,9 +273,9 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Co
                                                 const Params& params, const Device&) {
   ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, conv.operands.x));
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
-  const int64_t panels = kFields.Read(params, UsualPanels(conv, problem.threads)).panels;
-  return std::unique_ptr<PreparedKernel>(new TransposedRow(
-      problem, conv, pixels, std::move(epilogue), std::clamp<int64_t>(panels, 1, AllPanels(conv))));
+  const int64_t panels = ProductOf(conv).PanelsOf(params, problem.threads);
+  return std::unique_ptr<PreparedKernel>(
+      new TransposedRow(problem, conv, pixels, std::move(epilogue), panels));
 }
 
 /// As good as channels-last, where vectors are full of pixels and weights stay near. Few rows are
