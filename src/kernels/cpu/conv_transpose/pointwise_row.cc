@@ -21,7 +21,7 @@
 namespace fettle::kernels {
 namespace {
 
-/// Rows of zeros fill a stride that is longer than the kernel.
+/// Rows without weights fill a stride that is longer than the kernel.
 constexpr int64_t kMostStride = 16;
 
 struct Conv {
@@ -190,6 +190,18 @@ class TransposedRow final : public CpuKernel, public MovesToExtents<TransposedRo
     block.low = epilogue_.clamp().low;
     block.high = epilogue_.clamp().high;
     RunBlock(kernels_, block);
+    PutBias(args, task, args.At(sums_, lane));
+  }
+
+  /// The bias in rows of columns that no tap meets: zeros times infinity are no numbers.
+  void PutBias(const CpuLaunch& args, const Task& task, float* sums) const {
+    const int64_t stride = conv_.g.stride[2], missing = stride - conv_.g.kernel[2];
+    if (missing == 0) return;
+    for (int64_t o = task.output; o < task.output_end; ++o) {
+      const float bias = BiasOf(args, task.group * conv_.outputs() + o);
+      for (int64_t line = 0; line < conv_.lines(); ++line, sums += stride * pitch_)
+        std::fill_n(sums + conv_.g.kernel[2] * pitch_, missing * pitch_, bias);
+    }
   }
 
   /// The lines of output `o` that a task's pixels write, of the rows in `sums`.
@@ -253,7 +265,8 @@ class TransposedRow final : public CpuKernel, public MovesToExtents<TransposedRo
     const float* row =
         args.packed[0].host<float>() + channel * conv_.rows() * conv_.pitch() + conv_.inputs();
     const float bias = conv_.depth() == conv_.inputs() ? 0 : *row;
-    return std::max(epilogue_.clamp().low, std::min(epilogue_.clamp().high, bias));
+    const Clamp& clamp = epilogue_.clamp();
+    return bias < clamp.low ? clamp.low : bias > clamp.high ? clamp.high : bias;
   }
 
   Conv conv_;
