@@ -24,7 +24,7 @@ constexpr int64_t kLanes = HWY_LANES(float);
 
 /// Sums that leave registers for the weights of a kernel row and a column.
 constexpr int kRegisters = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 32
-                           : HWY_TARGET == HWY_SCALAR                       ? 8  // few and short
+                           : HWY_TARGET == HWY_SCALAR                       ? 6  // few and short
                                                                             : 16;
 constexpr int kMostOutputs = std::min<int>(kMostStripOutputs, kRegisters - kStripTaps - 1);
 

@@ -11,7 +11,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void experts(
     const int codes_offset, __global const pair_t* restrict pairs, const int pairs_offset CHOSEN_PARAMS COUNT_PARAMS,
     __global float* restrict y, const int y_offset, const int n) {
   const int item = get_local_id(0), lane = item % LANES, at = get_global_id(1);
-  const int column = (int)get_group_id(0) * SETS + item / LANES;
+  const int column = get_global_id(0) / LANES;
   float total = 0.0f;
   for (int choice = at * EACH_CHOICES; choice < (at + 1) * EACH_CHOICES; ++choice) {
     const int weights = EXPERT_OF(choice) * n + min(column, n - 1), row = ROW_OF(choice) * UNITS;
