@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gather/indices.h"
+#include "kernels/cpu/zeros.h"
 
 namespace fettle::kernels {
 namespace {
@@ -111,7 +112,7 @@ void ExpertRows::RunPieces(const CpuLaunch& args, int64_t begin, int64_t end, in
   float* const c = args.At(piece_, lane);
   const int64_t from = begin * width_, to = std::min(end * width_, p_.n);
   for (int64_t row = 0; p_.summed && row < p_.rows; ++row)
-    std::fill_n(args.outputs[0].host<float>() + row * p_.n + from, to - from, 0.0F);
+    FillZeros(args.outputs[0].host<float>() + row * p_.n + from, to - from);
   for (int64_t e = 0, slot = 0; e < p_.experts; slot = ends[e++]) {
     for (int64_t count = 0; slot < ends[e]; slot += count) {
       count = std::min<int64_t>(kMostRows, ends[e] - slot);
