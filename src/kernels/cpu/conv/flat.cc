@@ -148,8 +148,12 @@ class ConvFlat final : public CpuKernel, public MovesToExtents<ConvFlat> {
     const int64_t pixel = (task.plane * g.out[1] + task.row) * g.out[2];
     const int64_t channel = task.group * flat_.conv.outputs(), count = task.rows * g.out[2];
     RunSums(args, task, FindLines(args, task), y + out_.Offset(task.image, pixel, channel));
-    for (int64_t o = 0; o < flat_.conv.outputs(); ++o)
-      epilogue_.RunElements(binding, out_.Offset(task.image, pixel, channel + o), count, y);
+    epilogue_.RunPlanes(binding,
+                        {.first = out_.Offset(task.image, pixel, channel),
+                         .count = count,
+                         .stride = out_.plane,
+                         .planes = flat_.conv.outputs()},
+                        y);
   }
 
   /// The planes that the output plane meets; returns their number. Copies those that are missing.
@@ -263,7 +267,8 @@ class ConvFlat final : public CpuKernel, public MovesToExtents<ConvFlat> {
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const FlatProblem& flat,
                                                 const Params& params, const Device&) {
   ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, flat.conv.operands.x));
-  ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
+  ASSIGN_OR_RETURN(Epilogue epilogue,
+                   Epilogue::CompileElements(*problem.group, problem.states));
   const int64_t rows = kFields.Read(params, UsualRows(flat, problem.threads)).rows;
   return std::unique_ptr<PreparedKernel>(
       std::make_unique<ConvFlat>(problem, flat, pixels, std::move(epilogue),

@@ -183,9 +183,12 @@ class ConvPlanes final : public CpuKernel, public MovesToExtents<ConvPlanes> {
       const int64_t lines = FindLines(args, task, row);
       const int64_t pixel = row * g.out[2] + task.column;
       RunRow(args, task, lines, y + out_.Offset(task.image, pixel, channel));
-      for (int64_t o = 0; o < conv_.outputs(); ++o)
-        epilogue_.RunElements(binding, out_.Offset(task.image, pixel, channel + o), task.columns,
-                              y);
+      epilogue_.RunPlanes(binding,
+                          {.first = out_.Offset(task.image, pixel, channel),
+                           .count = task.columns,
+                           .stride = out_.plane,
+                           .planes = conv_.outputs()},
+                          y);
     }
   }
 
@@ -267,7 +270,8 @@ class ConvPlanes final : public CpuKernel, public MovesToExtents<ConvPlanes> {
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const PlaneProblem& conv,
                                                 const Params& params, const Device&) {
   ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, conv.operands.x));
-  ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
+  ASSIGN_OR_RETURN(Epilogue epilogue,
+                   Epilogue::CompileElements(*problem.group, problem.states));
   const int64_t rows = kFields.Read(params, UsualRows(conv, problem.threads)).rows;
   return std::unique_ptr<PreparedKernel>(std::make_unique<ConvPlanes>(
       problem, conv, pixels, std::move(epilogue), std::clamp<int64_t>(rows, 1, AllRows(conv))));

@@ -199,8 +199,12 @@ class PointwiseRow final : public CpuKernel, public MovesToExtents<PointwiseRow>
     block.low = epilogue_.clamp().low;
     block.high = epilogue_.clamp().high;
     RunBlock(kernels_, block);
-    for (int64_t o = row; o < row + tiles_.Begin(end) - tiles_.Begin(begin); ++o)
-      epilogue_.RunElements(binding, out_.Offset(task.image, task.pixel, o), block.columns, y);
+    epilogue_.RunPlanes(binding,
+                        {.first = out_.Offset(task.image, task.pixel, row),
+                         .count = block.columns,
+                         .stride = out_.plane,
+                         .planes = tiles_.Begin(end) - tiles_.Begin(begin)},
+                        y);
   }
 
   Conv conv_;
@@ -218,7 +222,8 @@ class PointwiseRow final : public CpuKernel, public MovesToExtents<PointwiseRow>
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Conv& conv,
                                                 const Params& params, const Device&) {
   ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, conv.operands.x));
-  ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
+  ASSIGN_OR_RETURN(Epilogue epilogue,
+                   Epilogue::CompileElements(*problem.group, problem.states));
   const int64_t panels = ProductOf(conv).PanelsOf(params, problem.threads);
   return std::unique_ptr<PreparedKernel>(
       new PointwiseRow(problem, conv, pixels, std::move(epilogue), panels));

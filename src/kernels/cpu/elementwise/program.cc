@@ -112,7 +112,7 @@ void Program::RunRows(const Binding& binding, const Tile& tile) const {
   std::array<Window, kMaxOutputs> outputs;
   // The innermost outer dimension is what Execute walks; the ones around it change in between.
   for (int64_t row = tile.row; row < end;) {
-    const int64_t inner = outer == 0 ? 1 : dims_[outer - 1];
+    const int64_t inner = outer == 0 ? end : dims_[outer - 1];
     const int64_t run = std::min(end - row, inner - row % inner);
     for (size_t i = 0; i < operands_.size(); ++i) {
       const Operand& operand = operands_[i];
@@ -124,8 +124,9 @@ void Program::RunRows(const Binding& binding, const Tile& tile) const {
       const int64_t offset =
           tile.col * operand.strides[outer] + Offset({dims_.data(), outer}, operand.strides, row);
       operands[i] = {binding.operands[i] + StorageBytes(operand.storage, offset),
-                     outer == 0 ? 0 : operand.strides[outer - 1], operand.strides[outer],
-                     operand.storage};
+                     outer == 0 ? operand.strides[0] * tile.running_stride
+                                : operand.strides[outer - 1],
+                     operand.strides[outer], operand.storage};
     }
     for (size_t i = 0; i < outputs_.size(); ++i) {
       const DType storage = outputs_[i].storage;

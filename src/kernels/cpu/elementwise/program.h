@@ -114,6 +114,9 @@ class Program {
 
   int64_t rows() const { return rows_; }
   int64_t cols() const { return cols_; }
+  /// Whether there is one row: each operand is a number or lies as the output does. Rows of a tile
+  /// are then parts of it, which lie `running_stride` elements apart.
+  bool is_line() const { return dims_.size() == 1; }
   /// Bytes that one element of the output costs to read and write, constants left out.
   int64_t bytes_per_element() const { return bytes_per_element_; }
 

@@ -63,11 +63,19 @@ Result<Epilogue> Epilogue::Compile(const ir::Graph& group, const StateAssignment
                                    ir::ValueId anchor) {
   if (group.outputs.size() != 1) return Unsupported("a value inside the group is an output");
   ASSIGN_OR_RETURN(const expr::Expr expr, expr::Lower(group, anchor));
-  return Compile(expr, group, states, anchor);
+  return Compile(expr, group, states, anchor, elementwise::Geometry::kRows);
+}
+
+Result<Epilogue> Epilogue::CompileElements(const ir::Graph& group, const StateAssignment& states) {
+  const ir::ValueId anchor = group.nodes()[0].output(0);
+  if (group.outputs.size() != 1) return Compile(group, states);
+  ASSIGN_OR_RETURN(const expr::Expr expr, expr::Lower(group, anchor));
+  return Compile(expr, group, states, anchor, elementwise::Geometry::kCollapsed);
 }
 
 Result<Epilogue> Epilogue::Compile(const expr::Expr& expr, const ir::Graph& group,
-                                   const StateAssignment& states, ir::ValueId anchor) {
+                                   const StateAssignment& states, ir::ValueId anchor,
+                                   elementwise::Geometry geometry) {
   Epilogue epilogue;
   const auto is_running = [&](expr::Ref ref) { return expr.IsRunning(ref); };
   if (const std::optional<Clamp> clamp = ClampOf(expr, 0, is_running)) {
@@ -79,9 +87,8 @@ Result<Epilogue> Epilogue::Compile(const expr::Expr& expr, const ir::Graph& grou
       group.value(group.outputs[0]).shape != group.value(anchor).shape) {
     return Unsupported("the group's output does not have the anchor's shape and fp32 storage");
   }
-  ASSIGN_OR_RETURN(
-      elementwise::Program program,
-      elementwise::Program::Compile(expr, group, states, elementwise::Geometry::kRows));
+  ASSIGN_OR_RETURN(elementwise::Program program,
+                   elementwise::Program::Compile(expr, group, states, geometry));
   epilogue.program_ = std::move(program);
   return epilogue;
 }
@@ -96,7 +103,7 @@ Result<Epilogue> Epilogue::CompileSum(const ir::Graph& group, const StateAssignm
   if (addend < 0 || !clamp || states.inputs[addend] != states.outputs[0] ||
       states.outputs[0].storage != DType::kF32 ||
       *group.value(group.inputs[addend]).shape != shape || *group.value(anchor).shape != shape) {
-    return Compile(expr, group, states, anchor);
+    return Compile(expr, group, states, anchor, elementwise::Geometry::kRows);
   }
   Epilogue epilogue;
   epilogue.clamp_ = *clamp;
@@ -145,6 +152,28 @@ void Epilogue::RunElements(const elementwise::Binding& binding, int64_t first, i
     program_->Run(binding, tile);
     first += tile.rows * tile.cols;
   }
+}
+
+void Epilogue::RunPlanes(const elementwise::Binding& binding, const PlanePart& part,
+                         float* y) const {
+  if (!program_) return;
+  if (part.count == part.stride)
+    return RunElements(binding, part.first, part.planes * part.count, y);
+  const bool is_line = program_->is_line();
+  if (!is_line && program_->cols() != part.stride) {
+    for (int64_t i = 0; i < part.planes; ++i)
+      RunElements(binding, part.first + i * part.stride, part.count, y);
+    return;
+  }
+  float* const first = y + part.first;
+  program_->Run(binding, {.row = is_line ? 0 : part.first / part.stride,
+                          .rows = part.planes,
+                          .col = is_line ? part.first : part.first % part.stride,
+                          .cols = part.count,
+                          .running = first,
+                          .running_stride = part.stride,
+                          .out = first,
+                          .out_stride = part.stride});
 }
 
 void FinishPixels(const Epilogue& epilogue, const elementwise::Binding& binding,

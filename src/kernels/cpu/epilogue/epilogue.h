@@ -18,6 +18,11 @@ struct Clamp {
   float high = std::numeric_limits<float>::infinity();
 };
 
+/// Elements [first, first + count) of a plane of `stride` elements, and of those behind it.
+struct PlanePart {
+  int64_t first = 0, count = 0, stride = 0, planes = 0;
+};
+
 /// The nodes after node 0 of a group whose node 0 computes one value.
 class Epilogue {
  public:
@@ -26,6 +31,10 @@ class Epilogue {
   /// The same for the nodes after the one that computes `anchor`.
   static Result<Epilogue> Compile(const ir::Graph& group, const StateAssignment& states,
                                   ir::ValueId anchor);
+
+  /// Compile for kernels that finish elements of a row-major output one behind the other
+  /// (RunElements) and no rectangles: rows of it are joined as far as operands allow.
+  static Result<Epilogue> CompileElements(const ir::Graph& group, const StateAssignment& states);
 
   /// Compile for kernels that add a tensor before their clamp: where that is all there is, there is
   /// no program, and addend() says which.
@@ -55,11 +64,14 @@ class Epilogue {
   /// The same for elements [first, first + count) of a row-major output `y`.
   void RunElements(const elementwise::Binding& binding, int64_t first, int64_t count,
                    float* y) const;
+  /// RunElements of the same part of neighbouring planes.
+  void RunPlanes(const elementwise::Binding& binding, const PlanePart& part, float* y) const;
 
  private:
   /// Of what the group was lowered to.
   static Result<Epilogue> Compile(const expr::Expr& expr, const ir::Graph& group,
-                                  const StateAssignment& states, ir::ValueId anchor);
+                                  const StateAssignment& states, ir::ValueId anchor,
+                                  elementwise::Geometry geometry);
 
   Clamp clamp_;
   int addend_ = -1;
