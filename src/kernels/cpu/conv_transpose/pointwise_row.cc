@@ -142,8 +142,10 @@ class TransposedRow final : public CpuKernel, public MovesToExtents<TransposedRo
         task.output = blocks.Begin(block);
         task.output_end = blocks.Begin(block + 1);
         Multiply(args, task, lane);
+        JoinedElements finished(epilogue_, binding, args.outputs[0].host<float>());
         for (int64_t o = task.output; o < task.output_end; ++o)
-          WriteLines(args, binding, task, o, args.At(sums_, lane));
+          WriteLines(args, task, o, args.At(sums_, lane), finished);
+        finished.Finish();
       }
     });
     return OkStatus();
@@ -205,8 +207,8 @@ class TransposedRow final : public CpuKernel, public MovesToExtents<TransposedRo
   }
 
   /// The lines of output `o` that a task's pixels write, of the rows in `sums`.
-  void WriteLines(const CpuLaunch& args, const elementwise::Binding& binding, const Task& task,
-                  int64_t o, const float* sums) const {
+  void WriteLines(const CpuLaunch& args, const Task& task, int64_t o, const float* sums,
+                  JoinedElements& finished) const {
     const ConvGeometry& g = conv_.g;
     sums += (o - task.output) * conv_.rows() * pitch_;
     for (int64_t pixel = task.pixel; pixel < task.end;) {
@@ -215,7 +217,7 @@ class TransposedRow final : public CpuKernel, public MovesToExtents<TransposedRo
       const Span span{.row = pixel / g.in[2],
                       .column = column * g.stride[2],
                       .count = std::min(count * g.stride[2], g.out[2] - column * g.stride[2])};
-      if (span.count > 0) WriteSpan(args, binding, task, o, span, sums + pixel - task.pixel);
+      if (span.count > 0) WriteSpan(args, task, o, span, sums + pixel - task.pixel, finished);
       pixel += count;
     }
   }
@@ -224,8 +226,8 @@ class TransposedRow final : public CpuKernel, public MovesToExtents<TransposedRo
   struct Span {
     int64_t row, column, count;
   };
-  void WriteSpan(const CpuLaunch& args, const elementwise::Binding& binding, const Task& task,
-                 int64_t o, const Span& span, const float* sums) const {
+  void WriteSpan(const CpuLaunch& args, const Task& task, int64_t o, const Span& span,
+                 const float* sums, JoinedElements& finished) const {
     const ConvGeometry& g = conv_.g;
     float* y = args.outputs[0].host<float>();
     const int64_t depth = span.row / g.in[1] * g.stride[0], top = span.row % g.in[1] * g.stride[1];
@@ -243,7 +245,7 @@ class TransposedRow final : public CpuKernel, public MovesToExtents<TransposedRo
         } else {
           std::fill_n(y + at, span.count, BiasOf(args, task.group * conv_.outputs() + o));
         }
-        epilogue_.RunElements(binding, at, span.count, y);
+        finished.Add(at, span.count);
       }
     }
   }

@@ -176,6 +176,20 @@ void Epilogue::RunPlanes(const elementwise::Binding& binding, const PlanePart& p
                           .out_stride = part.stride});
 }
 
+void JoinedElements::Add(int64_t first, int64_t count) {
+  if (first != first_ + count_) {
+    Finish();
+    first_ = first;
+  }
+  count_ += count;
+}
+
+void JoinedElements::Finish() {
+  if (count_ > 0) epilogue_.RunElements(binding_, first_, count_, y_);
+  first_ += count_;
+  count_ = 0;
+}
+
 void FinishPixels(const Epilogue& epilogue, const elementwise::Binding& binding,
                   const PixelLayout& layout, const PixelSpan& span, float* y) {
   const int64_t end = span.channel + span.channels;

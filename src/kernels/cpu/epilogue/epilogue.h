@@ -78,6 +78,24 @@ class Epilogue {
   std::optional<elementwise::Program> program_;
 };
 
+/// RunElements of parts that are named one after the other; parts that follow each other in memory
+/// are one call. What it is made of outlives it.
+class JoinedElements {
+ public:
+  JoinedElements(const Epilogue& epilogue, const elementwise::Binding& binding, float* y)
+      : epilogue_(epilogue), binding_(binding), y_(y) {}
+
+  void Add(int64_t first, int64_t count);
+  /// Finishes the parts that were added.
+  void Finish();
+
+ private:
+  const Epilogue& epilogue_;
+  const elementwise::Binding& binding_;
+  float* y_;
+  int64_t first_ = 0, count_ = 0;
+};
+
 /// Channels [channel, channel + channels) of pixels [pixel, pixel + pixels) of one image; where the
 /// image is channels-last, of the images that follow it too.
 struct PixelSpan {
