@@ -52,6 +52,10 @@ def check_formats(program, folder):
         stream = next(s for s in media.probe(result)["streams"] if s["codec_type"] == "video")
         check(f"{suffix} to {kind}: frames", len(media.frame_times(result)) == 12, len(media.frame_times(result)))
         check(f"{suffix} to {kind}: size", (stream["width"], stream["height"]) == (128, 96), stream)
+        rate = stream["r_frame_rate"]
+        check(f"{suffix} to {kind}: rate", rate == "12/1", rate)
+    done = live(program, (folder / "a.ts").read_bytes(), "-o", "-", "--output-format", "y4m")
+    check("ts to y4m: rate", b" F12:1 " in done.stdout[:80], done.stdout[:80])
     sound = [s["codec_name"] for s in media.probe(folder / "y4m_to.ts")["streams"]]
     check("y4m has no sound", sound == ["h264"], sound)
     done = live(program, (folder / "a.raw").read_bytes(), "-o", "-", "--input-format", "raw:64x48:yuv420p:12", "--json")
@@ -141,7 +145,8 @@ def check_ends(program, folder):
 
 def check_refusals(program, folder):
     plain = (folder / "a.ts").read_bytes()
-    refused("no stream", 3, "standard input: no stream of video", live(program, b"nothing", "-o", "-"))
+    refused("no stream", 3, "standard input: no stream of video begins there; --input-format", live(program, b"nothing", "-o", "-"))
+    refused("no such stream", 3, "no stream of video of the kind h264 begins there", live(program, b"nothing", "-o", "-", "--input-format", "h264"))
     refused("no output", 2, "-o: a stream has no default output", live(program, plain))
     refused("kind", 2, "--output-format: there is no 'tz', did you mean 'ts'?", live(program, plain, "-o", "-", "--output-format", "tz"))
     refused("raw without size", 2, "expected raw:WIDTHxHEIGHT", live(program, plain, "-o", "-", "--input-format", "raw"))

@@ -34,7 +34,8 @@ std::map<std::string, std::string> AtOnce(std::string_view encoder) {
   if (encoder == "libx264" || encoder == "libx265") return {{"tune", "zerolatency"}};
   if (encoder == "libvpx-vp9") return {{"deadline", "realtime"}, {"lag-in-frames", "0"}};
   if (encoder == "libsvtav1") return {{"la_depth", "0"}};
-  if (encoder == "mpeg4") return {{"bf", "0"}};
+  if (encoder == "mpeg4" || encoder.ends_with("_vaapi")) return {{"bf", "0"}};
+  if (encoder.ends_with("_nvenc")) return {{"bf", "0"}, {"delay", "0"}, {"zerolatency", "1"}};
   return {};
 }
 
@@ -77,7 +78,9 @@ LiveSink::LiveSink(const std::string& name, const AVOutputFormat& container,
   AVStream* stream = avformat_new_stream(format, nullptr);
   if (stream == nullptr) throw std::bad_alloc();
   CheckAv(avcodec_parameters_copy(stream->codecpar, encoder_.Parameters().get()), name_);
-  stream->time_base = setup.time_base;
+  // y4m has no times: what counts its frames is told as their rate.
+  stream->time_base =
+      IsOf(container, "yuv4mpegpipe") ? av_inv_q(setup.frame_rate) : setup.time_base;
   stream->avg_frame_rate = stream->r_frame_rate = setup.frame_rate;
   stream->sample_aspect_ratio = setup.aspect;
   AddOthers(input, video);

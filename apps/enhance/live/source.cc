@@ -24,6 +24,16 @@ AVRational RateOf(AVFormatContext& format, AVStream& stream) {
   return a_second >= 0.01 && a_second <= 1000 ? rate : AVRational{25, 1};
 }
 
+/// Of calls that look for a stream: what has no better reason is of another kind, or damaged.
+void CheckFound(int result, const std::string& name, const std::string& kind) {
+  if (result == AVERROR(EINVAL) || result == AVERROR_INVALIDDATA || result == AVERROR_EOF)
+    throw Failure(kExitInvalidInput,
+                  fmt::format("{}: no stream of video{} begins there{}", name,
+                              kind.empty() ? "" : " of the kind " + kind.substr(0, kind.find(':')),
+                              kind.empty() ? "; --input-format names its kind" : ""));
+  CheckAv(result, name + ": no stream of video", kExitInvalidInput);
+}
+
 }  // namespace
 
 int LiveSource::IsInterrupted(void* self) {
@@ -67,12 +77,11 @@ LiveSource::LiveSource(const std::string& name, const std::string& kind, std::st
   const std::string address = IsStandard(name) ? "" : IsStream(name) ? name : "file:" + name;
   Options options(reader.options);
   // A failed call frees `format`.
-  CheckAv(avformat_open_input(&format, address.c_str(), const_cast<AVInputFormat*>(reader.format),
-                              options.get()),
-          name_ + ": no stream of video", kExitInvalidInput);
+  CheckFound(avformat_open_input(&format, address.c_str(),
+                                 const_cast<AVInputFormat*>(reader.format), options.get()),
+             name_, kind);
   format_.reset(format);
-  CheckAv(avformat_find_stream_info(format, nullptr), name_ + ": no stream of video",
-          kExitInvalidInput);
+  CheckFound(avformat_find_stream_info(format, nullptr), name_, kind);
   video_ = av_find_best_stream(format, AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
   if (video_ < 0) throw Failure(kExitInvalidInput, name_ + ": has no video");
   const AVCodecParameters& codec = *video().codecpar;
