@@ -1,6 +1,7 @@
 """What is told of a video is kept, or said to be lost, and nothing else is said: tags_test.py FETTLE_ENHANCE"""
 
 import json
+import re
 import struct
 import subprocess
 import zlib
@@ -11,8 +12,9 @@ from checks import check, run_parts
 TAGS = ["-metadata", "title=T", "-metadata", "comment=C", "-metadata", "com.apple.quicktime.make=X", "-metadata", "FOO=bar"]
 
 
-def run(program, *words):
-    return subprocess.run([program, *map(str, words), "--steps", "sharpen", "--threads", "2"], capture_output=True, text=True, timeout=100)
+def run(program, *words, steps="sharpen"):
+    steps = ["--steps", steps] if steps else []
+    return subprocess.run([program, *map(str, words), *steps, "--threads", "2"], capture_output=True, text=True, timeout=100)
 
 
 def losses_of(program, source, result, *words):
@@ -123,6 +125,15 @@ def check_interlaced(program, folder):
     media.ffmpeg(*media.picture(rate=25), "-vf", "interlace", *media.X264, "-flags", "+ildct", folder / "fields.mkv")
     strict = run(program, folder / "fields.mkv", "-o", folder / "progressive.mkv", "--strict")
     check("interlaced: strict", strict.returncode == 4 and "interlaced" in strict.stderr, strict.stderr)
+    whole = run(program, folder / "fields.mkv", "-o", folder / "whole.mkv", "--strict", steps="deinterlace,sharpen")
+    check("deinterlace: strict", whole.returncode == 0 and "interlaced" not in whole.stderr, whole.stderr)
+    said = media.probe(folder / "whole.mkv")
+    frames = [p for p in said["packets_and_frames"] if p["type"] == "frame" and p["media_type"] == "video"]
+    check("deinterlace: frames", len(frames) > 10 and not any(frame["interlaced_frame"] for frame in frames), frames[:1])
+    advised = run(program, folder / "fields.mkv", "-o", folder / "advised.mkv", "--plan-only", "--explain", steps=None)
+    check("deinterlace: advised", re.search("deinterlace.*\\n?.*frames are marked", advised.stdout), advised.stdout)
+    late = run(program, folder / "fields.mkv", "-o", folder / "late.mkv", steps="sharpen,deinterlace")
+    check("deinterlace: first", late.returncode == 2 and "comes first" in late.stderr, late.stderr)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,12 @@ std::string Count(std::vector<Measures>& places, const Survey& survey,
   return fmt::format("{} of {} places", places.size(), survey.samples.size());
 }
 
+Advice Deinterlace(const Survey& survey, Size) {
+  const Measures& all = survey.all;
+  return {"deinterlace", all.interlaced > 0,
+          fmt::format("{} of {} frames are marked as interlaced", all.interlaced, all.frames)};
+}
+
 Advice Deblock(const Survey& survey, Size) {
   const Measures& all = survey.all;
   if (all.level_told) {
@@ -125,8 +131,8 @@ Advice Contrast(const Survey& survey, Size) {
   return {"contrast", false, range + (judged ? "" : ": dark, empty or a screen")};
 }
 
-constexpr Advice (*kRules[])(const Survey&, Size) = {Deblock, Denoise,  LowLight,
-                                                     Clarity, Contrast, Superres};
+constexpr Advice (*kRules[])(const Survey&, Size) = {Deinterlace, Deblock,  Denoise, LowLight,
+                                                     Clarity,     Contrast, Superres};
 
 }  // namespace
 

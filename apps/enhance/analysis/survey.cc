@@ -5,6 +5,7 @@
 
 #include "analysis/measures.h"
 #include "basics/cpu_time.h"
+#include "picture/fields.h"
 #include "picture/level.h"
 
 namespace fettle::enhance {
@@ -20,14 +21,6 @@ double Median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
   std::ranges::nth_element(values, middle);
   return *middle;
-}
-
-bool IsInterlaced(const AVFrame& frame) {
-#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 7, 100)
-  return frame.flags & AV_FRAME_FLAG_INTERLACED;
-#else
-  return frame.interlaced_frame != 0;
-#endif
 }
 
 struct FrameMeasures {

@@ -21,6 +21,7 @@
 #include "job/job_folder.h"
 #include "job/times.h"
 #include "job/trial.h"
+#include "picture/fields.h"
 #include "picture/file_format.h"
 
 namespace fettle::enhance {
@@ -219,8 +220,10 @@ void NameLosses(const Input& input, const AVFrame& frame, Plan& plan) {
   plan.losses.insert(plan.losses.end(), plan.moved_streams.begin(), plan.moved_streams.end());
   if (AlphaIsUnread(input.video()))
     plan.losses.emplace_back("transparency is lost: this FFmpeg has no decoder for it");
-  if (frame.interlaced_frame)
-    plan.losses.emplace_back("the video is interlaced and is enhanced as if it were not");
+  if (IsInterlaced(frame) && FindLink(plan.chain, MakeDeinterlace) == nullptr)
+    plan.losses.emplace_back(
+        "the video is interlaced and is enhanced as if it were not (--steps deinterlace,... makes "
+        "whole frames first)");
 }
 
 void RefuseLosses(const JobOptions& options, const Plan& plan) {

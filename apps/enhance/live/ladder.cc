@@ -49,7 +49,10 @@ std::vector<Rung> RungsOf(const std::vector<ChainLink>& chain, const std::string
     std::erase_if(links, [&](const ChainLink& link) { return link.row->make == make; });
     add(links, fast);
   }
-  if (!links.empty()) add({}, fast);
+  const size_t left = links.size();
+  // It is done before the steps.
+  std::erase_if(links, [](const ChainLink& link) { return link.row->make != MakeDeinterlace; });
+  if (links.size() < left) add(links, fast);
   return rungs;
 }
 

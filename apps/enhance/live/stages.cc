@@ -19,6 +19,7 @@ class StreamDecoder {
         side_data_(state.plan.first.own_levels ? Decoder::kWithLevels : 0),
         base_(state.plan.encoder.time_base),
         converter_(state.plan.first.format, state.plan.first.width, state.plan.first.height),
+        fields_(DeinterlacerOf(state.plan.chain)),
         tracker_(state.plan.first.own_noise),
         shape_{state.source.video().codecpar->width, state.source.video().codecpar->height} {
     decoder_.emplace(*state.source.video().codecpar, side_data_);
@@ -80,6 +81,7 @@ class StreamDecoder {
     if (last_ != AV_NOPTS_VALUE && frame->pts <= last_) frame->pts = last_ + 1;
     last_ = frame->pts;
     item.frame = converter_.Convert(std::move(frame));
+    if (fields_) item.frame = fields_->Next(std::move(item.frame));
     tracker_.Add(*item.frame);
     state_.frames.Push(std::move(item), 1, state_.stop());
   }
@@ -88,6 +90,7 @@ class StreamDecoder {
   const int side_data_;
   const AVRational base_;
   Converter converter_;
+  std::optional<Deinterlacer> fields_;
   SceneTracker tracker_;
   std::pair<int, int> shape_;
   std::optional<Decoder> decoder_;
@@ -149,7 +152,9 @@ void DecodeStream(LiveState& state) {
 }
 
 void EnhanceStream(LiveState& state) {
-  RungChains chains(state.rungs, state.plan.first, state.plan.result);
+  StepSetup first = state.plan.first;
+  first.whole_frames = true;
+  RungChains chains(state.rungs, first, state.plan.result);
   while (std::optional<LiveFrame> item = state.frames.Pop(state.stop())) {
     const size_t rung = state.ladder.Choose(item->arrived);
     const LiveClock::time_point start = LiveClock::now();

@@ -24,11 +24,16 @@ void Decode(StageState& state) {
   Decoder decoder = first.own_levels ? Decoder(state.input, 1, Decoder::kWithLevels)
                                      : Decoder(state.input, state.plan.threads);
   Converter converter(first.format, first.width, first.height);
+  std::optional<Deinterlacer> fields = DeinterlacerOf(state.plan.chain);
   SceneTracker tracker(first.own_noise);
-  std::atomic<int64_t> waited = 0;  // for room in the queue
+  std::atomic<int64_t> waited = 0;  // for room in the queue, or for a step
   const auto take = [&](FramePtr frame) {
     const int64_t number = counters.decoded++;
     frame = converter.Convert(std::move(frame));
+    if (fields) {
+      const Timed step(counters.step_ns[0]), waiting(waited);
+      frame = fields->Next(std::move(frame));
+    }
     tracker.Add(*frame);
     if (number < state.skip) ++counters.skipped;
     if (state.between) frame->pts *= 2;  // in the encoder's time base

@@ -49,7 +49,9 @@ class WorkerChain {
  public:
   WorkerChain(const std::vector<ChainLink>& links, StepSetup first,
               std::span<std::atomic<int64_t>> nanoseconds)
-      : links_(links), first_(std::move(first)), nanoseconds_(nanoseconds) {}
+      : links_(links), first_(std::move(first)), nanoseconds_(nanoseconds) {
+    first_.whole_frames = true;
+  }
   Chain& By(const std::string& network);
 
  private:

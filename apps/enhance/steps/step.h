@@ -3,12 +3,14 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "av/av.h"
+#include "picture/fields.h"
 
 namespace fettle::enhance {
 
@@ -23,12 +25,13 @@ struct StepSetup {
   /// without `own_levels`.
   double level = 0;
   bool own_levels = false;
-  double noise = 0;        // sigma of luma, of 255, where `own_noise` is not set
-  bool own_noise = false;  // of each scene (analysis/scene.h)
-  bool dither = false;     // what tables round
-  int turns = 0;           // quarters clockwise that frames are shown turned by
-  int scale = 1;           // of the frames beside the input's
-  double least_score = 0;  // of what alert finds
+  double noise = 0;           // sigma of luma, of 255, where `own_noise` is not set
+  bool own_noise = false;     // of each scene (analysis/scene.h)
+  bool dither = false;        // what tables round
+  int turns = 0;              // quarters clockwise that frames are shown turned by
+  int scale = 1;              // of the frames beside the input's
+  double least_score = 0;     // of what alert finds
+  bool whole_frames = false;  // deinterlaced before the steps
 };
 
 /// Belongs to one thread; the chain has one for each of its workers.
@@ -48,6 +51,7 @@ struct StepRow {
 };
 std::span<const StepRow> StepRows();
 
+std::unique_ptr<Step> MakeDeinterlace(const StepSetup& setup);
 std::unique_ptr<Step> MakeSuperres(const StepSetup& setup);
 std::unique_ptr<Step> MakeDeblock(const StepSetup& setup);
 std::unique_ptr<Step> MakeDenoise(const StepSetup& setup);
@@ -85,6 +89,8 @@ std::vector<ChainLink> ReadChain(std::string_view text);
 /// The link of the step that `make` makes; null where the chain has none.
 const ChainLink* FindLink(const std::vector<ChainLink>& chain,
                           std::unique_ptr<Step> (*make)(const StepSetup&));
+/// What makes whole frames before the steps; none where the chain does not.
+std::optional<Deinterlacer> DeinterlacerOf(const std::vector<ChainLink>& chain);
 /// The same with all strengths, which ReadChain takes.
 std::string TextOf(const std::vector<ChainLink>& chain);
 int ScaleOf(const std::vector<ChainLink>& chain);

@@ -14,6 +14,8 @@ namespace fettle::enhance {
 namespace {
 
 constexpr std::array kRows = {
+    StepRow{"deinterlace", "makes whole frames of interlaced ones (2: of all)", 1, 1, 2, 1, 0,
+            MakeDeinterlace},
     StepRow{"deblock", "removes traces of coding, by a network on luma", 1, 0, 1, 1, 0,
             MakeDeblock},
     StepRow{"denoise", "removes noise, by a network on luma", 1, 0, 1, 1, 0, MakeDenoise},
@@ -66,6 +68,9 @@ std::vector<ChainLink>::const_iterator BetweenLink(const std::vector<ChainLink>&
 
 /// Steps that stand in a chain once, and what must not come before one.
 void CheckOrder(const std::vector<ChainLink>& chain) {
+  if (chain.size() > 1 && chain.back().row->make == MakeDeinterlace)
+    throw Failure(kExitUsage,
+                  "--steps: deinterlace comes first, once: other steps take whole frames");
   if (MakesBetween(LinksAfter(chain)))
     throw Failure(kExitUsage, "--steps: a chain has interpolate at most once");
   if (chain.back().row->make != MakeAlert) return;
