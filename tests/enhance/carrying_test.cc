@@ -6,7 +6,10 @@
 #include <map>
 #include <set>
 
+#include "av/choice.h"
 #include "av/container.h"
+#include "av/encoder.h"
+#include "av/hardware.h"
 
 namespace fettle::enhance {
 namespace {
@@ -27,11 +30,37 @@ TEST(Carrying, NamesContainersThatGiveFramesBackAndNoOthers) {
       {"png", {"mp4", "mov", "avi"}}};
   SilenceAv();
   for (const EncoderRow& row : EncoderRows()) {
-    if (!IsPresent(row)) continue;
+    if (!IsPresent(row) || IsHardware(row)) continue;
     for (const std::string& ending : all)
       EXPECT_EQ(Carries(ContainerOf("a." + ending), row), held.at(row.name).contains(ending))
           << row.name << " in " << ending;
   }
+}
+
+TEST(Hardware, IsNeverChosenByItselfAndRefusedWhereItIsNot) {
+  for (const std::string ending : {"mp4", "mkv", "ts"}) {
+    const AVOutputFormat& container = ContainerOf("a." + ending);
+    for (const std::string& name :
+         EncodersToTry("auto", container, "." + ending, AV_PIX_FMT_YUV420P))
+      EXPECT_FALSE(name.ends_with("_nvenc") || name.ends_with("_vaapi")) << name;
+  }
+  for (const EncoderRow& row : EncoderRows()) {
+    if (!IsPresent(row) || !IsHardware(row)) continue;
+    const AVOutputFormat& mkv = ContainerOf("a.mkv");
+    try {
+      (void)ChooseEncoder(std::string(row.name), mkv, ".mkv", AV_PIX_FMT_YUV420P);
+      EXPECT_TRUE(Carries(mkv, row)) << "a machine that has it";
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.code(), kExitUnsupported);
+      EXPECT_NE(std::string(failure.what()).find("this machine has no"), std::string::npos)
+          << failure.what();
+    }
+  }
+}
+
+TEST(Hardware, IsGivenSamplesThatItTakes) {
+  EXPECT_EQ(EncoderFormat("h264_vaapi", AV_PIX_FMT_YUV420P10, false), AV_PIX_FMT_NV12);
+  EXPECT_EQ(EncoderFormat("hevc_vaapi", AV_PIX_FMT_YUV420P10, false), AV_PIX_FMT_P010);
 }
 
 }  // namespace

@@ -16,13 +16,17 @@ namespace fettle::enhance {
 namespace {
 
 constexpr int kSmallSide = 64, kSmallFrames = 2;
+/// Devices take no picture as small.
+constexpr int kSideOfHardware = 256;
+
+int SideOf(const EncoderRow& row) { return IsHardware(row) ? kSideOfHardware : kSmallSide; }
 
 EncoderSetup SmallSetup(const EncoderRow& row) {
   const std::string name(row.name);
   return {.name = name,
           .options = OptionsOf(row, -1, ""),
-          .width = kSmallSide,
-          .height = kSmallSide,
+          .width = SideOf(row),
+          .height = SideOf(row),
           .format = EncoderFormat(name, AV_PIX_FMT_YUV420P, false),
           .time_base = {1, 25},
           .frame_rate = {25, 1},
@@ -70,13 +74,17 @@ bool TrySmall(const AVOutputFormat& container, const EncoderRow& row) {
     const InputPtr back = file.Input();
     const AVStream& stream = *back->streams[0];
     return stream.codecpar->codec_id == row.codec &&
-           DecodesFrame(*back, stream, kSmallSide, kSmallSide);
+           DecodesFrame(*back, stream, setup.width, setup.height);
   } catch (const Failure&) {
     return false;
   }
 }
 
 }  // namespace
+
+void CheckHardware(const EncoderRow& row) {
+  if (IsHardware(row)) Encoder encoder(SmallSetup(row));
+}
 
 bool Carries(const AVOutputFormat& container, const EncoderRow& row) {
   // Several files, or one of another kind than its name says.

@@ -10,6 +10,8 @@ namespace fettle::enhance {
 /// Whether frames of the encoder are found again in the container: a few of them are written to
 /// memory, read and decoded, once for each pair. Thread-safe.
 bool Carries(const AVOutputFormat& container, const EncoderRow& row);
+/// Throws Failure (kExitUnsupported) where the row is a device's encoder and none opens.
+void CheckHardware(const EncoderRow& row);
 
 /// "libx264, mpeg4", without `except`; "none of the encoders here".
 std::string CarriedBy(const AVOutputFormat& container, std::string_view except = "");

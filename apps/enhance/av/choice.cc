@@ -18,9 +18,9 @@ namespace {
 /// containers that hold no other.
 const EncoderRow& First(const AVOutputFormat& container, const std::string& suffix) {
   for (const EncoderRow& row : EncoderRows())
-    if (!row.preset_option.empty() && Carries(container, row)) return row;
+    if (!IsHardware(row) && !row.preset_option.empty() && Carries(container, row)) return row;
   for (const EncoderRow& row : EncoderRows())
-    if (Carries(container, row)) return row;
+    if (!IsHardware(row) && Carries(container, row)) return row;
   throw Failure(
       kExitUnsupported,
       fmt::format("{} cannot hold video of any encoder here: it is for {}; use .mkv, .mp4 "
@@ -60,7 +60,7 @@ std::vector<std::string> EncodersToTry(const std::string& name, const AVOutputFo
   if (name != "auto") return names;
   for (const bool with_presets : {true, false})
     for (const EncoderRow& row : EncoderRows())
-      if (row.preset_option.empty() != with_presets && row.name != names[0] &&
+      if (!IsHardware(row) && row.preset_option.empty() != with_presets && row.name != names[0] &&
           Carries(container, row))
         names.emplace_back(row.name);
   return names;
@@ -74,6 +74,7 @@ const EncoderRow& ChooseEncoder(const std::string& name, const AVOutputFormat& c
   if (row == EncoderRows().end()) RefuseEncoder(name);
   if (!IsPresent(*row))
     throw Failure(kExitUnsupported, fmt::format("this FFmpeg has no encoder {}", name));
+  CheckHardware(*row);
   if (!Carries(container, *row))
     throw Failure(
         kExitUnsupported,

@@ -18,6 +18,11 @@ const AVCodec& CodecOf(const std::string& name) {
   return *codec;
 }
 
+const EncoderRow* RowOf(const std::string& name) {
+  const auto row = std::ranges::find(EncoderRows(), name, &EncoderRow::name);
+  return row == EncoderRows().end() ? nullptr : &*row;
+}
+
 /// Results are YUV: RGB, which rounds once more, is for encoders that have no other colour.
 void LeaveOutRgb(AVPixelFormat wanted, std::vector<AVPixelFormat>& formats) {
   const auto is_rgb = [](AVPixelFormat format) {
@@ -34,12 +39,16 @@ void LeaveOutRgb(AVPixelFormat wanted, std::vector<AVPixelFormat>& formats) {
 
 AVPixelFormat EncoderFormat(const std::string& encoder, AVPixelFormat format, bool alpha) {
   const AVPixelFormat wanted = alpha ? format : WithoutAlpha(format);
+  if (const EncoderRow* row = RowOf(encoder))
+    if (const AVPixelFormat given = UploadFormat(*row, DepthOf(wanted)); given != AV_PIX_FMT_NONE)
+      return given;
   const AVPixelFormat* formats = CodecOf(encoder).pix_fmts;
   if (formats == nullptr) return wanted;
   std::vector<AVPixelFormat> fit;
   for (const AVPixelFormat* at = formats; *at != AV_PIX_FMT_NONE; ++at) {
     if (*at == wanted) return wanted;
-    if (HasAlpha(*at) == (alpha && HasAlpha(wanted))) fit.push_back(*at);
+    const bool on_host = !(av_pix_fmt_desc_get(*at)->flags & AV_PIX_FMT_FLAG_HWACCEL);
+    if (on_host && HasAlpha(*at) == (alpha && HasAlpha(wanted))) fit.push_back(*at);
   }
   LeaveOutRgb(wanted, fit);
   fit.push_back(AV_PIX_FMT_NONE);
@@ -48,8 +57,8 @@ AVPixelFormat EncoderFormat(const std::string& encoder, AVPixelFormat format, bo
 
 Encoder::Encoder(const EncoderSetup& setup) {
   const AVCodec& codec = CodecOf(setup.name);
-  const auto row = std::ranges::find(EncoderRows(), setup.name, &EncoderRow::name);
-  if (row != EncoderRows().end() && std::min(setup.width, setup.height) < row->least_side)
+  const EncoderRow* row = RowOf(setup.name);
+  if (row != nullptr && std::min(setup.width, setup.height) < row->least_side)
     throw Failure(
         kExitUnsupported,
         fmt::format("{} takes pictures of {}x{} and more, and these are {}x{}", setup.name,
@@ -69,10 +78,10 @@ Encoder::Encoder(const EncoderSetup& setup) {
   codec_->chroma_sample_location = setup.colour.siting;
   codec_->thread_count = setup.threads;
   codec_->flags |= AV_CODEC_FLAG_GLOBAL_HEADER | AV_CODEC_FLAG_BITEXACT;
-  OpenWith(setup);
+  OpenWith(setup, row);
 }
 
-void Encoder::OpenWith(const EncoderSetup& setup) {
+void Encoder::OpenWith(const EncoderSetup& setup, const EncoderRow* row) {
   // MPEG-4 has no finer times within it; those of its container are as fine as ever.
   counts_ = codec_->codec_id == AV_CODEC_ID_MPEG4 && setup.time_base.den > kMostMpeg4Ticks;
   if (counts_) {
@@ -80,7 +89,14 @@ void Encoder::OpenWith(const EncoderSetup& setup) {
     av_reduce(&codec_->time_base.num, &codec_->time_base.den, rate.den, rate.num, kMostMpeg4Ticks);
   }
   Options options(setup.options);
+  uploads_.emplace(row, *codec_);
   const int opened = avcodec_open2(codec_.get(), codec_->codec, options.get());
+  if (opened < 0 && row != nullptr && IsHardware(*row))
+    throw Failure(kExitUnsupported,
+                  fmt::format("{}: this machine has no such encoder, or it does not take {}x{} of "
+                              "{} ({})",
+                              setup.name, setup.width, setup.height, NameOf(setup.format),
+                              AvErrorText(opened)));
   if (opened == AVERROR(EINVAL) || opened == AVERROR_EXTERNAL)
     throw Failure(kExitUnsupported, fmt::format("{} does not take {}x{} of {}", setup.name,
                                                 setup.width, setup.height, NameOf(setup.format)));
@@ -109,6 +125,7 @@ void Encoder::Encode(FramePtr frame, const std::function<void(AVPacket&)>& take)
     // The encoder alone decides which frames are key frames.
     frame->pict_type = AV_PICTURE_TYPE_NONE;
   }
+  frame = uploads_->Take(std::move(frame));
   CheckAv(avcodec_send_frame(codec_.get(), frame.get()), codec_->codec->name);
   while (true) {
     const PacketPtr packet = NewPacket();

@@ -3,11 +3,13 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "av/av.h"
 #include "av/encoder_row.h"
+#include "av/hardware.h"
 #include "av/pixels.h"
 
 namespace fettle::enhance {
@@ -44,9 +46,10 @@ class Encoder {
   struct OnItsWay {
     int64_t time, duration;
   };
-  void OpenWith(const EncoderSetup& setup);
+  void OpenWith(const EncoderSetup& setup, const EncoderRow* row);
 
   CodecPtr codec_;
+  std::optional<Uploads> uploads_;
   bool counts_ = false;  // the codec is told numbers of frames instead of times
   bool ended_ = false;
   int64_t frames_ = 0;

@@ -16,6 +16,29 @@ namespace {
 constexpr std::string_view kX264Presets =
     "ultrafast superfast veryfast faster fast medium slow slower veryslow placebo";
 
+/// With one quantiser for all frames.
+EncoderRow Nvenc(std::string_view name, AVCodecID codec) {
+  return {.name = name,
+          .codec = codec,
+          .quality = "qp",
+          .usual_quality = 22,
+          .most_quality = 51,
+          .preset_option = "preset",
+          .usual_preset = "p4",
+          .presets = {"p1 p2 p3 p4 p5 p6 p7"},
+          .fixed = {{"rc", "constqp"}}};
+}
+
+EncoderRow Vaapi(std::string_view name, AVCodecID codec) {
+  return {.name = name,
+          .codec = codec,
+          .quality = "qp",
+          .usual_quality = 22,
+          .least_quality = 1,
+          .most_quality = 51,
+          .fixed = {{"rc_mode", "CQP"}}};
+}
+
 bool HasPreset(const PresetChoices& presets, const std::string& preset) {
   if (!presets.words.empty())
     return fmt::format(" {} ", presets.words).find(fmt::format(" {} ", preset)) !=
@@ -102,6 +125,10 @@ std::span<const EncoderRow> EncoderRows() {
       EncoderRow{.name = "ffv1", .codec = AV_CODEC_ID_FFV1, .fixed = {{"level", "3"}}},
       EncoderRow{.name = "qtrle", .codec = AV_CODEC_ID_QTRLE},
       EncoderRow{.name = "png", .codec = AV_CODEC_ID_PNG},
+      Nvenc("h264_nvenc", AV_CODEC_ID_H264),
+      Nvenc("hevc_nvenc", AV_CODEC_ID_HEVC),
+      Vaapi("h264_vaapi", AV_CODEC_ID_H264),
+      Vaapi("hevc_vaapi", AV_CODEC_ID_HEVC),
   };
   return rows;
 }
