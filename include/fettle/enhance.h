@@ -53,7 +53,8 @@ typedef struct fettle_enhancer_options {
   const char* steps;
   /* fast, good or best; NULL: fast. */
   const char* network;
-  /* Milliseconds that a frame may take; with less time it gets fewer steps. 0: always all steps. */
+  /* Milliseconds that a frame may take; with less time it gets fewer steps. 0: always all steps.
+   * Less is refused, as in level. */
   double latency_ms;
   /* For deblock: how coarsely frames were coded, on the scale of H.264; 0: 32. */
   double level;
@@ -69,7 +70,8 @@ typedef struct fettle_enhancer_facts {
   int64_t frames;
   /* Those that got fewer steps because of latency_ms. */
   int64_t reduced;
-  /* Frames that were copied before the steps (NV12, RGB and BGR are converted) and after them
+  /* Frames that were copied before the steps (NV12, RGB and BGR are converted, and frames of fewer
+   * steps may be scaled) and after them
    * (converted back, or unchanged by all steps). 0: all memory was used in place. */
   int64_t copied_in, copied_out;
 } fettle_enhancer_facts;

@@ -67,6 +67,15 @@ void CheckSize(int32_t width, int32_t height) {
                                           kMost, kMost));
 }
 
+/// NaN is none of them.
+void CheckNumbers(const fettle_enhancer_options& options) {
+  const std::pair<const char*, double> numbers[] = {{"latency_ms", options.latency_ms},
+                                                    {"level", options.level}};
+  for (const auto& [name, value] : numbers)
+    if (!(value >= 0))
+      throw Failure(kExitUsage, fmt::format("options.{} is {}; it is 0 or more", name, value));
+}
+
 std::string NetworkOf(const fettle_enhancer_options& options) {
   const std::vector<std::string> known = NetworkChoices();
   const std::string name = options.network == nullptr ? known.front() : options.network;
@@ -77,6 +86,7 @@ std::string NetworkOf(const fettle_enhancer_options& options) {
 }
 
 void Fill(const fettle_enhancer_options& options, int width, int height, fettle_enhancer& made) {
+  CheckNumbers(options);
   const std::vector<ChainLink> chain =
       ReadChain(options.steps == nullptr ? "superres" : options.steps);
   CheckLiveSteps(chain);
@@ -126,10 +136,13 @@ void Run(fettle_enhancer& enhancer, const fettle_frame& frame, fettle_frame& res
   const FramePtr view(av_frame_clone(own.get()));
   if (view == nullptr) throw std::bad_alloc();
   const bool converted = enhancer.first.format != enhancer.format;
-  // What converts reads behind rows: copies have room there.
+  // What converts and scales reads behind rows: copies have room there.
   if (converted) own = enhancer.converter->Convert(Copied(*own));
   enhancer.tracker->Add(*own);
   const size_t rung = enhancer.ladder->Choose(arrived);
+  // With fewer steps the frame itself may be scaled.
+  const bool copied = converted || rung > 0;
+  if (copied && !converted) own = Copied(*own);
   const auto start = Ladder::Clock::now();
   own = enhancer.chains->Apply(rung, std::move(own));
   enhancer.ladder->Took(
@@ -138,7 +151,7 @@ void Run(fettle_enhancer& enhancer, const fettle_frame& frame, fettle_frame& res
   if (shares) own = Copied(*own);
   ++enhancer.facts.frames;
   enhancer.facts.reduced += rung > 0 ? 1 : 0;
-  enhancer.facts.copied_in += converted ? 1 : 0;
+  enhancer.facts.copied_in += copied ? 1 : 0;
   enhancer.facts.copied_out += shares || converted ? 1 : 0;
   Lend(std::move(own), PixelsOfFormat(enhancer.result.format), frame.time, result);
 }

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstring>
 #include <fettle/enhance.hpp>
 #include <thread>
@@ -80,7 +81,8 @@ struct Picture {
 };
 
 TEST(Enhancer, DoublesFramesOfAllPixelsWithoutReadingBehindThem) {
-  for (const char* steps : {"superres", "deblock,lowlight,sharpen", "denoise,contrast,clarity"})
+  for (const char* steps : {"superres", "deblock,lowlight,sharpen", "denoise,contrast,clarity",
+                            "deinterlace=2,sharpen"})
     for (const Layout& layout : kLayouts) {
       SCOPED_TRACE(testing::Message() << steps << " of pixels " << layout.pixels);
       const int scale = std::string(steps) == "superres" ? 2 : 1;
@@ -148,11 +150,14 @@ TEST(Enhancer, KeepsStateUntilItIsReset) {
 }
 
 TEST(Enhancer, LeavesStepsOutForWhatItsTimeAllows) {
-  const Picture picture(kLayouts[0]);
-  Enhancer enhancer(FETTLE_I420, kWidth, kHeight, {.latency_ms = 1e-6});
-  const EnhancedFrame result = enhancer.Run(picture.frame);
-  EXPECT_EQ(result->width, 2 * kWidth);
-  EXPECT_EQ(enhancer.Facts().reduced, 1);
+  for (const Layout& layout : kLayouts) {
+    const Picture picture(layout);
+    Enhancer enhancer(layout.pixels, kWidth, kHeight, {.latency_ms = 1e-6});
+    const EnhancedFrame result = enhancer.Run(picture.frame);
+    EXPECT_EQ(result->width, 2 * kWidth);
+    EXPECT_EQ(enhancer.Facts().reduced, 1);
+    EXPECT_EQ(enhancer.Facts().copied_in, 1) << "what scales reads behind rows";
+  }
 }
 
 TEST(Enhancer, RunsInSeveralThreadsAtOnce) {
@@ -195,6 +200,10 @@ TEST(Enhancer, RefusesWhatThereIsNot) {
   EXPECT_EQ(Create(FETTLE_I422, 8, 8, "deepen"), FETTLE_UNSUPPORTED);
   says("yuv422p10");
   EXPECT_EQ(fettle_enhancer_create(FETTLE_I420, 8, 8, nullptr, nullptr), FETTLE_INVALID_ARGUMENT);
+  for (const double wrong : {-1.0, std::nan("")}) {
+    EXPECT_THROW(Enhancer(FETTLE_I420, 8, 8, {.latency_ms = wrong}), Error);
+    EXPECT_THROW(Enhancer(FETTLE_I420, 8, 8, {.level = wrong}), Error);
+  }
   fettle_enhancer_options none = {};
   fettle_enhancer* made = nullptr;
   EXPECT_EQ(fettle_enhancer_create(FETTLE_I420, 8, 8, &none, &made), FETTLE_INVALID_ARGUMENT);
