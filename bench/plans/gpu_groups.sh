@@ -26,9 +26,20 @@ if [ ! -x "$bin/versus_bench" ] || [ ! -e "$models" ]; then
 fi
 [ ! -d "$bin/lib" ] || export LD_LIBRARY_PATH="$bin/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 
-usual="--device $device --strict-device --cache $programs"
-sides=(--side "$usual")
-for rule in "${rules[@]}"; do sides+=(--side "$usual --groups $rule"); done
+# Of models whose shapes are open: what is worth timing, not the least that they take.
+shape_of() {
+  case $1 in
+    bodypix_*) echo "input=1x257x257x3" ;;
+    byte_sentence_*) echo "input=1x256" ;;
+    fsmn_vad_*) echo "speech=1x20x400" ;;
+    fsrcnn_x2) echo "IteratorGetNext:0=1x120x160x1" ;;
+    gridsample_*) echo "x=1x64x28x40 pos=1x500x2" ;;
+    ppocr_cls_*) echo "x=1x3x48x192" ;;
+    ppocr_rec_*) echo "x=1x3x32x320" ;;
+    ppocrv3_det_*) echo "x=1x3x640x640" ;;
+    silero_vad_16k_op15) echo "input=1x576" ;;
+  esac
+}
 
 mapfile -t files < <(find -L "$models" -name '*.onnx' -size +0 -printf '%s %p\n' | sort -n | cut -d' ' -f2-)
 work=$(mktemp -d)
@@ -49,6 +60,10 @@ for i in "${!files[@]}"; do
   [ "$share" -lt "$turns" ] && share=$turns
   # The programs of a first model are compiled within its share; a network that needs more is given up at four shares.
   limit=$((4 * share + 20 < left ? 4 * share + 20 : left))
+  usual="--device $device --strict-device --cache $programs"
+  for shape in $(shape_of "$name"); do usual+=" --shape $shape"; done
+  sides=(--side "$usual")
+  for rule in "${rules[@]}"; do sides+=(--side "$usual --groups $rule"); done
   timed=$(awk -v s="$share" -v t="$turns" 'BEGIN {s /= 2; print s < t ? s : t}')
   timeout -k 5 "$limit" "$bin/versus_bench" "${sides[@]}" --seconds "$timed" "$file" >"$work/out" 2>"$work/err"
   code=$?

@@ -115,8 +115,10 @@ def one_case(library, seed):
     steps = ",".join(chance.sample(STEPS[:9], chance.choice([1, 1, 2, 3]))) if chance.random() < 0.8 else chance.choice(STEPS)
     pixels = chance.choice([0, 1, 2, 3, 4, 5, 6, 7])
     width, height = (chance.choice([1, 2, 3, 5, 8, 17, 31, 32, 64, 100]) for _ in range(2))
-    options = Options(c.sizeof(Options), steps.encode(), chance.choice([None, b"fast", b"good", b"best", b"none"]),
-                      chance.choice([0, 0, 0.001, 10, -1, float("nan"), float("inf")]), chance.choice([0, 20, 40, -5, float("nan"), 1e300]), chance.choice([0, 1]))
+    odd = chance.random() < 0.2
+    options = Options(c.sizeof(Options), steps.encode(), chance.choice([b"none", None] if odd else [None, b"fast", b"good", b"best"]),
+                      chance.choice([-1, float("nan"), float("inf")] if odd else [0, 0, 0.001, 10]),
+                      chance.choice([-5, float("nan"), 1e300] if odd else [0, 20, 40]), chance.choice([0, 1]))
     print(f"{steps} of {width}x{height}, pixels {pixels}, {options.network}, {options.latency_ms} ms, level {options.level}", file=sys.stderr, flush=True)
     enhancer = c.c_void_p()
     status = lib.fettle_enhancer_create(pixels, width, height, c.byref(options), c.byref(enhancer))

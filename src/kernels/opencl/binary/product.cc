@@ -24,7 +24,7 @@ TileShape UsualBitTile(const PixelBits& facts, const OpenClFacts& device) {
   if (items() < wanted && facts.TakesQuads(2)) tile.quads = std::min<int64_t>(tile.quads, 2);
   SetGroup(PlaceSizes(facts.conv.out[1] * DivideUp(facts.conv.out[2], tile.columns),
                       DivideUp(facts.conv.oc, tile.lanes())),
-           tile);
+           device, tile);
   return tile;
 }
 

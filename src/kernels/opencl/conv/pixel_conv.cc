@@ -87,13 +87,21 @@ Result<std::unique_ptr<RecordedKernel>> RecordConv(const Problem& problem, const
                     device);
 }
 
+std::array<size_t, 3> GroupWithin(const OpenClFacts& facts, std::array<size_t, 3> usual) {
+  for (size_t axis = 0; axis < 3; ++axis)
+    while (usual[axis] > 1 && static_cast<int64_t>(usual[axis]) > facts.max_work_item_sizes[axis])
+      usual[axis] /= 2;
+  return SmallerGroup(usual, static_cast<size_t>(facts.max_work_group_size));
+}
+
 Status CheckGroup(int64_t x, int64_t y, const Device& device) {
   const OpenClFacts& facts = AsOpenCl(device).facts();
   if (x >= 1 && x <= facts.max_work_item_sizes[0] && y >= 1 && y <= facts.max_work_item_sizes[1] &&
       x * y <= facts.max_work_group_size)
     return OkStatus();
-  return Unsupported("a work-group of {}x{}: the device takes {} items", x, y,
-                     facts.max_work_group_size);
+  return Unsupported("a work-group of {}x{}: the device takes {} items, {}x{} per axis", x, y,
+                     facts.max_work_group_size, facts.max_work_item_sizes[0],
+                     facts.max_work_item_sizes[1]);
 }
 
 WorkSizes RowTileSizes(const PixelConv& conv, int64_t columns, int64_t blocks,

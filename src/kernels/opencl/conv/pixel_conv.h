@@ -83,10 +83,13 @@ template <typename Tile>
 std::array<size_t, 3> GroupOf(const Tile& tile) {
   return {static_cast<size_t>(tile.group_x), static_cast<size_t>(tile.group_y), 1};
 }
+/// The usual group, halved to what the device takes.
+std::array<size_t, 3> GroupWithin(const OpenClFacts& facts, std::array<size_t, 3> usual);
 template <typename Tile>
-void SetGroup(const WorkSizes& usual, Tile& tile) {
-  tile.group_x = static_cast<int64_t>(usual.lws[0]);
-  tile.group_y = static_cast<int64_t>(usual.lws[1]);
+void SetGroup(const WorkSizes& usual, const OpenClFacts& facts, Tile& tile) {
+  const std::array<size_t, 3> group = GroupWithin(facts, usual.lws);
+  tile.group_x = static_cast<int64_t>(group[0]);
+  tile.group_y = static_cast<int64_t>(group[1]);
 }
 /// Whether the device launches such groups.
 Status CheckGroup(int64_t x, int64_t y, const Device& device);

@@ -89,7 +89,8 @@ TileShape UsualTile(const PixelConv& conv, const Device& device) {
   // What is read for several columns weighs more than what is read for several quads.
   while (tile.quads > 1 && leaves_units_idle()) tile.quads /= 2;
   while (tile.columns > 1 && leaves_units_idle()) tile.columns /= 2;
-  SetGroup(PlaceSizes(DivideUp(pixels, tile.columns), DivideUp(conv.oc, tile.lanes())), tile);
+  SetGroup(PlaceSizes(DivideUp(pixels, tile.columns), DivideUp(conv.oc, tile.lanes())), facts,
+           tile);
   return tile;
 }
 

@@ -24,7 +24,7 @@ ParamSpace DepthwiseSpace(const PixelConv& conv, const Device& device) {
              kItemsOfUnit * facts.compute_units)
     tile.columns /= 2;
   SetGroup(PlaceSizes(conv.out[1] * DivideUp(conv.out[2], tile.columns), DivideUp(conv.oc, 4)),
-           tile);
+           facts, tile);
   return GroupedSpace<kDepthwiseFields>(tile, device);
 }
 
@@ -83,7 +83,7 @@ ParamSpace PixelSpace(const PixelConv& conv, const Device& device) {
                                  kItemsOfUnit * facts.compute_units))
       tile.rows /= 2;
   }
-  SetGroup(PlaceSizes(PlacesOf(conv, tile), DivideUp(conv.oc, 4)), tile);
+  SetGroup(PlaceSizes(PlacesOf(conv, tile), DivideUp(conv.oc, 4)), facts, tile);
   return {kPixelFields.Tunables(), kPixelFields.Write(tile), [conv, &device](const Params& params) {
             return CheckPixelTile(conv, kPixelFields.Read(params), device);
           }};

@@ -63,7 +63,7 @@ ParamSpace Space(const Problem&, const PixelConv& conv, const Device& device) {
   TileShape tile = UsualTile(conv, device);
   SetGroup(PlaceSizes(DivideUp(CutPatches(conv, WinogradTile().tile).all, tile.columns),
                       DivideUp(conv.oc, tile.lanes())),
-           tile);
+           AsOpenCl(device).facts(), tile);
   ParamSpace space{kWinogradFields.Tunables(), kWinogradFields.Write({}), {}};
   ParamSpace of_tile = TileSpace(conv, device);
   for (Tunable& tunable : of_tile.tunables) space.tunables.push_back(std::move(tunable));
