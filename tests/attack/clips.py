@@ -42,7 +42,7 @@ USUAL_OUTPUTS = ["mp4", "mkv", "ts", "mov"]
 def job_of(chance):
     """The words after the input: output, encoder, steps."""
     output = chance.choice(USUAL_OUTPUTS if chance.random() < 0.6 else OUTPUTS)
-    words = ["-o", f"result.{output}", "--steps", chance.choice(["sharpen"] * 4 + ["contrast", "superres", "interpolate,sharpen"])]
+    words = ["-o", f"result.{output}", "--steps", chance.choice(["sharpen"] * 4 + ["contrast", "superres", "interpolate,sharpen", "deinterlace=2,sharpen"])]
     words += ["--network", "fast"]
     if chance.random() < 0.6:
         words += ["--encoder", chance.choice(ENCODERS)]
