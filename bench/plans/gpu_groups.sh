@@ -41,7 +41,9 @@ shape_of() {
   esac
 }
 
-mapfile -t files < <(find -L "$models" -name '*.onnx' -size +0 -printf '%s %p\n' | sort -n | cut -d' ' -f2-)
+# Small files first, and last those whose weights are computed when they are loaded: large networks all of them.
+mapfile -t files < <(find -L "$models" -name '*.onnx' -size +0 -printf '%f %s %p\n' |
+  awk '{print ($1 ~ /^light_/), $2, $3}' | sort -n -k1,1 -k2,2 | cut -d' ' -f3-)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 echo "$device, ${#files[@]} models in $models, $seconds s" >&2
@@ -58,8 +60,8 @@ for i in "${!files[@]}"; do
   fi
   share=$((left / (${#files[@]} - i)))
   [ "$share" -lt "$turns" ] && share=$turns
-  # The programs of a first model are compiled within its share; a network that needs more is given up at four shares.
-  limit=$((4 * share + 20 < left ? 4 * share + 20 : left))
+  # The programs of a first model are compiled within its share; a network that needs more is given up at three shares.
+  limit=$((3 * share + 10 < left ? 3 * share + 10 : left))
   usual="--device $device --strict-device --cache $programs"
   for shape in $(shape_of "$name"); do usual+=" --shape $shape"; done
   sides=(--side "$usual")
