@@ -5,7 +5,7 @@ MATERIAL is what training/alert/prepare.py gathers, of which what is held out is
 before they are turned), half of them at rest, are drawn into the clips in each light and coded by x264. A phone is told of where
 more than half of an alert's boxes have their middles nearer than half of a side to it. Alerts in clips without phones are wrong; an hour
 is 90,000 frames. As there is no hour of such clips, each is coded in --versions: mirrored or not, at two CRFs. Clips are of two halves
-(training/alert/rules.py); a score is to be chosen on the first. Needs NumPy, Pillow, OpenCV and ffmpeg.
+(training/alert/rules.py); a score is to be chosen on the first. Needs NumPy, Pillow, OpenCV, PyTorch (for training/alert/measure.py) and ffmpeg.
 """
 
 import argparse
@@ -15,13 +15,15 @@ import subprocess
 import sys
 import tempfile
 
-import numpy as np
-
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "training" / "alert"))
-import measure  # noqa: E402
-import moving  # noqa: E402
-import rules  # noqa: E402
-from backgrounds import HEIGHT, WIDTH  # noqa: E402
+try:
+    import numpy as np
+    import measure
+    import moving
+    import rules
+    from backgrounds import HEIGHT, WIDTH
+except ImportError as error:
+    sys.exit(f"alert.py: {error.name} is missing; pip install numpy pillow opencv-python-headless torch")
 
 VERSIONS = [(mirrored, crf) for crf in (26, 22) for mirrored in (False, True)]
 
