@@ -4,7 +4,8 @@
 
 Each is a case in the layout of the ONNX node tests: the first data set is a prompt, each further one a token behind it, with the cache that
 ONNX Runtime gave. The forms: weights of 4 bits with and without float zero points and groups in any order, of tables (NF4 and FP4), mixtures
-of experts of floats and of 4 bits; keys and values packed with the queries or not, windows, heads with scores of their own.
+of experts of floats and of 4 bits; keys and values packed with the queries or not, windows, caches of a window, an embedding that is the last weights, heads with
+scores of their own.
 """
 
 import pathlib
@@ -16,11 +17,13 @@ from onnx import TensorProto, helper, numpy_helper
 
 LAYERS, HIDDEN, HEADS, KEY_HEADS, SIZE, INTER, TOKENS, LONGEST = 2, 64, 4, 2, 16, 96, 80, 40
 PROMPT, STEPS, BLOCK, EXPERTS = 5, 6, 16, 4
+ROWS = 4  # of a cache that holds the last keys alone; with more ONNX Runtime leaves some of them as they were
 # name -> form of the weights, of the feed-forward part, whether q, k and v are packed, and attributes of the attention
 FORMS = {
     "int4": ("nbits", "gated", True, {}),
     "int4_groups": ("groups", "gated", True, {"local_window_size": 4}),
     "int4_float_zeros": ("zeros", "gated", False, {}),
+    "int4_tied": ("tied", "gated", True, {"local_window_size": 4, "sliding_window_cache": 1}),
     "nf4": ("nf4", "gated", False, {}),
     "fp4": ("fp4", "gated", True, {"smooth_softmax": 1}),
     "experts": ("nbits", "MoE", True, {}),
@@ -109,7 +112,10 @@ class Writer:
         total = self.node("Cast", [extent], to=TensorProto.INT32)
         turns = np.outer(np.arange(LONGEST), 100.0 ** (-np.arange(SIZE // 2) / (SIZE // 2)))
         angles = [self.const(f(turns).astype(np.float32)) for f in (np.cos, np.sin)]
-        table = [self.const(self.bytes(TOKENS, HIDDEN // 2)), "input_ids", self.const(self.scales(TOKENS, HIDDEN // BLOCK))]
+        rows = self.const(self.bytes(TOKENS, HIDDEN // 2))
+        if self.weights == "tied":
+            rows = self.node("Reshape", [self.const(self.bytes(TOKENS, HIDDEN // BLOCK, BLOCK // 2)), self.const(np.array([0, -1]))])
+        table = [rows, "input_ids", self.const(self.scales(TOKENS, HIDDEN // BLOCK))]
         x = self.microsoft("GatherBlockQuantized", table, bits=4, block_size=BLOCK, gather_axis=0, quantize_axis=1)
         normed = self.node("SimplifiedLayerNormalization", [x, self.norm()], axis=-1, epsilon=1e-5)
         for layer in range(LAYERS):
@@ -131,7 +137,7 @@ class Writer:
         return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 
-def write_case(model, folder, rng):
+def write_case(model, form, folder, rng):
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
@@ -139,7 +145,8 @@ def write_case(model, folder, rng):
     folder.mkdir(parents=True)
     (folder / "model.onnx").write_bytes(model.SerializeToString())
     names = [value.name for value in session.get_outputs()]
-    feed = {value.name: np.zeros((1, KEY_HEADS, 0, SIZE), np.float32) for value in session.get_inputs()[2:]}
+    length = ROWS if "sliding_window_cache" in form[3] else 0
+    feed = {value.name: np.zeros((1, KEY_HEADS, length, SIZE), np.float32) for value in session.get_inputs()[2:]}
     ids = rng.integers(0, TOKENS, (1, PROMPT))
     for step in range(STEPS):
         feed = {"input_ids": ids, "attention_mask": np.ones((1, PROMPT + step), np.int64), **feed}
@@ -159,7 +166,7 @@ def main():
     for name, form in FORMS.items():
         rng = np.random.default_rng(int(sys.argv[2]))
         model = Writer(form, rng).model()
-        write_case(model, pathlib.Path(sys.argv[1]) / "node" / f"test_decoder_{name}", rng)
+        write_case(model, form, pathlib.Path(sys.argv[1]) / "node" / f"test_decoder_{name}", rng)
 
 
 if __name__ == "__main__":

@@ -119,31 +119,6 @@ TEST(Rules, ContribAttentionSeesWhatItsMaskSays) {
               ElementsAre(4, 4));
 }
 
-TEST(Rules, GroupQueriesContinueAtTheLengthOfTheCache) {
-  // Equal scores: the answer is the mean of the values seen, cached ones first.
-  const Tensor q = Make<float>(Shape{1, 1, 2}, {0, 0}), k = Make<float>(Shape{1, 1, 1}, {1});
-  const Tensor cache = Make<float>(Shape{1, 1, 4, 1}, {1, 3, 100, 100});
-  const Tensor length = Make<int32_t>(Shape{1}, {2}), total = Make<int32_t>(Shape{}, {3});
-  const RuleInput input = {"GroupQueryAttention",
-                           kMicrosoft,
-                           1,
-                           {{"num_heads", int64_t{2}}, {"kv_num_heads", int64_t{1}}},
-                           {q, k, Make<float>(Shape{1, 1, 1}, {8}), cache, cache, length, total},
-                           3};
-  const Result<std::vector<Tensor>> y = RunRule(input);
-  EXPECT_THAT(Elements(y), ElementsAre(4, 4));
-  EXPECT_THAT(Elements(y, 2), ElementsAre(1, 3, 8, 0));
-  // Three keys of a score of 0 share with one more: of 0, or what a head says.
-  RuleInput smooth = input;
-  smooth.attributes.Set("smooth_softmax", int64_t{1});
-  EXPECT_THAT(Elements(RunRule(smooth)), ElementsAre(DoubleNear(3, 1e-6), DoubleNear(3, 1e-6)));
-  smooth.inputs.resize(12);
-  smooth.inputs[11] = Make<float>(Shape{2}, {std::log(3.0F), -100});
-  EXPECT_THAT(Elements(RunRule(smooth)), ElementsAre(DoubleNear(2, 1e-6), DoubleNear(4, 1e-6)));
-  smooth.inputs[11] = Make<float>(Shape{3}, {0, 0, 0});
-  EXPECT_THAT(RunRule(smooth).status().message(), HasSubstr("'head_sink': 3 for 2 heads"));
-}
-
 TEST(Rules, EmbeddingsAreSummedAndNormalised) {
   const Tensor ids = Make<int32_t>(Shape{1, 2}, {1, 0}), mask = Make<int32_t>(Shape{1, 2}, {1, 0});
   const Tensor words = Make<float>(Shape{2, 2}, {0, 2, 4, 8});

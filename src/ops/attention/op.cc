@@ -71,7 +71,7 @@ Status InferRotary(InferContext& context) {
   if (context.has_input(3))
     RETURN_IF_ERROR(CheckType(context, 3, TypeBit(DType::kI32) | TypeBit(DType::kI64)));
   const Shape& x = context.shape(0);
-  ASSIGN_OR_RETURN(const RotaryShape rotary, ReadRotary(context.node(), x));
+  ASSIGN_OR_RETURN(const RotaryShape rotary, ReadRotary(context.node(), x, context.shape(1)));
   const int64_t length = x[rotary.packed ? 1 : 2];
   const Shape& cosines = context.shape(1);
   const int rank = context.has_input(3) ? 2 : 3;
@@ -165,15 +165,18 @@ HostView HeadsView(const HostView& view, bool packed, int64_t heads) {
   return split;
 }
 
-Result<RotaryShape> ReadRotary(const ir::Node& node, const Shape& x) {
+Result<RotaryShape> ReadRotary(const ir::Node& node, const Shape& x, const Shape& cosines) {
   RotaryShape rotary;
   rotary.packed = x.rank() == 3;
-  ASSIGN_OR_RETURN(const Dims dims, Heads(x, rotary.packed, node.attributes.Int("num_heads", 0)));
+  rotary.rotated = node.attributes.Int("rotary_embedding_dim", 0);
+  const int64_t turned = cosines.rank() == 0 ? 0 : 2 * cosines[cosines.rank() - 1];
+  int64_t heads = node.attributes.Int("num_heads", 0);
+  if (heads == 0 && rotary.packed && rotary.rotated == 0 && turned > 0) heads = x[2] / turned;
+  ASSIGN_OR_RETURN(const Dims dims, Heads(x, rotary.packed, heads));
   rotary.heads = dims[1];
   rotary.size = dims[3];
   rotary.interleaved = node.attributes.Int("interleaved", 0) != 0;
-  rotary.rotated = node.attributes.Int("rotary_embedding_dim", 0);
-  if (rotary.rotated == 0) rotary.rotated = rotary.size;
+  if (rotary.rotated == 0) rotary.rotated = std::min(rotary.size, turned);
   if (rotary.rotated < 0 || rotary.rotated > rotary.size || rotary.rotated % 2 != 0)
     return InvalidModel("attribute 'rotary_embedding_dim': {} of {} elements", rotary.rotated,
                         rotary.size);
@@ -204,7 +207,7 @@ std::span<const Operator> AttentionOps() {
         .reference = GroupQueryReference,
         .macs = GroupQueryMacs,
         .imports = AttentionImports("GroupQueryAttention"),
-        .refused = "ONNX Runtime's quantised caches, scores as an output: rare"}},
+        .refused = "ONNX Runtime's quantised caches, scores as an output, no causal order: rare"}},
       {{.name = "RotaryEmbedding", .min_inputs = 3, .max_inputs = 4},
        {.infer = InferRotary,
         .reference = RotaryReference,

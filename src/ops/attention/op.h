@@ -34,11 +34,12 @@ Result<AttentionShape> ReadAttention(const ir::Node& node, std::span<const Shape
 HostView HeadsView(const HostView& view, bool packed, int64_t heads);
 
 /// The first `rotated` elements of each head turn by the angle of their position: pairs are
-/// (i, i + rotated / 2), or neighbours where `interleaved`.
+/// (i, i + rotated / 2), or neighbours where `interleaved`. What the node does not say, the width
+/// of the cosines does: com.microsoft may leave out the heads where all of their elements turn.
 struct RotaryShape {
   bool packed = false, interleaved = false;
   int64_t heads = 0, size = 0, rotated = 0;
 };
-Result<RotaryShape> ReadRotary(const ir::Node& node, const Shape& x);
+Result<RotaryShape> ReadRotary(const ir::Node& node, const Shape& x, const Shape& cosines);
 
 }  // namespace fettle::ops

@@ -175,7 +175,7 @@ Status AttentionReference(const RefContext& context, const Region& region) {
 Status RotaryReference(const RefContext& context, const Region& region) {
   const HostView &x = context.inputs[0], &y = context.outputs[0];
   const HostView &cosines = context.inputs[1], &sines = context.inputs[2];
-  ASSIGN_OR_RETURN(const RotaryShape r, ReadRotary(context.node, x.shape));
+  ASSIGN_OR_RETURN(const RotaryShape r, ReadRotary(context.node, x.shape, cosines.shape));
   const int64_t half = r.rotated / 2;
   const int64_t x_step = x.strides.back();
   Walker walk(y.shape, {x.strides, y.strides}, region.begin);

@@ -1,5 +1,8 @@
+#include <vector>
+
 #include "ops/generate/op.h"
 #include "ops/import.h"
+#include "ops/reshape/op.h"
 
 namespace fettle::ops {
 namespace {
@@ -90,12 +93,31 @@ Status ImportTile1(ImportContext& context) {
   return OkStatus();
 }
 
+/// Bytes that are known under another shape: packed numbers that some other node wants as a matrix.
+bool BindReshapedBytes(ImportContext& context) {
+  const Constant *x = context.constant(0), *target = context.constant(1);
+  if (x == nullptr || target == nullptr || target->dtype() != DType::kI64) return false;
+  if (x->dtype() != DType::kU8 && x->dtype() != DType::kI8) return false;
+  std::vector<int64_t> dims(target->elements());
+  for (size_t i = 0; i < dims.size(); ++i) dims[i] = target->GetInt(static_cast<int64_t>(i));
+  const Result<Shape> shape =
+      ResolveReshape(x->shape(), dims, context.attributes().Int("allowzero", 0) != 0);
+  if (!shape.ok()) return false;  // the operator says what is wrong
+  context.Bind(0, context.Const(x->Reshaped(*shape)));
+  return true;
+}
+
+Status ImportReshape(ImportContext& context) {
+  if (!BindReshapedBytes(context)) context.Copy("Reshape", context.attributes());
+  return OkStatus();
+}
+
 }  // namespace
 
 std::span<const ImportRule> ReshapeImports() {
   static constexpr ImportRule kReshapeRules[] = {
       {.op_type = "Reshape", .until = 4, .run = ImportReshape1},
-      {.op_type = "Reshape", .since = 5}};
+      {.op_type = "Reshape", .since = 5, .run = ImportReshape}};
   return kReshapeRules;
 }
 

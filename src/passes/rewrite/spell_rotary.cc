@@ -98,7 +98,8 @@ std::optional<ops::RotaryShape> RotarySizes(const Editor& editor, const ir::Node
     if (!value.has_concrete_shape() || value.shape->elements() == 0) return std::nullopt;
     if (i < 3 ? value.dtype != x.dtype : value.shape->rank() != 2) return std::nullopt;
   }
-  const Result<ops::RotaryShape> rotary = ops::ReadRotary(node, *x.shape);
+  const Result<ops::RotaryShape> rotary =
+      ops::ReadRotary(node, *x.shape, *editor.value(node.inputs[1]).shape);
   return rotary.ok() && rotary->rotated > 0 ? std::optional(*rotary) : std::nullopt;
 }
 

@@ -80,7 +80,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   }
   const Shape &x = *value(0).shape, &cosines = *value(1).shape;
   Facts facts;
-  ASSIGN_OR_RETURN(facts.r, ops::ReadRotary(node, x));
+  ASSIGN_OR_RETURN(facts.r, ops::ReadRotary(node, x, cosines));
   if (!facts.r.packed) return Unsupported("heads that are an axis");
   facts.batch = x[0];
   facts.length = x[1];

@@ -27,7 +27,7 @@ Result<ops::RotaryShape> Read(const ir::Graph& group, const Device&) {
   }
   const Shape& x = *value(0).shape;
   if (value(0).is_constant() || x.elements() == 0) return Unsupported("nothing to compute");
-  ASSIGN_OR_RETURN(const ops::RotaryShape rotary, ops::ReadRotary(node, x));
+  ASSIGN_OR_RETURN(const ops::RotaryShape rotary, ops::ReadRotary(node, x, *value(1).shape));
   if (!rotary.packed) return Unsupported("heads that are an axis");
   if ((*value(1).shape)[0] < x[1]) return Unsupported("caches shorter than the rows");
   return rotary;

@@ -60,14 +60,15 @@ Result<TurnFacts> ReadTurn(const ir::Graph& group, const CacheFacts& facts) {
     if (group.value(node->inputs[0]).dtype != DType::kF32 ||
         group.value(node->inputs[0]).is_constant())
       return Unsupported("rows that are no floats, or constant");
-  ASSIGN_OR_RETURN(turn.shape, ops::ReadRotary(q, *group.value(q.inputs[0]).shape));
+  const Shape& cosines = *group.value(q.inputs[1]).shape;
+  ASSIGN_OR_RETURN(turn.shape, ops::ReadRotary(q, *group.value(q.inputs[0]).shape, cosines));
   ASSIGN_OR_RETURN(const ops::RotaryShape keys,
-                   ops::ReadRotary(k, *group.value(k.inputs[0]).shape));
+                   ops::ReadRotary(k, *group.value(k.inputs[0]).shape, cosines));
   if (!turn.shape.packed || !keys.packed || turn.shape.size != facts.a.size ||
       keys.size != facts.a.size || keys.rotated != turn.shape.rotated ||
       keys.interleaved != turn.shape.interleaved)
     return Unsupported("queries and keys that turn differently");
-  turn.cosines = *group.value(q.inputs[1]).shape;
+  turn.cosines = cosines;
   return turn;
 }
 
