@@ -232,6 +232,11 @@ Result<std::unique_ptr<Stage>> NearStages::MakeLike(Example& example, Context& c
                                                     passes::PassHistory& passes) {
   exec::NearGraph near;
   if (example.spelt == nullptr) {
+    // What the reference computes of few elements soon, it may not of more.
+    const bool is_long = std::ranges::any_of(example.references, [&](ir::NodeId id) {
+      return IsLongReference(sweep_->graph(), sweep_->graph().node(id));
+    });
+    if (is_long) return Unsupported("the scalar reference would take long");
     near = NearTo(example);
   } else {
     ASSIGN_OR_RETURN(near, SpeltNearTo(example, passes));
@@ -268,7 +273,13 @@ Result<std::unique_ptr<Stage>> NearStages::MakeExample(Context& context,
 
 Result<std::unique_ptr<Stage>> NearStages::KeepSwept(std::unique_ptr<Stage> made,
                                                      const Context& context) {
-  RETURN_IF_ERROR(KeepExample(*made, sweep_->graph(), sweep_->live(), context.limits));
+  const ir::Graph& graph = sweep_->graph();
+  RETURN_IF_ERROR(KeepExample(*made, graph, sweep_->live(), context.limits));
+  examples_.back().references =
+      ReferencesOf(made->program()->plan(), graph, examples_.back().values);
+  // Of those that were long already, none was better.
+  std::erase_if(examples_.back().references,
+                [&](ir::NodeId id) { return IsLongReference(graph, graph.node(id)); });
   return made;
 }
 

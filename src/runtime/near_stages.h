@@ -42,6 +42,7 @@ class NearStages {
     std::shared_ptr<const Stage> stage;
     std::vector<ir::ValueId> values;  // of the sweep's graph, by value of the stage's
     std::shared_ptr<exec::NearPrograms> programs;
+    std::vector<ir::NodeId> references;  // that are short here, of the sweep's graph
     /// What passes made of the graph, which was planned in its place; null: none were needed.
     std::shared_ptr<const ir::Graph> spelt;
     planner::Limits limits;

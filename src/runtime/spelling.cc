@@ -50,15 +50,14 @@ bool IsNear(double as_it_is, double least, double few) {
   return as_it_is <= (as_it_is - least <= few ? kWorthOfLittle : kWorth) * least;
 }
 
-/// Whether the reference takes tens of microseconds.
-bool IsLong(const ir::Graph& graph, const ir::Node& node) {
+}  // namespace
+
+bool IsLongReference(const ir::Graph& graph, const ir::Node& node) {
   auto work = static_cast<double>(ops::MacsOf(graph, node));
   for (ir::ValueId id : node.outputs)
     if (id != ir::kAbsent) work += static_cast<double>(graph.value(id).shape->elements());
   return work >= kLongReference;
 }
-
-}  // namespace
 
 bool IsNearlyAsGood(const ir::Graph& live, const ir::Graph& best) {
   const Costs as_it_is = CostsOf(live), least = CostsOf(best);
@@ -72,8 +71,30 @@ int LongReferencesOf(const exec::Plan& plan) {
     if (step.kernel == nullptr || !step.kernel->is_reference()) return false;
     const ir::Graph& group = *step.problem.group;
     return std::ranges::any_of(group.nodes(),
-                               [&](const ir::Node& node) { return IsLong(group, node); });
+                               [&](const ir::Node& node) { return IsLongReference(group, node); });
   }));
+}
+
+std::vector<ir::NodeId> ReferencesOf(const exec::Plan& plan, const ir::Graph& graph,
+                                     std::span<const ir::ValueId> values) {
+  std::vector<bool> written(graph.values().size());
+  for (const exec::PlannedStep& step : plan.steps) {
+    if (step.kernel == nullptr || !step.kernel->is_reference()) continue;
+    for (const ir::Node& node : step.problem.group->nodes()) {
+      for (ir::ValueId id : node.outputs) {
+        if (id == ir::kAbsent || static_cast<size_t>(id) >= step.values.size()) continue;
+        const ir::ValueId in_graph = values[step.values[id]];
+        if (in_graph != ir::kAbsent) written[in_graph] = true;
+      }
+    }
+  }
+  std::vector<ir::NodeId> nodes;
+  for (ir::NodeId id : graph.nodes().ids()) {
+    const std::vector<ir::ValueId>& outputs = graph.node(id).outputs;
+    if (std::ranges::any_of(outputs, [&](ir::ValueId x) { return x != ir::kAbsent && written[x]; }))
+      nodes.push_back(id);
+  }
+  return nodes;
 }
 
 exec::Extents ExtentsOf(const ir::Graph& graph) {

@@ -1,6 +1,9 @@
 // How well a graph of one set of extents is spelt, and whether two of two sets are spelt alike.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "exec/near_programs.h"
 
 namespace fettle::runtime {
@@ -11,6 +14,14 @@ bool IsNearlyAsGood(const ir::Graph& live, const ir::Graph& best);
 
 /// The steps that the scalar reference takes tens of microseconds for, or longer.
 int LongReferencesOf(const exec::Plan& plan);
+
+/// Whether the reference takes tens of microseconds for the node.
+bool IsLongReference(const ir::Graph& graph, const ir::Node& node);
+
+/// The nodes of `graph` that the reference computes; `values`: of `graph`, by value of the planned
+/// one.
+std::vector<ir::NodeId> ReferencesOf(const exec::Plan& plan, const ir::Graph& graph,
+                                     std::span<const ir::ValueId> values);
 
 /// Those of all values but constants, in order.
 exec::Extents ExtentsOf(const ir::Graph& graph);
