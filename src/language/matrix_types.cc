@@ -12,12 +12,13 @@ namespace fettle::language {
 namespace {
 
 constexpr std::pair<std::string_view, std::string_view> kStandIns[] = {
-    {"Q4_K", "Q5_0"}, {"Q5_K", "Q5_1"}, {"Q6_K", "Q8_0"}, {"TQ2_0", "Q4_0"}};
+    {"Q2_K", "Q4_0"}, {"Q3_K", "Q4_0"}, {"Q4_K", "Q5_0"},
+    {"Q5_K", "Q5_1"}, {"Q6_K", "Q8_0"}, {"TQ2_0", "Q4_0"}};
 
 /// As llama.cpp numbers files.
 constexpr std::pair<std::string_view, uint32_t> kFileTypes[] = {
-    {"F32", 0},   {"F16", 1},    {"Q4_0", 2},   {"Q4_1", 3},  {"Q8_0", 7},
-    {"Q5_0", 8},  {"Q5_1", 9},   {"Q4_K", 14},  {"Q5_K", 16}, {"Q6_K", 18},
+    {"F32", 0},   {"F16", 1},    {"Q4_0", 2},   {"Q4_1", 3},  {"Q8_0", 7},  {"Q5_0", 8},
+    {"Q2_K", 10}, {"Q3_K", 11},  {"Q5_1", 9},   {"Q4_K", 14}, {"Q5_K", 16}, {"Q6_K", 18},
     {"BF16", 32}, {"TQ1_0", 36}, {"TQ2_0", 37}, {"MXFP4", 38}};
 
 }  // namespace

@@ -13,7 +13,8 @@ namespace fettle::language {
 /// all other tensors keep their type.
 bool IsMatrix(const gguf::TensorInfo& tensor);
 /// `type` where rows are whole blocks of it, otherwise the one of smaller blocks that stands in for
-/// it: Q5_0 for Q4_K, Q5_1 for Q5_K, Q8_0 for Q6_K, Q4_0 for TQ2_0, F16 for those of 32.
+/// it: Q5_0 for Q4_K, Q5_1 for Q5_K, Q8_0 for Q6_K, Q4_0 for TQ2_0, Q2_K and Q3_K, F16 for those
+/// of 32.
 const gguf::TensorType* Fitting(const gguf::TensorInfo& tensor, const gguf::TensorType& type);
 /// All matrices in that type, or what fits.
 std::vector<const gguf::TensorType*> UniformTypes(const gguf::File& file,

@@ -88,7 +88,7 @@ class Decoders(Mutations):
         if draw.random() < 0.25:
             if draw.random() < 0.2:
                 return [["quantise", "{}", "--bits", draw.choice(("4.6", "6", "12")), "--tokens", "9", "-o", os.devnull]]
-            return [["quantise", "{}", "--type", draw.choice(("q4_0", "q5_1", "q4_k", "q6_k", "q8_0", "f16", "tq2_0")), "-o", os.devnull]]
+            return [["quantise", "{}", "--type", draw.choice(("q4_0", "q5_1", "q2_k", "q3_k", "q4_k", "q6_k", "q8_0", "f16", "tq2_0")), "-o", os.devnull]]
         prompt = bytes(draw.randrange(1, 256) for _ in range(draw.choice((1, 3, 30, 200))))
         return [["generate", "{}", "--tokens", "3", "--seed", str(draw.randrange(9)), "--temperature", draw.choice(("0", "1")),
                  *draw.choice(([], ["--context", "20"], ["--chat"], ["--json"])), "--", b"a" + prompt]]

@@ -112,9 +112,10 @@ struct Encoder {
   void (*encode)(const float* x, uint8_t* block);
 };
 constexpr Encoder kEncoders[] = {
-    {"TQ2_0", EncodeTq2}, {"Q4_0", EncodeQ40}, {"Q4_K", EncodeQ4K},  {"Q4_1", EncodeQ41},
-    {"Q5_0", EncodeQ50},  {"Q5_K", EncodeQ5K}, {"Q5_1", EncodeQ51},  {"Q6_K", EncodeQ6K},
-    {"Q8_0", EncodeQ80},  {"F16", EncodeF16},  {"BF16", EncodeBf16}, {"F32", EncodeF32},
+    {"TQ2_0", EncodeTq2}, {"Q2_K", EncodeQ2K}, {"Q3_K", EncodeQ3K}, {"Q4_0", EncodeQ40},
+    {"Q4_K", EncodeQ4K},  {"Q4_1", EncodeQ41}, {"Q5_0", EncodeQ50}, {"Q5_K", EncodeQ5K},
+    {"Q5_1", EncodeQ51},  {"Q6_K", EncodeQ6K}, {"Q8_0", EncodeQ80}, {"F16", EncodeF16},
+    {"BF16", EncodeBf16}, {"F32", EncodeF32},
 };
 
 std::string Lower(std::string_view text) {

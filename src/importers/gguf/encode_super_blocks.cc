@@ -97,24 +97,48 @@ void Search(const float* x, Super& super) {
   super = best;
 }
 
-Super FitWithMinima(const float* x, float high) {
-  Super super{8, {0, high, false, true}};
-  super.most_scale = super.most_minimum = 63;
-  Grid grids[8];
+/// Codes from 0 to `high`, scales and minima to `most`.
+Super FitWithMinima(const float* x, int parts, float high, int most) {
+  Super super{parts, {0, high, false, true}};
+  super.most_scale = super.most_minimum = most;
+  Grid grids[16];
   float scale = 0, minimum = 0;
-  for (int i = 0; i < 8; ++i) {
-    grids[i] = FitScaleAndMinimum(x + i * 32, 32, super.range);
+  for (int i = 0; i < parts; ++i) {
+    grids[i] = FitScaleAndMinimum(x + i * super.size(), super.size(), super.range);
     scale = std::max(scale, grids[i].scale);
     minimum = std::max(minimum, -grids[i].minimum);
   }
-  super.step = AsHalf(scale / 63);
-  super.minimum_step = AsHalf(minimum / 63);
-  for (int i = 0; i < 8; ++i) {
-    super.scales[i] = CodeOf(grids[i].scale, super.step, 0, 63);
-    super.minima[i] = CodeOf(-grids[i].minimum, super.minimum_step, 0, 63);
+  super.step = AsHalf(scale / static_cast<float>(most));
+  super.minimum_step = AsHalf(minimum / static_cast<float>(most));
+  for (int i = 0; i < parts; ++i) {
+    super.scales[i] = CodeOf(grids[i].scale, super.step, 0, most);
+    super.minima[i] = CodeOf(-grids[i].minimum, super.minimum_step, 0, most);
   }
   Search(x, super);
   return super;
+}
+
+/// 16 parts of codes from `low` on without minima.
+Super FitCentred(const float* x, float low, int least_scale) {
+  Super super{16, {low, -low - 1}};
+  super.least_scale = least_scale;
+  super.most_scale = -least_scale - 1;
+  Grid grids[16];
+  float extreme = 0;
+  for (int i = 0; i < 16; ++i) {
+    grids[i] = FitScale(x + i * 16, 16, super.range);
+    if (std::fabs(grids[i].scale) > std::fabs(extreme)) extreme = grids[i].scale;
+  }
+  super.step = AsHalf(extreme / static_cast<float>(least_scale));
+  for (int i = 0; i < 16; ++i)
+    super.scales[i] = CodeOf(grids[i].scale, super.step, super.least_scale, super.most_scale);
+  Search(x, super);
+  return super;
+}
+
+/// The counterpart of TwoBits.
+void AddTwoBits(int code, int i, uint8_t* to) {
+  AddBits(code << (i % 128 / 32 * 2), to[i / 128 * 32 + i % 32]);
 }
 
 /// The counterpart of ReadSixBits.
@@ -135,7 +159,7 @@ void PutSixBits(const Super& super, uint8_t* to) {
 
 void EncodeWithMinima(const float* x, float high, int64_t codes_at, uint8_t* fifth,
                       uint8_t* block) {
-  const Super super = FitWithMinima(x, high);
+  const Super super = FitWithMinima(x, 8, high, 63);
   PutHalf(super.step, block);
   PutHalf(super.minimum_step, block + 2);
   PutSixBits(super, block + 4);
@@ -155,23 +179,42 @@ void EncodeWithMinima(const float* x, float high, int64_t codes_at, uint8_t* fif
 
 }  // namespace
 
+void EncodeQ2K(const float* x, uint8_t* block) {
+  const Super super = FitWithMinima(x, 16, 3, 15);
+  std::memset(block, 0, 80);
+  PutHalf(super.step, block + 80);
+  PutHalf(super.minimum_step, block + 82);
+  for (int i = 0; i < 16; ++i) {
+    block[i] = static_cast<uint8_t>(super.scales[i] | super.minima[i] << 4);
+    float codes[16];
+    PutCodes(x + i * 16, 16, super.GridOf(i), super.range, codes);
+    for (int k = 0; k < 16; ++k) AddTwoBits(static_cast<int>(codes[k]), i * 16 + k, block + 16);
+  }
+}
+
+void EncodeQ3K(const float* x, uint8_t* block) {
+  const Super super = FitCentred(x, -4, -32);
+  std::memset(block, 0, 108);
+  PutHalf(super.step, block + 108);
+  for (int i = 0; i < 16; ++i) {
+    const int scale = super.scales[i] + 32;
+    AddBits((scale & 15) << (i / 8 * 4), block[96 + i % 8]);
+    AddBits((scale >> 4) << (i / 4 * 2), block[104 + i % 4]);
+    float codes[16];
+    PutCodes(x + i * 16, 16, super.GridOf(i), super.range, codes);
+    for (int k = 0; k < 16; ++k) {
+      const int at = i * 16 + k, code = static_cast<int>(codes[k]) + 4;
+      AddTwoBits(code & 3, at, block + 32);
+      AddBits((code >> 2) << (at / 32), block[at % 32]);
+    }
+  }
+}
+
 void EncodeQ4K(const float* x, uint8_t* block) { EncodeWithMinima(x, 15, 16, nullptr, block); }
 void EncodeQ5K(const float* x, uint8_t* block) { EncodeWithMinima(x, 31, 48, block + 16, block); }
 
 void EncodeQ6K(const float* x, uint8_t* block) {
-  Super super{16, {-32, 31}};
-  super.least_scale = -128;
-  super.most_scale = 127;
-  Grid grids[16];
-  float extreme = 0;
-  for (int i = 0; i < 16; ++i) {
-    grids[i] = FitScale(x + i * 16, 16, super.range);
-    if (std::fabs(grids[i].scale) > std::fabs(extreme)) extreme = grids[i].scale;
-  }
-  super.step = AsHalf(extreme / -128);
-  for (int i = 0; i < 16; ++i)
-    super.scales[i] = CodeOf(grids[i].scale, super.step, super.least_scale, super.most_scale);
-  Search(x, super);
+  const Super super = FitCentred(x, -32, -128);
   std::memset(block, 0, 192);
   PutHalf(super.step, block + 208);
   for (int i = 0; i < 16; ++i) {

@@ -5,6 +5,8 @@
 
 namespace fettle::gguf {
 
+void EncodeQ2K(const float* x, uint8_t* block);
+void EncodeQ3K(const float* x, uint8_t* block);
 void EncodeQ4K(const float* x, uint8_t* block);
 void EncodeQ5K(const float* x, uint8_t* block);
 void EncodeQ6K(const float* x, uint8_t* block);
