@@ -62,9 +62,19 @@ Result<ir::Graph> Import(std::span<const std::byte> bytes, std::shared_ptr<const
 
 }  // namespace
 
+namespace {
+
+Status CheckNotGguf(std::span<const std::byte> bytes, const std::string& file_name) {
+  if (!AsText(bytes).starts_with("GGUF")) return OkStatus();
+  return InvalidModel("{}: a language model in a GGUF file, not an ONNX model", file_name);
+}
+
+}  // namespace
+
 Result<ir::Graph> ImportBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                               const std::string& file_name, const std::string& external_dir,
                               std::vector<std::string>* warnings, const ImportOptions& options) {
+  RETURN_IF_ERROR(CheckNotGguf(bytes, file_name));
   Result<ir::Graph> graph =
       Import(bytes, std::move(owner), file_name, external_dir, warnings, options);
   if (!graph.ok()) return graph.status().WithContext(file_name);
@@ -81,6 +91,7 @@ Result<ir::Graph> ImportFile(const std::string& path, std::vector<std::string>* 
 
 Result<ModelSummary> Summarise(const std::string& path) {
   ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
+  RETURN_IF_ERROR(CheckNotGguf(file->bytes(), FileName(path)));
   const Result<ModelRecord> model = ReadModelHeader(AsText(file->bytes()));
   if (!model.ok()) return model.status().WithContext(FileName(path));
   ModelSummary summary{.ir_version = model->ir_version,

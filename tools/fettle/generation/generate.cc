@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 
 #include "commands/command.h"
@@ -154,6 +155,16 @@ void Print(const GenerateOptions& options, const language::SequenceDecoder& deco
       answer.finish);
 }
 
+Result<std::shared_ptr<const gguf::File>> OpenModel(const std::string& path) {
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none) || path.ends_with(".onnx"))
+    return Error(StatusCode::kInvalidArgument,
+                 "{}: generate reads .gguf files; language models as ONNX run by fettle run", path);
+  auto file = gguf::File::Open(path);
+  if (!file.ok()) return AsInvalidInput(file.status());
+  return file;
+}
+
 Result<ExitCode> RunGenerate(const GenerateOptions& options) {
   std::vector<std::string> warnings;
   const InterruptScope interrupt([] {});
@@ -161,11 +172,10 @@ Result<ExitCode> RunGenerate(const GenerateOptions& options) {
                    DecoderOptionsFor(options.common, options.context, options.cache, warnings));
   Times times;
   const int64_t begin = NowNs();
-  auto file = gguf::File::Open(options.model);
-  if (!file.ok()) return AsInvalidInput(file.status());
-  ASSIGN_OR_RETURN(const auto tokenizer, language::Tokenizer::Create(**file));
-  ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, PromptTokens(options, **file, *tokenizer));
-  ASSIGN_OR_RETURN(auto decoder, language::SequenceDecoder::Create(*file, with));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const gguf::File> file, OpenModel(options.model));
+  ASSIGN_OR_RETURN(const auto tokenizer, language::Tokenizer::Create(*file));
+  ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, PromptTokens(options, *file, *tokenizer));
+  ASSIGN_OR_RETURN(auto decoder, language::SequenceDecoder::Create(file, with));
   if (decoder->context() > decoder->decoder().trained_context)
     warnings.push_back(
         fmt::format("the context of {} exceeds the {} that the model was trained for",
@@ -225,8 +235,10 @@ void RegisterGenerate(CLI::App& app, Action& action) {
   sub->add_option("--stop", options->stops, "end the answer before this text; may be repeated")
       ->take_all()
       ->expected(1);
-  sub->add_flag("--chat", options->chat, "put the prompt as a question, in the model's chat form");
-  sub->add_option("--system", options->system, "with --chat: what the model is told first");
+  CLI::Option* chat = sub->add_flag("--chat", options->chat,
+                                    "put the prompt as a question, in the model's chat form");
+  sub->add_option("--system", options->system, "with --chat: what the model is told first")
+      ->needs(chat);
   AddCommonOptions(*sub, options->common);
   sub->callback([&action, options] { action = [options] { return Generate(*options); }; });
 }
