@@ -64,11 +64,13 @@ class CachedBehindEncoder(Cached):
 
 
 class Export:
-    """A model, what it is exported with, and the inputs of its steps."""
+    """A model, what it is exported with, and the inputs of its steps. `pads`: for each sequence of a batch, how many tokens before the
+    first prompt count for nothing."""
 
-    def __init__(self, name, attention="sdpa", sizes=None):
-        kind, values = {**DECODERS, **SEQUENCES}[name]
-        torch.manual_seed(5)
+    def __init__(self, name, attention="sdpa", sizes=None, pads=(0,), seed=5):
+        kind, values = {**DECODERS, **SEQUENCES, **(sizes or {}).pop("kinds", {})}[name]
+        torch.manual_seed(seed)
+        self.pads, self.batch = list(pads), len(pads)
         config = getattr(transformers, kind).config_class(**{**values, **(sizes or {})})
         config._attn_implementation = attention
         model = getattr(transformers, kind)(config).eval()
@@ -77,31 +79,33 @@ class Export:
                 if weight.ndim == 1:  # norms and biases, which are one and zero when they are made
                     weight.add_(0.2 * torch.randn_like(weight))
         get = lambda *names: next(value for value in (getattr(config, name, None) for name in names) if value)  # noqa: E731
-        self.has_encoder = name in SEQUENCES
-        self.layers = get("decoder_layers", "num_decoder_layers", "num_hidden_layers")
-        self.width = get("d_model", "hidden_size")
-        heads = get("decoder_attention_heads", "num_attention_heads")
+        self.has_encoder = bool(config.is_encoder_decoder)
+        self.layers = get("decoder_layers", "num_decoder_layers", "num_hidden_layers", "n_layer")
+        self.width = get("d_model", "hidden_size", "n_embd")
+        heads = get("decoder_attention_heads", "num_attention_heads", "n_head")
         self.heads = getattr(config, "num_key_value_heads", None) or heads
         self.size = getattr(config, "head_dim", None) or getattr(config, "d_kv", None) or self.width // heads
         self.module = (CachedBehindEncoder if self.has_encoder else Cached)(model, self.layers).eval()
         self.caches = [f"{layer}.{part}" for layer in range(self.layers) for part in ("key", "value")]
-        self.encoded = torch.randn(1, ENCODED, self.width)
+        self.encoded = torch.randn(self.batch, ENCODED, self.width)
 
     def inputs(self, tokens, read):
-        """Those beside the cache, of `tokens` behind `read` others."""
-        ids = torch.tensor([tokens])
+        """Those beside the cache, of `tokens` (a row for each sequence) behind `read` others."""
+        ids = torch.tensor(tokens)
         if self.has_encoder:
             return {"input_ids": ids, "encoded": self.encoded}
-        total = read + len(tokens)
-        return {"input_ids": ids, "attention_mask": torch.ones(1, total, dtype=torch.int64),
-                "position_ids": torch.arange(read, total)[None]}  # fmt: skip
+        mask = torch.ones(self.batch, read + ids.shape[1], dtype=torch.int64)
+        for row, pad in zip(mask, self.pads):
+            row[:pad] = 0
+        positions = (mask.cumsum(1) - 1).clamp(0)[:, -ids.shape[1] :]
+        return {"input_ids": ids, "attention_mask": mask, "position_ids": positions}
 
     def empty(self, length=0):
-        return [torch.randn(1, self.heads, length, self.size) for _ in self.caches]
+        return [torch.randn(self.batch, self.heads, length, self.size) for _ in self.caches]
 
     def write(self, path, dynamo):
         # Cached keys of 6 tokens, and 3 new ones.
-        given, past = self.inputs([3, 1, 2], 6), self.empty(6)
+        given, past = self.inputs([[3, 1, 2]] * self.batch, 6), self.empty(6)
         outputs = ["logits", *(f"present.{name}" for name in self.caches)]
         names = [*given, *(f"past_key_values.{name}" for name in self.caches)]
         free = {name: {1: "step" if name != "attention_mask" else "total"} for name in given if name != "encoded"}
