@@ -99,6 +99,18 @@ class Generate(unittest.TestCase):
         for limit in ("1", "16", "0x10", "100", "5000", "20000"):
             self.refused(1, "out of memory", "generate", "small.gguf", "ab", "--tokens", "3", "--max-memory", limit)
 
+    def test_a_model_that_takes_most_of_the_memory_says_so(self):
+        self.assertEqual(self.document("small.gguf", "ab", "--tokens", "3")["warnings"], [])
+        needed = os.path.getsize("small.gguf") + self.document("small.gguf", "ab", "--tokens", "3")["cache_bytes"]
+        warnings = self.document("small.gguf", "ab", "--tokens", "3", "--max-memory", str(2 * needed - 40000))["warnings"]
+        self.assertIn("the weights take", " ".join(warnings))
+
+    def test_other_files_and_options_that_need_others(self):
+        self.refused(3, "generate reads .gguf files", "generate", ".", "ab")
+        self.refused(3, "generate reads .gguf files", "generate", "model.onnx", "ab")
+        self.refused(3, "a language model in a GGUF file", "run", "small.gguf")
+        self.refused(2, "--chat", "generate", "small.gguf", "ab", "--system", "x")
+
     def test_prompts_of_any_bytes(self):
         for prompt in (b"\xff\xfe", b"a\xc3", b"\xf0\x9f\x98", "Gr\u00fc\u00dfe \u4f60\u597d".encode(), b"\xed\xa0\x80", b"\n\t "):
             done = subprocess.run([FETTLE, "generate", "small.gguf", b"a" + prompt, "--tokens", "2", "--json"],

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/memory_budget.h"
 #include "commands/command.h"
 #include "generation/decoder_options.h"
 #include "generation/rates.h"
@@ -20,6 +21,7 @@
 #include "options/checks.h"
 #include "report/messages.h"
 #include "report/report.h"
+#include "report/table.h"
 
 namespace fettle::tools {
 namespace {
@@ -165,6 +167,19 @@ Result<std::shared_ptr<const gguf::File>> OpenModel(const std::string& path) {
   return file;
 }
 
+/// Warns of a model for which little memory is left beside it: it may be read from the disk again
+/// for each token.
+void WarnOfSize(const gguf::File& file, int64_t cache_bytes, std::vector<std::string>& warnings) {
+  int64_t weights = 0;
+  for (const gguf::TensorInfo& tensor : file.tensors()) weights += std::ssize(tensor.bytes);
+  const int64_t limit = MemoryBudget::Process().limit();
+  if (weights + cache_bytes <= limit / 2) return;
+  warnings.push_back(fmt::format("the weights take {} and the cache up to {} of the {} of memory",
+                                 HumanBytes(static_cast<double>(weights)),
+                                 HumanBytes(static_cast<double>(cache_bytes)),
+                                 HumanBytes(static_cast<double>(limit))));
+}
+
 Result<ExitCode> RunGenerate(const GenerateOptions& options) {
   std::vector<std::string> warnings;
   const InterruptScope interrupt([] {});
@@ -180,6 +195,7 @@ Result<ExitCode> RunGenerate(const GenerateOptions& options) {
     warnings.push_back(
         fmt::format("the context of {} exceeds the {} that the model was trained for",
                     decoder->context(), decoder->decoder().trained_context));
+  WarnOfSize(*file, decoder->cache_bytes(), warnings);
   PrintWarnings(warnings);
   times.load_ms = MsSince(begin);
   const int64_t reading = NowNs();
