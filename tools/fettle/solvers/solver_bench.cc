@@ -69,6 +69,8 @@ class SolverContest {
     return OkStatus();
   }
 
+  void MoveLastToFront() { std::ranges::rotate(contenders_, contenders_.end() - 1); }
+
   /// False where the user interrupts. Only whole rounds count.
   Result<bool> Time(const BenchLength& length) {
     std::vector<size_t> order(contenders_.size());
@@ -178,7 +180,10 @@ Result<SolverResult> MeasureSolvers(const Job& job, const JobOptions& options,
                                     const std::vector<std::string>& solvers,
                                     const BenchLength& length) {
   SolverContest contest(job, options);
-  for (const std::string& solver : solvers) RETURN_IF_ERROR(contest.Add(solver));
+  // The joint plan comes last, so that it knows the costs of all kernels that the others measured.
+  for (size_t i = 1; i < solvers.size(); ++i) RETURN_IF_ERROR(contest.Add(solvers[i]));
+  RETURN_IF_ERROR(contest.Add(solvers[0]));
+  contest.MoveLastToFront();
   SolverResult result;
   ASSIGN_OR_RETURN(const bool ended, contest.Time(length));
   result.interrupted = !ended;
