@@ -19,7 +19,7 @@ if(FETTLE_TOOLS)
   # Pages are drawn by it; without it `fettle report` says what is missing.
   find_file(FETTLE_D3 d3.min.js PATHS /usr/share/nodejs/d3/dist NO_CMAKE_FIND_ROOT_PATH)
   # fettle-enhance is built where they are.
-  pkg_check_modules(FFMPEG IMPORTED_TARGET libavformat>=59 libavcodec>=59 libavutil>=57 libswscale>=6)
+  pkg_check_modules(FFMPEG IMPORTED_TARGET libavformat>=59 libavcodec>=59 libavfilter>=8 libavutil>=57 libswscale>=6)
   pkg_check_modules(FFMPEG_DEVICES IMPORTED_TARGET libavdevice>=59)
 endif()
 if(FETTLE_TESTS)

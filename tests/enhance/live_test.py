@@ -108,6 +108,18 @@ def check_changes(program, folder):
     check("cut", done.returncode == 1 and b"1 damaged place" in done.stderr and len(done.stdout) >= 11 * 128 * 96 * 3 // 2, done.stderr)
 
 
+def check_fields(program, folder):
+    """Interlaced frames come one frame later, and each of them, whole."""
+    for codec in (["-c:v", "mpeg2video", "-bf", "2"], [*media.X264, "-bf", "0", "-pix_fmt", "yuv420p10le"]):
+        media.ffmpeg(*media.picture(size="64x48", rate=24), "-vf", "interlace", *codec, "-flags", "+ildct", folder / "fields.ts")
+        result = folder / f"{codec[1]}_whole.mkv"
+        done = live(program, (folder / "fields.ts").read_bytes(), "-o", result, "--json", "--overwrite", steps=["--steps", "deinterlace,sharpen"])
+        got = json.loads(done.stdout)
+        check("fields: counts", (got["frames_in"], got["frames_out"]) == (12, 12), got)
+        frames = [p for p in media.probe(result)["packets_and_frames"] if p["type"] == "frame" and p["media_type"] == "video"]
+        check("fields: whole", len(frames) == 12 and not any(frame["interlaced_frame"] for frame in frames), frames[:1])
+
+
 def check_ends(program, folder):
     """A stop, a reader that goes away and a camera that vanishes: what was enhanced can be played."""
     result = folder / "stopped.mkv"
@@ -164,4 +176,4 @@ def check_refusals(program, folder):
     refused("no camera", 4 if b"this build cannot read" in done.stderr else 3, "/dev/video987: ", done)
 
 
-run_parts(check_formats, check_files, check_less, check_changes, check_ends, check_refusals, make=make)
+run_parts(check_formats, check_files, check_less, check_changes, check_fields, check_ends, check_refusals, make=make)

@@ -5,7 +5,6 @@
 
 #include "analysis/measures.h"
 #include "basics/cpu_time.h"
-#include "picture/fields.h"
 #include "picture/level.h"
 
 namespace fettle::enhance {

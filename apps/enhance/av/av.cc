@@ -78,6 +78,30 @@ void ClearKey(AVFrame& frame) {
 #endif
 }
 
+bool IsInterlaced(const AVFrame& frame) {
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 7, 100)
+  return frame.flags & AV_FRAME_FLAG_INTERLACED;
+#else
+  return frame.interlaced_frame != 0;
+#endif
+}
+
+bool IsTopFirst(const AVFrame& frame) {
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 7, 100)
+  return frame.flags & AV_FRAME_FLAG_TOP_FIELD_FIRST;
+#else
+  return frame.top_field_first != 0;
+#endif
+}
+
+void ClearInterlaced(AVFrame& frame) {
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 7, 100)
+  frame.flags &= ~(AV_FRAME_FLAG_INTERLACED | AV_FRAME_FLAG_TOP_FIELD_FIRST);
+#else
+  frame.interlaced_frame = frame.top_field_first = 0;
+#endif
+}
+
 int64_t DurationOf(const AVFrame& frame) {
 #if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(57, 30, 100)
   return frame.duration;

@@ -3,6 +3,7 @@
 
 extern "C" {
 #include <libavcodec/avcodec.h>
+#include <libavfilter/avfilter.h>
 #include <libavformat/avformat.h>
 #include <libavutil/avutil.h>
 #include <libavutil/dict.h>
@@ -25,12 +26,14 @@ struct FreeAv {
   void operator()(AVFrame* frame) const { av_frame_free(&frame); }
   void operator()(AVCodecContext* codec) const { avcodec_free_context(&codec); }
   void operator()(AVCodecParameters* parameters) const { avcodec_parameters_free(&parameters); }
+  void operator()(AVFilterGraph* graph) const { avfilter_graph_free(&graph); }
   void operator()(SwsContext* scaler) const { sws_freeContext(scaler); }
 };
 using PacketPtr = std::unique_ptr<AVPacket, FreeAv>;
 using FramePtr = std::unique_ptr<AVFrame, FreeAv>;
 using CodecPtr = std::unique_ptr<AVCodecContext, FreeAv>;
 using ParametersPtr = std::unique_ptr<AVCodecParameters, FreeAv>;
+using FilterGraphPtr = std::unique_ptr<AVFilterGraph, FreeAv>;
 using ScalerPtr = std::unique_ptr<SwsContext, FreeAv>;
 
 struct CloseInput {
@@ -64,6 +67,10 @@ FramePtr NewFrameLike(const AVFrame& like, int width, int height);
 size_t FrameBytes(const AVFrame& frame);
 bool IsKey(const AVFrame& frame);
 void ClearKey(AVFrame& frame);
+/// Lines in turns of two fields, as the frame says of itself.
+bool IsInterlaced(const AVFrame& frame);
+bool IsTopFirst(const AVFrame& frame);
+void ClearInterlaced(AVFrame& frame);
 int64_t DurationOf(const AVFrame& frame);
 void SetDuration(AVFrame& frame, int64_t duration);
 

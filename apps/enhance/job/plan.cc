@@ -21,7 +21,6 @@
 #include "job/job_folder.h"
 #include "job/times.h"
 #include "job/trial.h"
-#include "picture/fields.h"
 #include "picture/file_format.h"
 
 namespace fettle::enhance {

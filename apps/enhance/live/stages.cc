@@ -45,6 +45,10 @@ class StreamDecoder {
     decoder_->Decode(nullptr, [&](FramePtr frame) { Give(std::move(frame)); });
     state_.damaged += decoder_->damaged();
     state_.retimed += decoder_->retimed();
+    if (!fields_) return;
+    held_.arrived = arrived_;
+    held_.frame = fields_->Finish();
+    if (held_.frame != nullptr) Push(std::move(held_));
   }
 
  private:
@@ -81,7 +85,13 @@ class StreamDecoder {
     if (last_ != AV_NOPTS_VALUE && frame->pts <= last_) frame->pts = last_ + 1;
     last_ = frame->pts;
     item.frame = converter_.Convert(std::move(frame));
-    if (fields_) item.frame = fields_->Next(std::move(item.frame));
+    if (!fields_) return Push(std::move(item));
+    FramePtr before = fields_->Next(std::move(item.frame));
+    std::swap(item, held_);
+    item.frame = std::move(before);
+    if (item.frame != nullptr) Push(std::move(item));
+  }
+  void Push(LiveFrame item) {
     tracker_.Add(*item.frame);
     state_.frames.Push(std::move(item), 1, state_.stop());
   }
@@ -91,6 +101,7 @@ class StreamDecoder {
   const AVRational base_;
   Converter converter_;
   std::optional<Deinterlacer> fields_;
+  LiveFrame held_;  // whose frame it holds
   SceneTracker tracker_;
   std::pair<int, int> shape_;
   std::optional<Decoder> decoder_;

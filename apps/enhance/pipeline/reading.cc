@@ -6,6 +6,21 @@
 #include "pipeline/stages.h"
 
 namespace fettle::enhance {
+namespace {
+
+/// A decoded frame to the next stage; `waited` is the time for room there.
+void Give(StageState& state, SceneTracker& tracker, FramePtr frame, std::atomic<int64_t>& waited) {
+  const int64_t number = state.counters.decoded++;
+  tracker.Add(*frame);
+  if (number < state.skip) ++state.counters.skipped;
+  if (state.between) frame->pts *= 2;  // in the encoder's time base
+  const Timed waiting(waited);
+  if (!state.HasPeople()) return state.Forward({number, std::move(frame), nullptr});
+  const size_t bytes = FrameBytes(*frame);
+  state.tracked.Push({number, std::move(frame), nullptr}, bytes, state.stop());
+}
+
+}  // namespace
 
 void Demux(StageState& state) {
   while (PacketPtr packet = state.input.Read()) {
@@ -27,20 +42,15 @@ void Decode(StageState& state) {
   std::optional<Deinterlacer> fields = DeinterlacerOf(state.plan.chain);
   SceneTracker tracker(first.own_noise);
   std::atomic<int64_t> waited = 0;  // for room in the queue, or for a step
+  /// A frame, or the end where it is null: the one before comes out.
+  const auto deinterlace = [&](FramePtr frame) {
+    const Timed step(counters.step_ns[0]), waiting(waited);
+    return frame != nullptr ? fields->Next(std::move(frame)) : fields->Finish();
+  };
   const auto take = [&](FramePtr frame) {
-    const int64_t number = counters.decoded++;
     frame = converter.Convert(std::move(frame));
-    if (fields) {
-      const Timed step(counters.step_ns[0]), waiting(waited);
-      frame = fields->Next(std::move(frame));
-    }
-    tracker.Add(*frame);
-    if (number < state.skip) ++counters.skipped;
-    if (state.between) frame->pts *= 2;  // in the encoder's time base
-    const Timed waiting(waited);
-    if (!state.HasPeople()) return state.Forward({number, std::move(frame), nullptr});
-    const size_t bytes = FrameBytes(*frame);
-    state.tracked.Push({number, std::move(frame), nullptr}, bytes, state.stop());
+    if (fields) frame = deinterlace(std::move(frame));
+    if (frame != nullptr) Give(state, tracker, std::move(frame), waited);
   };
   while (std::optional<PacketPtr> packet = state.packets.Pop(state.stop())) {
     const Timed timed(counters.decode_ns);
@@ -50,6 +60,8 @@ void Decode(StageState& state) {
   {
     const Timed timed(counters.decode_ns);
     decoder.Decode(nullptr, take);
+    FramePtr last = fields ? deinterlace(nullptr) : nullptr;
+    if (last != nullptr) Give(state, tracker, std::move(last), waited);
   }
   counters.decode_ns -= waited;
   counters.damaged += decoder.damaged();

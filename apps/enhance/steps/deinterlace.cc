@@ -1,6 +1,7 @@
-// deinterlace: the stage that decodes does it, in the order of frames (picture/fields.h); frames
-// that come to the step itself are alone, as those of trials, of pictures and of the library.
-#include "picture/fields.h"
+// deinterlace: the stage that decodes does it, in the order of frames (picture/deinterlacer.h);
+// frames that come to the step itself are alone, as those of trials, of pictures and of the
+// library.
+#include "picture/deinterlacer.h"
 #include "steps/step.h"
 
 namespace fettle::enhance {
@@ -13,7 +14,8 @@ class Deinterlace : public Step {
   explicit Deinterlace(const StepSetup& setup)
       : done_(setup.whole_frames), all_(TakesAll(setup.strength)) {}
   FramePtr Apply(FramePtr frame) override {
-    return done_ ? std::move(frame) : Deinterlacer(all_).Next(std::move(frame));
+    const bool makes = !done_ && (all_ || IsInterlaced(*frame));
+    return makes ? DeinterlacedAlone(*frame) : std::move(frame);
   }
 
  private:

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "av/av.h"
-#include "picture/fields.h"
+#include "picture/deinterlacer.h"
 
 namespace fettle::enhance {
 
