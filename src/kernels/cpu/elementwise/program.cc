@@ -123,10 +123,10 @@ void Program::RunRows(const Binding& binding, const Tile& tile) const {
       }
       const int64_t offset =
           tile.col * operand.strides[outer] + Offset({dims_.data(), outer}, operand.strides, row);
-      operands[i] = {binding.operands[i] + StorageBytes(operand.storage, offset),
-                     outer == 0 ? operand.strides[0] * tile.running_stride
-                                : operand.strides[outer - 1],
-                     operand.strides[outer], operand.storage};
+      operands[i] = {
+          binding.operands[i] + StorageBytes(operand.storage, offset),
+          outer == 0 ? operand.strides[0] * tile.running_stride : operand.strides[outer - 1],
+          operand.strides[outer], operand.storage};
     }
     for (size_t i = 0; i < outputs_.size(); ++i) {
       const DType storage = outputs_[i].storage;
