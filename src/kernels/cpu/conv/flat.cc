@@ -267,8 +267,7 @@ class ConvFlat final : public CpuKernel, public MovesToExtents<ConvFlat> {
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const FlatProblem& flat,
                                                 const Params& params, const Device&) {
   ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, flat.conv.operands.x));
-  ASSIGN_OR_RETURN(Epilogue epilogue,
-                   Epilogue::CompileElements(*problem.group, problem.states));
+  ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::CompileElements(*problem.group, problem.states));
   const int64_t rows = kFields.Read(params, UsualRows(flat, problem.threads)).rows;
   return std::unique_ptr<PreparedKernel>(
       std::make_unique<ConvFlat>(problem, flat, pixels, std::move(epilogue),

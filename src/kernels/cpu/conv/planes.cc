@@ -270,8 +270,7 @@ class ConvPlanes final : public CpuKernel, public MovesToExtents<ConvPlanes> {
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const PlaneProblem& conv,
                                                 const Params& params, const Device&) {
   ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, conv.operands.x));
-  ASSIGN_OR_RETURN(Epilogue epilogue,
-                   Epilogue::CompileElements(*problem.group, problem.states));
+  ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::CompileElements(*problem.group, problem.states));
   const int64_t rows = kFields.Read(params, UsualRows(conv, problem.threads)).rows;
   return std::unique_ptr<PreparedKernel>(std::make_unique<ConvPlanes>(
       problem, conv, pixels, std::move(epilogue), std::clamp<int64_t>(rows, 1, AllRows(conv))));

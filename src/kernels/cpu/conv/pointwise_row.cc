@@ -222,8 +222,7 @@ class PointwiseRow final : public CpuKernel, public MovesToExtents<PointwiseRow>
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Conv& conv,
                                                 const Params& params, const Device&) {
   ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, conv.operands.x));
-  ASSIGN_OR_RETURN(Epilogue epilogue,
-                   Epilogue::CompileElements(*problem.group, problem.states));
+  ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::CompileElements(*problem.group, problem.states));
   const int64_t panels = ProductOf(conv).PanelsOf(params, problem.threads);
   return std::unique_ptr<PreparedKernel>(
       new PointwiseRow(problem, conv, pixels, std::move(epilogue), panels));
