@@ -60,10 +60,6 @@ Result<ir::Graph> Import(std::span<const std::byte> bytes, std::shared_ptr<const
   return graph;
 }
 
-}  // namespace
-
-namespace {
-
 Status CheckNotGguf(std::span<const std::byte> bytes, const std::string& file_name) {
   if (!AsText(bytes).starts_with("GGUF")) return OkStatus();
   return InvalidModel("{}: a language model in a GGUF file, not an ONNX model", file_name);
