@@ -136,7 +136,7 @@ class Quantise(unittest.TestCase):
         self.refused(4, "mamba", "mamba.gguf", "--bits", "5")
 
     def test_what_is_refused(self):
-        self.refused(3, "expected one of tq2_0, q4_0", "small.gguf", "--type", "q3_k")
+        self.refused(3, "expected one of tq2_0, q2_k", "small.gguf", "--type", "q3_l")
         self.refused(2, "--bits, --perplexity or --type is required", "small.gguf")
         self.refused(2, "--min-sqnr: for .onnx files only", "small.gguf", "--type", "q4_0", "--min-sqnr", "3")
         self.refused(2, "--type: for .gguf files only", "small.onnx", "--type", "q4_0")
