@@ -10,8 +10,6 @@ said of times must be so. Some jobs are interrupted, and the same command must e
 then. The same seed makes the same clips.
 """
 
-import argparse
-import concurrent.futures
 import json
 import os
 import pathlib
@@ -28,6 +26,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests/enhance"))
 sys.dont_write_bytecode = True
+import attempts  # noqa: E402
 import media  # noqa: E402  beside the tests of enhance
 from clip_source import ALPHA, Clip  # noqa: E402
 
@@ -266,16 +265,6 @@ def problems_of_job(program, folder, source, words, chance=None):
     return problems, "written" if code == 0 else "refused"
 
 
-def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("fettle", type=pathlib.Path)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--count", type=int)
-    parser.add_argument("--out", type=pathlib.Path)
-    return parser.parse_args()
-
-
 def is_whole(source):
     """Whether ffmpeg decodes the video that it made: MPEG-2 of a few pixels may be damaged from the start."""
     done = subprocess.run(["ffmpeg", "-v", "error", "-i", source, "-map", "0:v", "-f", "null", "-"], capture_output=True, text=True, check=False)
@@ -302,37 +291,17 @@ def attempt(program, seed, number, out):
             kept.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, kept)
             (kept / "job.txt").write_text(shlex.join(["fettle", "enhance", source.name, *words]) + "\n" + "\n".join(problems) + "\n")
-        return words, source.name, problems, end
+        return f"fettle enhance {source.name} {shlex.join(words)}", problems, end
 
 
 def main():
-    options = arguments()
+    options = attempts.parser(__doc__).parse_args()
     program = options.fettle.resolve().with_name("fettle-enhance")
     missing = media.tools_missing() or (None if program.exists() else "no fettle-enhance")
     if missing:
         print(f"skipped: {missing}\n0 passed, 0 failed, 1 skipped")
         return 0
-    ends, counts, ended = time.monotonic() + options.seconds, [0, 0, 0], {}
-
-    def limited(number):
-        return "over" if time.monotonic() > ends else attempt(str(program), options.seed, number, options.out)
-
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for number, answer in enumerate(pool.map(limited, range(options.count or 1 << 16))):
-            if answer == "over":
-                break
-            if answer is None:
-                counts[2] += 1
-                continue
-            words, source, problems, end = answer
-            counts[bool(problems)] += 1
-            ended[end] = ended.get(end, 0) + 1
-            for problem in problems:
-                print(f"{number}: fettle enhance {source} {shlex.join(words)}\n  {problem}", flush=True)
-        pool.shutdown(cancel_futures=True)
-    print(", ".join(f"{count} {end}" for end, count in sorted(ended.items())))
-    print("{} passed, {} failed, {} skipped".format(*counts))
-    return 1 if counts[1] else 0
+    return attempts.run_all(options, lambda number: attempt(str(program), options.seed, number, options.out))
 
 
 if __name__ == "__main__":

@@ -11,11 +11,12 @@ import argparse
 import ctypes as c
 import mmap
 import os
-import pathlib
 import random
 import subprocess
 import sys
 import time
+
+import attempts
 
 FRAMES = 20
 PAGE = mmap.PAGESIZE
@@ -148,12 +149,7 @@ def one_case(library, seed):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("fettle", type=pathlib.Path)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--count", type=int)
-    parser.add_argument("--out", type=pathlib.Path)
+    parser = attempts.parser(__doc__)
     parser.add_argument("--only", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     library = options.fettle.resolve().parent.parent / "lib/libfettle_enhance.so"

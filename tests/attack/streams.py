@@ -9,8 +9,6 @@ be decoded by ffprobe as one stream of one size, with the number of frames that 
 may be missing. The same seed makes the same streams.
 """
 
-import argparse
-import concurrent.futures
 import json
 import os
 import pathlib
@@ -27,6 +25,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests/enhance"))
 sys.dont_write_bytecode = True
+import attempts  # noqa: E402
 import media  # noqa: E402  beside the tests of enhance
 
 MOST_SECONDS = 60
@@ -260,43 +259,17 @@ def attempt(program, seed, number, out):
             kept.mkdir(parents=True, exist_ok=True)
             (kept / f"sent.{stream.kind}").write_bytes(stream.content)
             (kept / "job.txt").write_text(told + "\n" + "\n".join(problems) + "\n" + messages)
-        return told, problems, code
+        return told, problems, f"ended with {code}"
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("fettle", type=pathlib.Path)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--count", type=int)
-    parser.add_argument("--out", type=pathlib.Path)
-    options = parser.parse_args()
+    options = attempts.parser(__doc__).parse_args()
     program = options.fettle.resolve().with_name("fettle-enhance")
     missing = media.tools_missing() or (None if program.exists() else "no fettle-enhance")
     if missing:
         print(f"skipped: {missing}\n0 passed, 0 failed, 1 skipped")
         return 0
-    ends, counts, codes = time.monotonic() + options.seconds, [0, 0, 0], {}
-
-    def limited(number):
-        return "over" if time.monotonic() > ends else attempt(str(program), options.seed, number, options.out)
-
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for number, answer in enumerate(pool.map(limited, range(options.count or 1 << 14))):
-            if answer == "over":
-                break
-            if answer is None:
-                counts[2] += 1
-                continue
-            told, problems, code = answer
-            counts[bool(problems)] += 1
-            codes[code] = codes.get(code, 0) + 1
-            for problem in problems:
-                print(f"{number}: {told}\n  {problem}", flush=True)
-        pool.shutdown(cancel_futures=True)
-    print(", ".join(f"{count} ended with {code}" for code, count in sorted(codes.items())))
-    print("{} passed, {} failed, {} skipped".format(*counts))
-    return 1 if counts[1] else 0
+    return attempts.run_all(options, lambda number: attempt(str(program), options.seed, number, options.out))
 
 
 if __name__ == "__main__":
