@@ -42,3 +42,15 @@ def run_all(options, attempt):
     print(", ".join(f"{count} {end}" for end, count in sorted(ended.items())))
     print("{} passed, {} failed, {} skipped".format(*counts))
     return 1 if counts[1] else 0
+
+
+def attack(text, name, tools_missing, attempt):
+    """The main function of an attack on the program `name` beside fettle: attempt(program, seed, number, folder for what is
+    wrong). tools_missing() says which tool it lacks, or nothing."""
+    options = parser(text).parse_args()
+    program = options.fettle.resolve().with_name(name)
+    missing = tools_missing() or (None if program.exists() else f"no {name}")
+    if missing:
+        print(f"skipped: {missing}\n0 passed, 0 failed, 1 skipped")
+        return 0
+    return run_all(options, lambda number: attempt(str(program), options.seed, number, options.out))

@@ -14,11 +14,9 @@ otherwise where it computes in f64, are counted as skips, with the reasons. The 
 what passes rewrite alone, changed a little; --makers only single operators of the makers named, or patterns ("layer,gate").
 """
 
-import argparse
 import collections
 import multiprocessing
 import os
-import pathlib
 import re
 import shlex
 import sys
@@ -29,6 +27,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+import attempts
 import graph_cases
 import peers
 import quirks
@@ -242,12 +241,7 @@ def keep(folder, number, what, model, feed, command):
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("fettle", type=pathlib.Path)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--count", type=int)
-    parser.add_argument("--out", type=pathlib.Path)
+    parser = attempts.parser(__doc__)
     parser.add_argument("--only", type=int)
     parser.add_argument("--device")
     parser.add_argument("--near-misses", action="store_true")

@@ -262,15 +262,5 @@ def attempt(program, seed, number, out):
         return told, problems, f"ended with {code}"
 
 
-def main():
-    options = attempts.parser(__doc__).parse_args()
-    program = options.fettle.resolve().with_name("fettle-enhance")
-    missing = media.tools_missing() or (None if program.exists() else "no fettle-enhance")
-    if missing:
-        print(f"skipped: {missing}\n0 passed, 0 failed, 1 skipped")
-        return 0
-    return attempts.run_all(options, lambda number: attempt(str(program), options.seed, number, options.out))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(attempts.attack(__doc__, "fettle-enhance", media.tools_missing, attempt))
