@@ -1,7 +1,7 @@
-"""Deinterlacing beside ffmpeg's yadif: bench/enhance/deinterlace.py FETTLE_ENHANCE CLIP... [--frames 40]
+"""Deinterlacing beside ffmpeg's yadif and bwdif: bench/enhance/deinterlace.py FETTLE_ENHANCE CLIP... [--frames 40]
 
 Two frames of a clip, 640 columns wide, become the fields of one interlaced frame; the first of them is what a deinterlaced frame
-should be. Prints PSNR of luma for both fields as they are, `fettle enhance --steps deinterlace` and yadif.
+should be. Prints PSNR of luma for both fields as they are, `fettle enhance --steps deinterlace`, yadif and bwdif.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def row(program, clip, frames, folder):
     subprocess.run([program, folder / "fields.mkv", "-o", folder / "whole.mkv", "--steps", "deinterlace", "--encoder", "ffv1", "--overwrite"],
                    check=True, capture_output=True)
     return [decibels(folder, folder / "fields.mkv"), decibels(folder, folder / "whole.mkv"),
-            decibels(folder, folder / "fields.mkv", "yadif=0,")]
+            *(decibels(folder, folder / "fields.mkv", f"{name}=0,") for name in ("yadif", "bwdif"))]
 
 
 def main():
@@ -41,7 +41,7 @@ def main():
     parser.add_argument("clips", type=pathlib.Path, nargs="+")
     parser.add_argument("--frames", type=int, default=40)
     options = parser.parse_args()
-    print("| clip | as it is | `deinterlace` | yadif |\n|---|---:|---:|---:|")
+    print("| clip | as it is | `deinterlace` | yadif | bwdif |\n|---|---:|---:|---:|---:|")
     for clip in options.clips:
         with tempfile.TemporaryDirectory() as folder:
             figures = row(options.program.resolve(), clip, options.frames, pathlib.Path(folder))
