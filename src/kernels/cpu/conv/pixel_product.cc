@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "device/cpu/cpu_device.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/fields.h"
@@ -15,6 +16,12 @@ struct PanelsOfTask {
 };
 constexpr Fields kFields("", Field{"panels", &PanelsOfTask::panels, {}});
 
+/// An eighth of the second-level cache: rows of the product pass over them.
+int64_t NearFloats() {
+  constexpr int64_t kLeast = 1 << 15, kMost = 1 << 16;
+  return std::clamp(GetCpuInfo().l2_bytes / 8 / static_cast<int64_t>(sizeof(float)), kLeast, kMost);
+}
+
 /// Enough for each lane.
 int64_t WantedTasks(int threads) { return threads == 1 ? 1 : int64_t{4} * threads; }
 
@@ -25,8 +32,7 @@ int64_t PixelProduct::panels() const {
 }
 
 int64_t PixelProduct::UsualPanels(int threads) const {
-  constexpr int64_t kNearFloats = 1 << 15;
-  const int64_t near = std::min(kNearFloats / depth, most) / GetMicroKernels().nr;
+  const int64_t near = std::min(NearFloats() / depth, most) / GetMicroKernels().nr;
   const int64_t share = CeilDiv(planes * panels(), WantedTasks(threads));
   return std::clamp<int64_t>(std::min(near, share), 1, panels());
 }

@@ -1,8 +1,10 @@
 #include "kernels/cpu/gemm/pack.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
+#include "kernels/cpu/move/tile_transpose.h"
 #include "tensor/read_floats.h"
 
 namespace fettle::kernels {
@@ -11,30 +13,47 @@ namespace {
 /// Elements converted at a time: small enough for the first-level cache.
 constexpr int64_t kChunk = 4096;
 
+/// Whole panels of rows that lie apart, which prefetchers do not follow: each asks for one behind.
+template <int kColumns>
+void CopyPanel(const StridedMatrix& b, int64_t depth, float* out) {
+  constexpr int64_t kAhead = 16, kLine = 64 / sizeof(float);
+  for (int64_t k = 0; k < depth; ++k, out += kColumns) {
+    const float* row = b.data + k * b.row_stride;
+    for (int64_t n = 0; n < kColumns; n += kLine)
+      __builtin_prefetch(row + kAhead * b.row_stride + n);
+    std::memcpy(out, row, kColumns * sizeof(float));
+  }
+}
+
 /// Columns 1 apart: rows are copied as they are.
-void PackRows(const StridedMatrix& b, int64_t depth, int64_t columns, int nr, float scale,
-              float* out) {
+void PackRows(const StridedMatrix& b, int64_t depth, int64_t columns, int nr, float* out) {
+  if (columns == nr && nr == 32) return CopyPanel<32>(b, depth, out);
+  if (columns == nr && nr == 16) return CopyPanel<16>(b, depth, out);
   for (int64_t k = 0; k < depth; ++k, out += nr) {
     const float* row = b.data + k * b.row_stride;
     int64_t n = 0;
-    for (; n < columns; ++n) out[n] = scale * row[n];
+    for (; n < columns; ++n) out[n] = row[n];
     for (; n < nr; ++n) out[n] = 0;
   }
 }
 
-/// Depth is contiguous: transposes in blocks of 16 so that each cache line read is used up.
-void PackColumns(const StridedMatrix& b, int64_t depth, int64_t columns, int nr, float scale,
-                 float* out) {
-  constexpr int64_t kBlock = 16;
-  for (int64_t k0 = 0; k0 < depth; k0 += kBlock) {
-    const int64_t ks = std::min(kBlock, depth - k0);
-    float* block = out + k0 * nr;
+/// Columns apart, each of which is contiguous or not.
+void PackColumns(const StridedMatrix& b, int64_t depth, int64_t columns, int nr, float* out) {
+  if (b.row_stride == 1) {
+    TransposeMatrix(b.data, b.column_stride, out, int64_t{nr}, columns, depth);
+  } else {
     for (int64_t n = 0; n < columns; ++n) {
-      const float* column = b.data + n * b.column_stride + k0 * b.row_stride;
-      for (int64_t k = 0; k < ks; ++k) block[k * nr + n] = scale * column[k * b.row_stride];
+      for (int64_t k = 0; k < depth; ++k)
+        out[k * nr + n] = b.data[n * b.column_stride + k * b.row_stride];
     }
-    for (int64_t k = 0; k < ks; ++k) std::fill(block + k * nr + columns, block + (k + 1) * nr, 0.F);
   }
+  if (columns == nr) return;
+  for (int64_t k = 0; k < depth; ++k) std::fill(out + k * nr + columns, out + (k + 1) * nr, 0.0F);
+}
+
+void Scale(float scale, int64_t count, float* x) {
+  if (scale == 1) return;
+  for (int64_t i = 0; i < count; ++i) x[i] *= scale;
 }
 
 /// One group of weights [oc][ic][taps]: reads each channel's contiguous piece, writes it as a
@@ -44,7 +63,7 @@ void PackGroup(const Constant& weights, int64_t at, const WeightShape& shape, in
   // Channels at a time; divides nr.
   const int64_t width = std::min(16, nr);
   const int64_t ic_chunk = std::max<int64_t>(1, kChunk / (width * shape.taps));
-  std::vector<float> piece(width * ic_chunk * shape.taps);
+  std::vector<float> piece(width * ic_chunk * shape.taps), turned(piece.size());
   const int64_t panel_elements = shape.depth() * nr, block = shape.block();
   for (int64_t o0 = 0; o0 < shape.oc; o0 += width) {
     const int64_t os = std::min(width, shape.oc - o0);
@@ -55,11 +74,17 @@ void PackGroup(const Constant& weights, int64_t at, const WeightShape& shape, in
         ReadFloats(weights, at + ((o0 + o) * shape.ic + i0) * shape.taps, count,
                    piece.data() + o * count);
       }
+      Scale(scale, os * count, piece.data());
+      if (shape.taps == 1) {
+        TransposeMatrix(piece.data(), count, panel + i0 * nr, int64_t{nr}, os, count);
+        continue;
+      }
+      TransposeMatrix(piece.data(), count, turned.data(), width, os, count);
       for (int64_t t = 0; t < shape.taps; ++t) {
         const int64_t tap = shape.Position(t);
         for (int64_t e = t, i = i0; e < count; e += shape.taps, ++i) {
           float* row = panel + ((i / block * shape.taps + tap) * block + i % block) * nr;
-          for (int64_t o = 0; o < os; ++o) row[o] = scale * piece[o * count + e];
+          std::copy_n(turned.data() + e * width, os, row);
         }
       }
     }
@@ -120,7 +145,8 @@ WeightShape JoinGroups(WeightShape shape, int nr) {
 
 void PackPanel(const StridedMatrix& b, int64_t depth, int64_t columns, int nr, float scale,
                float* out) {
-  (b.column_stride == 1 ? PackRows : PackColumns)(b, depth, columns, nr, scale, out);
+  (b.column_stride == 1 ? PackRows : PackColumns)(b, depth, columns, nr, out);
+  Scale(scale, depth * nr, out);
 }
 
 void CopyRows(const StridedMatrix& a, int64_t rows, int64_t depth, int64_t stride, float* out) {
@@ -129,13 +155,13 @@ void CopyRows(const StridedMatrix& a, int64_t rows, int64_t depth, int64_t strid
       std::copy_n(a.data + r * a.row_stride, depth, out + r * stride);
     return;
   }
-  constexpr int64_t kBlock = 16;
-  for (int64_t r0 = 0; r0 < rows; r0 += kBlock) {
-    const int64_t rs = std::min(kBlock, rows - r0);
-    for (int64_t k = 0; k < depth; ++k) {
-      const float* column = a.data + k * a.column_stride + r0 * a.row_stride;
-      for (int64_t r = 0; r < rs; ++r) out[(r0 + r) * stride + k] = column[r * a.row_stride];
-    }
+  if (a.row_stride == 1) {
+    TransposeMatrix(a.data, a.column_stride, out, stride, depth, rows);
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t k = 0; k < depth; ++k)
+      out[r * stride + k] = a.data[r * a.row_stride + k * a.column_stride];
   }
 }
 
