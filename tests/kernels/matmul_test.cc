@@ -25,6 +25,7 @@ TEST(MatMul, ConstantAndComputedOperandsOfEveryRank) {
       {"16x24", "24x20"},     {"31x9", "9x5"},
       {"50x16", "16x48"},     {"3x13x18", "18x40"},
       {"5x27x16", "5x16x27"}, {"2x3x49x32", "2x3x32x49"},
+      {"3x70x40", "3x40x37"}, {"230x24", "24x33"},
   };
   for (const std::string_view target : SimdTargets()) {
     ForceSimdTarget(target);

@@ -14,6 +14,7 @@
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/gemm/task_grid.h"
 #include "kernels/cpu/matmul/product_states.h"
+#include "kernels/cpu/move/tile_transpose.h"
 #include "kernels/family.h"
 #include "kernels/takes_extents.h"
 
@@ -23,8 +24,9 @@ namespace {
 /// Row tiles of one task; more where so many rows outgrow their share of the second-level cache.
 constexpr int64_t kMaxTiles = 16, kMaxFarTiles = 37;
 
-/// Columns from which on a copy of A, whose rows share cache sets, costs less than it gains.
-constexpr int64_t kManyColumns = 512;
+/// Rows and columns from which on a copy of A, whose rows share cache sets, costs less than it
+/// gains.
+constexpr int64_t kManyRows = 9, kManyColumns = 512;
 
 /// Bytes of the second-level cache for the rows of a task.
 int64_t RowShare(const CpuDevice& cpu) {
@@ -46,10 +48,10 @@ class MatMul final : public CpuKernel, public MovesToExtents<MatMul> {
         epilogue_(std::move(epilogue)),
         blocking_(blocking) {
     const bool shared_sets = ShareCacheSets(p_.k);
-    copies_a_ = p_.trans_a || (shared_sets && p_.m > 2 * kFewRows && p_.n >= kManyColumns);
+    copies_a_ = p_.trans_a || (shared_sets && p_.m >= kManyRows && p_.n >= kManyColumns);
     a_stride_ = copies_a_ && shared_sets ? p_.k + kPadding : p_.k;
     for (const Product::Batch& batch : p_.batches) a_matrices_ = std::max(a_matrices_, batch.a + 1);
-    direct_b_ = ReadsAsItIs(p_) || ReadsSmallAsItIs(p_);
+    direct_b_ = ReadsAsItIs(p_);
     packs_end_ = direct_b_ && problem.states.inputs[b_].external && EndsWithinVector(p_);
     if (p_.addend != ir::kAbsent && !p_.constant_row) addend_ = InputIndex(problem, p_.addend);
     // Tasks stay within one matrix.
@@ -192,9 +194,7 @@ class MatMul final : public CpuKernel, public MovesToExtents<MatMul> {
   void StoreTransposed(const CpuLaunch& args, const Block& block, const float* c) const {
     float* out =
         args.outputs[0].host<float>() + (block.batch * p_.n + block.column) * p_.m + block.row;
-    for (int64_t n = 0; n < block.columns; ++n, out += p_.m) {
-      for (int64_t r = 0; r < block.rows; ++r) out[r] = c[r * block.columns + n];
-    }
+    TransposeMatrix(c, block.columns, out, p_.m, block.rows, block.columns);
   }
 
   /// `work` with B in its own order. Behind a caller's nothing may be read, as whole vectors would:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "device/cpu/cpu_device.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/microkernel.h"
 
@@ -94,13 +95,13 @@ ProductForm FormIn(const Problem& problem, const Product& product) {
 }
 
 bool ReadsAsItIs(const Product& product) {
-  return !product.constant_b && !product.trans_b && product.alpha == 1 && product.m <= kFewRows;
-}
-
-bool ReadsSmallAsItIs(const Product& product) {
-  constexpr int64_t kMostRows = 64, kMostBytes = 16 * 1024;
-  return !product.constant_b && !product.trans_b && product.alpha == 1 && product.m <= kMostRows &&
-         product.n * product.k * 4 <= kMostBytes;
+  // Rows that meet all of B, and those that do where its rows share no cache sets.
+  constexpr int64_t kMostRows = 64, kMostApart = 224, kShared = 1024, kUnknown = 256 * 1024;
+  if (product.constant_b || product.trans_b || product.alpha != 1) return false;
+  if (product.m <= GetMicroKernels().mr) return true;
+  const int64_t l2 = GetCpuInfo().l2_bytes > 0 ? GetCpuInfo().l2_bytes : kUnknown;
+  return product.m <= (product.n % kShared == 0 ? kMostRows : kMostApart) &&
+         product.n * product.k * 4 <= l2 / 2;
 }
 
 bool EndsWithinVector(const Product& product) {

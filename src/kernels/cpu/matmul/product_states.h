@@ -28,13 +28,10 @@ struct ProductForm {
 };
 ProductForm FormIn(const Problem& problem, const Product& product);
 
-/// Rows up to which a B in its own order is not worth packing.
-inline constexpr int64_t kFewRows = 4;
-
-/// Whether B is read in its own order.
+/// Whether B is read in its own order: where packing it costs more than it spares, because one tile
+/// of rows meets it, or few tiles while it stays in the second-level cache
+/// (docs/laboratory/cpu.md).
 bool ReadsAsItIs(const Product& product);
-/// The same of small matrices that meet more rows: each stays in the first-level cache.
-bool ReadsSmallAsItIs(const Product& product);
 
 /// Whether the last columns of such a B are read as part of a vector that ends behind them.
 bool EndsWithinVector(const Product& product);
