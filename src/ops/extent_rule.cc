@@ -134,8 +134,4 @@ std::unique_ptr<ExtentRule> ExtentRuleOf(const ir::Graph& graph, const ir::Node&
   return maker->second(node, inputs);
 }
 
-bool PadsFollowInput(const ir::Attributes& attributes) {
-  return attributes.Text("auto_pad").starts_with("SAME");
-}
-
 }  // namespace fettle::ops

@@ -37,7 +37,4 @@ const std::vector<ExtentRow>& ExtentRows();
 /// That of `node`, which `graph` has inferred; null: none.
 std::unique_ptr<ExtentRule> ExtentRuleOf(const ir::Graph& graph, const ir::Node& node);
 
-/// Whether the pads of a window follow from the input's extents.
-bool PadsFollowInput(const ir::Attributes& attributes);
-
 }  // namespace fettle::ops

@@ -36,18 +36,25 @@ Status ReadPads(const ir::Attributes& attributes, const Shape& input, Window& wi
     return InvalidModel(
         "attribute 'auto_pad': expected NOTSET|VALID|SAME_UPPER|SAME_LOWER, got '{}'", mode);
   }
+  window.same = mode == "SAME_UPPER" ? SamePads::kUpper : SamePads::kLower;
   for (int i = 0; i < window.spatial_rank(); ++i) {
     const size_t at = i;
-    const int64_t extent = input[i + 2], stride = window.strides[at];
-    const int64_t out = (extent + stride - 1) / stride;
-    const int64_t total = std::max<int64_t>(0, (out - 1) * stride + window.Span(i) - extent);
-    window.pad_begin[at] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
-    window.pad_end[at] = total - window.pad_begin[at];
+    const Padding padding =
+        SamePadding(window.same, input[i + 2], window.Span(i), window.strides[at]);
+    window.pad_begin[at] = padding.begin;
+    window.pad_end[at] = padding.end;
   }
   return OkStatus();
 }
 
 }  // namespace
+
+Padding SamePadding(SamePads same, int64_t extent, int64_t span, int64_t stride) {
+  const int64_t out = (extent + stride - 1) / stride;
+  const int64_t total = std::max<int64_t>(0, (out - 1) * stride + span - extent);
+  const int64_t begin = same == SamePads::kUpper ? total / 2 : total - total / 2;
+  return {begin, total - begin};
+}
 
 Status CheckRange(std::string_view name, const std::vector<int64_t>& values, size_t rank,
                   int64_t low) {
@@ -79,6 +86,8 @@ Result<Window> ReadWindow(const ir::Attributes& attributes, std::vector<int64_t>
 
 int64_t WindowOutputExtent(const Window& window, int i, int64_t input_extent) {
   const size_t at = i;
+  if (window.same != SamePads::kNone)
+    return (input_extent + window.strides[at] - 1) / window.strides[at];
   const int64_t room = input_extent + window.pad_begin[at] + window.pad_end[at] - window.Span(i);
   return room < 0 ? 0 : room / window.strides[at] + 1;
 }

@@ -55,7 +55,7 @@ Result<ConvGeometry> ReadConvGeometry(const ir::Graph& group, const ir::Node& no
   ConvGeometry g;
   RETURN_IF_ERROR(FillWindow(conv, x, g));
   g.oc = w[0];
-  g.pads_follow = node.attributes.Text("auto_pad").starts_with("SAME");
+  g.same = conv.same;
   for (int i = 0; i < conv.spatial_rank(); ++i) g.out[3 - conv.spatial_rank() + i] = y[i + 2];
   return g;
 }

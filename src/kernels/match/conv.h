@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "ir/graph.h"
+#include "ops/window.h"
 
 namespace fettle::kernels {
 
@@ -27,7 +28,8 @@ struct ConvGeometry {
   int64_t batch = 1, ic = 0, oc = 0, groups = 1;
   std::array<int64_t, 3> in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1};
   std::array<int64_t, 3> stride{1, 1, 1}, dilation{1, 1, 1}, pad{0, 0, 0};
-  bool pads_follow = false;  // from the extents of the input
+  ops::SamePads same = ops::SamePads::kNone;  // else `pad` is that of these extents
+  bool pads_follow = false;                   // from extents, of a transposed convolution
 
   /// Output pixels of all images, and of one.
   int64_t pixels() const { return batch * image_pixels(); }

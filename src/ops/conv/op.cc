@@ -108,7 +108,7 @@ class ConvExtents final : public ExtentRule {
 
 std::unique_ptr<ExtentRule> MakeConvExtents(const ir::Node& node, OperandShapes inputs) {
   Result<ConvAttributes> conv = ReadConv(node, *inputs[0], *inputs[1]);
-  if (!conv.ok() || PadsFollowInput(node.attributes)) return nullptr;
+  if (!conv.ok()) return nullptr;
   return std::make_unique<ConvExtents>(std::move(*conv), inputs);
 }
 

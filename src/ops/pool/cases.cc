@@ -128,6 +128,10 @@ std::span<const Case> PoolCases() {
        "input %x: f32[1x3x8x7]\n"
        "%y = AveragePool(%x) {auto_pad=\"SAME_LOWER\", kernel_shape=[2,3], strides=[1,2]}\n"
        "output %y\n"},
+      {"pool.max_same_upper",
+       "input %x: f32[2x9x8x7]\n"
+       "%y = MaxPool(%x) {auto_pad=\"SAME_UPPER\", kernel_shape=[3,3], strides=[2,2]}\n"
+       "output %y\n"},
       {"pool.lp_3x3",
        "input %x: f32[1x3x8x7]\n"
        "%y = LpPool(%x) {kernel_shape=[3,3], p=3, strides=[2,2]}\noutput %y\n"},

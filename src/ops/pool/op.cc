@@ -19,7 +19,7 @@ int64_t PoolExtent(const Window& window, int i, int64_t input, bool ceil_mode) {
 }
 
 bool HasCeilMode(const ir::Attributes& attributes) {
-  return attributes.Int("ceil_mode", 0) != 0 && !PadsFollowInput(attributes);
+  return attributes.Int("ceil_mode", 0) != 0 && !attributes.Text("auto_pad").starts_with("SAME");
 }
 
 Shape PoolShape(const Shape& x, const std::vector<int64_t>& spatial) {
@@ -94,7 +94,7 @@ class PoolExtents final : public ExtentRule {
 
 std::unique_ptr<ExtentRule> MakePoolExtents(const ir::Node& node, OperandShapes inputs) {
   Result<PoolAttributes> pool = ReadPool(node, *inputs[0]);
-  if (!pool.ok() || PadsFollowInput(node.attributes)) return nullptr;
+  if (!pool.ok()) return nullptr;
   return std::make_unique<PoolExtents>(std::move(*pool), HasCeilMode(node.attributes));
 }
 

@@ -16,8 +16,12 @@ std::optional<ConvAt> AtExtents(const ConvGeometry& read, const ConvPixels& pixe
   g.batch = x[0];
   const int spatial = x.rank() - 2;
   for (int i = 0; i < spatial; ++i) {
-    g.in[3 - spatial + i] = x[i + 2];
-    g.out[3 - spatial + i] = y[i + 2];
+    const size_t axis = 3 - spatial + i;
+    g.in[axis] = x[i + 2];
+    g.out[axis] = y[i + 2];
+    if (g.same == ops::SamePads::kNone) continue;
+    const int64_t span = (g.kernel[axis] - 1) * g.dilation[axis] + 1;
+    g.pad[axis] = ops::SamePadding(g.same, g.in[axis], span, g.stride[axis]).begin;
   }
   PixelLayout out = pixels.out;  // whose pixels lie further apart where it is a window
   if (out.is_channels_last()) out.channels = out.block = g.oc;

@@ -146,7 +146,8 @@ int64_t PlaneProblem::part_floats() const {
 
 bool PlaneProblem::MoveTo(const ir::Graph& group, PixelLayout& out) {
   const std::optional<ConvAt> at = AtExtents(read, {out, out}, group);
-  if (transposed || !at || at->g.image_pixels() == 0) return false;
+  // What is known of taps holds for these pads.
+  if (transposed || !at || at->g.image_pixels() == 0 || at->g.pad != read.pad) return false;
   read = g = at->g;
   out = at->pixels.out;
   if (g.IsPointwise()) g.in = g.out = {1, 1, g.image_pixels()};

@@ -14,7 +14,6 @@
 #include "kernels/join_windows.h"
 #include "kernels/match/extents.h"
 #include "kernels/takes_extents.h"
-#include "ops/extent_rule.h"
 #include "ops/op.h"
 #include "ops/pool/op.h"
 
@@ -26,10 +25,10 @@ constexpr int64_t kWidePixel = 8;
 
 class Pool final : public CpuKernel, public WritesWindow, public TakesExtents {
  public:
-  Pool(const PoolPlan& plan, PadLanes pads, bool pads_follow, int lanes)
+  Pool(const PoolPlan& plan, PadLanes pads, ops::SamePads same, int lanes)
       : CpuKernel(lanes),
         plan_(plan),
-        pads_follow_(pads_follow),
+        same_(same),
         pads_(std::move(pads)),
         narrow_(plan.channels < kWidePixel),
         selects_bytes_(!narrow_ && plan.selects_bytes()) {
@@ -45,7 +44,7 @@ class Pool final : public CpuKernel, public WritesWindow, public TakesExtents {
     const Shape &x = problem.shape(problem.group->inputs[0]),
                 &y = problem.shape(problem.group->outputs[0]);
     const Result<ImageExtents> images = SplitImages(x, problem.states.outputs[0].layout);
-    if (pads_follow_ || !pads_.empty() || HasPads(problem)) return nullptr;
+    if (!pads_.empty() || HasPads(problem)) return nullptr;
     if (x.elements() == 0 || !images.ok()) return nullptr;
     PoolPlan plan = plan_;
     plan.batch = images->outer;
@@ -54,8 +53,9 @@ class Pool final : public CpuKernel, public WritesWindow, public TakesExtents {
     for (int i = 2; i < x.rank(); ++i) {
       plan.in[lead + i - 2] = x[i];
       plan.out[lead + i - 2] = y[i];
+      if (same_ != ops::SamePads::kNone) SetPads(plan, lead + i - 2);
     }
-    return std::make_unique<Pool>(plan, pads_, pads_follow_, problem.threads);
+    return std::make_unique<Pool>(plan, pads_, same_, problem.threads);
   }
 
   Status WriteApart(const WindowRows& rows) override {
@@ -91,8 +91,15 @@ class Pool final : public CpuKernel, public WritesWindow, public TakesExtents {
   }
 
  private:
+  void SetPads(PoolPlan& plan, size_t axis) const {
+    const int64_t span = (plan.kernel[axis] - 1) * plan.dilation[axis] + 1;
+    const ops::Padding padding = ops::SamePadding(same_, plan.in[axis], span, plan.stride[axis]);
+    plan.pad_begin[axis] = padding.begin;
+    plan.pad_end[axis] = padding.end;
+  }
+
   PoolPlan plan_;
-  bool pads_follow_;  // from the extents of the input
+  ops::SamePads same_;  // else pads are those of these extents
   PadLanes pads_;
   bool narrow_, selects_bytes_;
   int64_t rows_per_task_ = 1;
@@ -103,7 +110,7 @@ class Pool final : public CpuKernel, public WritesWindow, public TakesExtents {
 struct Facts {
   Shape x;
   PoolPlan plan;
-  bool pads_follow;
+  ops::SamePads same;
 
   Result<PoolPlan> In(const Layout& layout) const {
     ASSIGN_OR_RETURN(const ImageExtents images, SplitImages(x, layout));
@@ -145,7 +152,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
     plan.pad_begin[to] = pool.pad_begin[i];
     plan.pad_end[to] = pool.pad_end[i];
   }
-  return Facts{x, plan, ops::PadsFollowInput(node.attributes)};
+  return Facts{x, plan, pool.same};
 }
 
 Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts& facts,
@@ -168,7 +175,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fa
   ASSIGN_OR_RETURN(const PoolPlan plan, facts.In(state.layout));
   PadLanes pads(problem.shape(problem.group->outputs[0]), state.layout, ByteSize(state.storage));
   return std::unique_ptr<PreparedKernel>(
-      new Pool(plan, std::move(pads), facts.pads_follow, problem.threads));
+      new Pool(plan, std::move(pads), facts.same, problem.threads));
 }
 
 constexpr Family<Facts> kFamily{.read = Read,
