@@ -133,6 +133,9 @@ constexpr Case kSpecialCases[] = {
     {"elementwise.mod_i32",
      "input %a: i32[37] = noise(-9, 9)\ninput %b: i32[37] = noise(-3, 3)\n"
      "%y = Mod(%a, %b)\noutput %y\n"},
+    {"elementwise.gates_of_images",
+     "input %x: f32[3x24x5x7]\ninput %g: f32[3x24x1x1]\n%y = Mul(%x, %g)\n"
+     "output %y\n"},
     {"elementwise.mul_channel_bench",
      "input %a: f32[1x96x56x56]\ninput %b: f32[1x96x1x1]\n%y = Mul(%a, %b)\noutput %y\n", true},
     {"elementwise.pow",

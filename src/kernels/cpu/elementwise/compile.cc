@@ -184,27 +184,7 @@ void Compiler::Collapse() {
   program_.cols_ = dims.back();
   program_.rows_ = 1;
   for (size_t i = 0; i + 1 < dims.size(); ++i) program_.rows_ *= dims[i];
-  JoinTiles();
-}
-
-/// Rectangles of few elements or rows, of which each call would compute one.
-void Compiler::JoinTiles() {
-  constexpr int64_t kFew = 64, kFewRows = 4;
-  const std::vector<int64_t>& dims = program_.dims_;
-  const auto is_bound = [](const Program::Operand& operand) {
-    return operand.input >= 0 || operand.pack >= 0;
-  };
-  if (geometry_ == Geometry::kRows || dims.size() < 3 ||
-      program_.operands_.size() > Program::kMostJoined ||
-      !std::all_of(program_.operands_.begin(), program_.operands_.end(), is_bound))
-    return;
-  size_t first = dims.size() - 2;
-  int64_t tile = dims[first] * dims[first + 1];
-  if (tile == 0 || tile > (dims[first] <= kFewRows ? Program::kJoined / 2 : kFew)) return;
-  for (; first > 1 && tile * dims[first - 1] <= Program::kJoined / 2; --first)
-    tile *= dims[first - 1];
-  program_.first_of_tile_ = first;
-  program_.tile_ = tile;
+  if (geometry_ != Geometry::kRows) program_.JoinTiles();
 }
 
 Result<Program> Program::Compile(const expr::Expr& expr, const ir::Graph& group,

@@ -31,7 +31,6 @@ class Compiler {
   void DropDead();
   Status AssignRegisters();
   void Collapse();
-  void JoinTiles();
   std::vector<int> Uses() const;
 
   const expr::Expr& expr_;

@@ -202,6 +202,7 @@ std::array<int64_t, 2> Program::ExtentsOf(const Problem& problem) const {
 }
 
 bool Program::TakeExtents(const Problem& problem) {
+  if (dims_.size() == 3) return TakeGates(problem);
   const int64_t elements = problem.shape(problem.group->outputs[0]).elements();
   const auto walks = [&](const Operand& operand) {
     if (operand.input < 0 && operand.pack < 0) return false;

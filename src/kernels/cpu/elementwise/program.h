@@ -140,6 +140,11 @@ class Program {
  private:
   friend class Compiler;  // compile.cc
 
+  /// Has small tiles be joined: rectangles of few elements or rows, of which each call would
+  /// compute one.
+  void JoinTiles();
+  /// TakeExtents of channels-last images, some operands of which are a pixel for each image.
+  bool TakeGates(const Problem& problem);
   void RunRows(const Binding& binding, const Tile& tile) const;
   /// Whether it is the value of the program so far, which `running` holds; -1: the first one.
   bool IsRunning(const Source& source, int running) const;

@@ -27,7 +27,8 @@ class MoveKernel final : public CpuKernel, public JoinsWindows, public TakesExte
       : storage_(problem.states.outputs.empty() ? DType::kF32 : problem.states.outputs[0].storage),
         views_(FindViews(context, problem.states, moves)),
         windows_(FindWindows(context, problem.states, moves)),
-        writes_more_(windows_.size() < moves.size()) {
+        writes_more_(windows_.size() < moves.size()),
+        has_blocks_(HasBlocks(problem.states)) {
     for (Piece& move : moves) {
       const int output = context.output(move.output).index;
       const bool is_view = std::any_of(views_.begin(), views_.end(),
@@ -48,7 +49,7 @@ class MoveKernel final : public CpuKernel, public JoinsWindows, public TakesExte
 
   std::unique_ptr<PreparedKernel> At(const Problem& problem, const Device&) const override {
     if (IsWholeView(problem)) return std::make_unique<MoveKernel>(*this);
-    if (HasBlocks(problem.states)) return nullptr;
+    if (has_blocks_) return nullptr;
     const MoveContext context(*problem.group, problem.states);
     Result<std::vector<Piece>> moves = PlanMoves(context);
     if (!moves.ok()) return nullptr;
@@ -59,6 +60,7 @@ class MoveKernel final : public CpuKernel, public JoinsWindows, public TakesExte
   }
 
   bool takes_constants() const override { return true; }
+  bool takes_ones() const override { return !has_blocks_; }
   bool MoveTo(const Problem& problem, const Device&) override { return IsWholeView(problem); }
 
   std::vector<PackRequest> packs() const override {
@@ -119,6 +121,7 @@ class MoveKernel final : public CpuKernel, public JoinsWindows, public TakesExte
   std::vector<Alias> views_;
   std::vector<Window> windows_;
   bool writes_more_;  // than what may be windows
+  bool has_blocks_;
   CopySet copies_;
   std::vector<MoveOperand> constants_;
 };

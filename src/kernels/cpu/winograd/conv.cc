@@ -17,10 +17,8 @@
 namespace fettle::kernels {
 namespace {
 
-/// Fewer channels leave the transforms with more work than the products save.
-constexpr int64_t kSafeChannels = 16, kLeastChannels = 8;
-/// Fewer tiles do not pay for streaming filters of four times the size.
-constexpr int64_t kSafeTiles = 24, kLeastTiles = 4;
+/// Fewer leave the transforms with more work than the products save.
+constexpr int64_t kLeastChannels = 8;
 
 Status CheckGeometry(const ConvGeometry& g) {
   if (g.kernel[1] != 3 || g.kernel[2] != 3) return Unsupported("not a 3x3 kernel");
@@ -32,10 +30,6 @@ Status CheckGeometry(const ConvGeometry& g) {
     return Unsupported("channels of several planes that are no whole vectors");
   }
   return OkStatus();
-}
-
-bool IsSafe(const ConvGeometry& g) {
-  return std::min(g.ic, g.oc) >= kSafeChannels && TilesOf(g, 4).count >= kSafeTiles;
 }
 
 struct Conv {
@@ -53,8 +47,9 @@ Result<Conv> ReadWindows(const ir::Graph& group) {
 
 Result<Conv> ReadSafe(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(Conv conv, ReadWindows(group));
-  if (!IsSafe(conv.g))
-    return Unsupported("fewer than {} channels or {} tiles", kSafeChannels, kSafeTiles);
+  if (!IsSafeWinograd(conv.g))
+    return Unsupported("fewer than {} channels or {} tiles", kSafeWinogradChannels,
+                       kSafeWinogradTiles);
   return conv;
 }
 
@@ -69,18 +64,12 @@ Result<Conv> ReadAny(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(Conv conv, ReadWindows(group));
   if (std::min(conv.g.ic, conv.g.oc) < kLeastChannels)
     return Unsupported("fewer than {} channels", kLeastChannels);
-  if (TilesOf(conv.g, kOutputs).count < kLeastTiles)
-    return Unsupported("fewer than {} tiles", kLeastTiles);
+  if (TilesOf(conv.g, kOutputs).count < kLeastWinogradTiles)
+    return Unsupported("fewer than {} tiles", kLeastWinogradTiles);
   return conv;
 }
 
-/// Where tiles of 4x4 are too few, those of 2x2 are ahead of a product while they fill register
-/// tiles and filters of 16 / 9 of the size do not bind them.
-int Taste23(const Conv& conv, const Device&) {
-  const bool pays = std::min(conv.g.ic, conv.g.oc) >= 32 && !IsSafe(conv.g) &&
-                    TilesOf(conv.g, 2).count >= kSafeTiles;
-  return pays ? 11 : 6;
-}
+int Taste23(const Conv& conv, const Device&) { return PaysWinograd23(conv.g) ? 11 : 6; }
 
 template <int kOutputs>
 Result<std::vector<StateAssignment>> AnyStates(const ir::Graph& group, const Conv& conv,
@@ -88,7 +77,7 @@ Result<std::vector<StateAssignment>> AnyStates(const ir::Graph& group, const Con
   const int rank = group.value(conv.operands.x).shape->rank();
   const Layout last = Layout::ChannelsLast(rank), blocks = ChannelBlockLayout();
   std::vector<ConvLayouts> layouts;
-  if (kOutputs != 4 || !IsSafe(conv.g)) layouts.push_back({last, last});
+  if (kOutputs != 4 || !IsSafeWinograd(conv.g)) layouts.push_back({last, last});
   if (rank == 4) layouts.insert(layouts.end(), {{blocks, blocks}, {last, blocks}, {blocks, last}});
   return ConvStatesIn(group, conv.operands, layouts);
 }
@@ -96,40 +85,6 @@ Result<std::vector<StateAssignment>> AnyStates(const ir::Graph& group, const Con
 Result<WinogradProblem> ReadProblem(const Problem& problem, const Conv& conv, int outputs) {
   ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, conv.operands.x));
   return WinogradProblem{conv.volume, conv.g, pixels, outputs};
-}
-
-/// Bytes of the inputs' points where filters become points in the block: in the third-level cache,
-/// since the filters' transform wants many tiles to share it.
-constexpr int64_t kSharedInputs = int64_t{4} << 20;
-
-WinogradBlock ChooseBlock(const CpuInfo& info, const WinogradProblem& p, int threads) {
-  const MicroKernels& kernels = GetMicroKernels();
-  const int64_t l2 = info.l2_bytes > 0 ? info.l2_bytes : 512 * 1024;
-  const int64_t point_bytes = p.points() * 4;
-  WinogradBlock block;
-  // Points that no cache near the core holds are four times as much to read as taps.
-  block.from_taps = point_bytes * p.g.ic * p.g.oc > l2;
-  // Else points of the inputs take half of the second-level cache; those of results a quarter.
-  const int64_t inputs = block.from_taps ? kSharedInputs : l2 / 2;
-  const int64_t most =
-      std::max<int64_t>(kernels.mr, inputs / (point_bytes * p.g.ic) / kernels.mr * kernels.mr);
-  const int64_t tiles = TilesOf(p.g, p.outputs).count;
-  int64_t blocks = CeilDiv(tiles, most);
-  if (!block.from_taps && blocks < int64_t{4} * threads && tiles >= kSafeTiles)
-    blocks = RoundUp(blocks, threads);
-  const int64_t padded_oc = RoundUp(p.g.oc, kernels.nr);
-  if (blocks < threads || (block.from_taps && blocks % threads != 0)) {
-    const int64_t each = block.from_taps ? 1 : 2;
-    block.column_tasks = std::min<int64_t>(each * threads, padded_oc / kernels.nr);
-    // Filters become points in each block, so that there are no more blocks than lanes want.
-    if (tiles >= kSafeTiles) blocks = std::max(blocks, CeilDiv(threads, block.column_tasks));
-  }
-  // Whole register tiles: what is left over adds up in another order, and must be the same tiles
-  // for any number of threads.
-  block.tiles = RoundUp(CeilDiv(tiles, blocks), kernels.mr);
-  const int64_t columns = l2 / 4 / (point_bytes * block.tiles) / kernels.nr * kernels.nr;
-  block.columns = std::clamp<int64_t>(columns, kernels.nr, padded_oc);
-  return block;
 }
 
 /// A block as it is searched: columns in panels of nr.
@@ -145,7 +100,7 @@ template <int kOutputs>
 ParamSpace Space(const Problem& problem, const Conv& conv, const Device& device) {
   const WinogradProblem p = ReadProblem(problem, conv, kOutputs).value();
   const WinogradBlock usual =
-      ChooseBlock(static_cast<const CpuDevice&>(device).info(), p, problem.threads);
+      UsualWinogradBlock(static_cast<const CpuDevice&>(device).info(), p, problem.threads);
   const int nr = GetMicroKernels().nr;
   const int64_t tiles = RoundUp(TilesOf(p.g, kOutputs).count, GetMicroKernels().mr);
   const int64_t panels = CeilDiv(p.g.oc, nr);

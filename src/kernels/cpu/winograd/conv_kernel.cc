@@ -3,12 +3,14 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/conv/at_extents.h"
 #include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/winograd/filters.h"
 #include "kernels/cpu/winograd/transform.h"
 #include "kernels/join_windows.h"
+#include "kernels/takes_extents.h"
 
 namespace fettle::kernels {
 namespace {
@@ -28,7 +30,9 @@ int64_t PointStride(int64_t elements) {
 /// Tasks a lane that make windows points, so that a late lane holds up nobody for long.
 constexpr int kWindowTasks = 3;
 
-class ConvWinograd final : public CpuKernel, public WritesWindow {
+class ConvWinograd final : public CpuKernel,
+                           public WritesWindow,
+                           public MovesToExtents<ConvWinograd> {
  public:
   ConvWinograd(const Problem& problem, const ConvOperands& operands, const WinogradProblem& p,
                Epilogue epilogue, const WinogradBlock& block)
@@ -39,24 +43,13 @@ class ConvWinograd final : public CpuKernel, public WritesWindow {
         g_(p.g),
         in_(p.pixels.in),
         out_(p.pixels.out),
-        tiling_(TilesOf(p.g, p.outputs)),
         kernels_(GetMicroKernels()),
         form_(GetWinogradForm(p.outputs)),
         epilogue_(std::move(epilogue)),
-        block_(block),
         panels_{form_, p.g.oc, p.g.ic, kernels_.nr, p.volume.kernel[0]},
         padded_ic_(RoundUp(p.g.ic, 16)),
         slice_(block.from_taps ? WinogradSlice(panels_) : padded_ic_) {
-    task_columns_ = TaskColumns(block_, g_.oc, kernels_.nr);
-    column_tasks_ = CeilDiv(g_.oc, task_columns_);
-    block_.columns = std::min(block_.columns, task_columns_);
-    const int64_t inputs = CeilDiv(padded_ic_, slice_) * SliceElements();
-    if (SharesInputs()) all_inputs_ = PerRun<float>(Blocks() * inputs);
-    results_ = PerLane<float>(form_.points() * ResultStride());
-    filters_ = PerLane<float>(block_.from_taps ? form_.points() * FilterStride() : 0);
-    pointers_ = PerLane<const float*>(block_.tiles);
-    spans_ = PerLane<TileSpan>(CeilDiv(block_.tiles, kernels_.mr));
-    if (!SharesInputs()) inputs_ = PerLane<float>(inputs);
+    SetSizes(block);
   }
 
   std::vector<PackRequest> packs() const override {
@@ -72,6 +65,23 @@ class ConvWinograd final : public CpuKernel, public WritesWindow {
                        })};
     epilogue_.AppendPacks(all);
     return all;
+  }
+
+  bool MoveTo(const Problem& problem, const Device& device) override {
+    const auto at = AtExtents(volume_, {in_, out_}, epilogue_, *problem.group);
+    if (!at) return false;
+    const WinogradProblem p{at->g, AsImages(at->g), at->pixels, form_.outputs};
+    const bool is_as_good = IsSafeWinograd(p.g) == IsSafeWinograd(g_) &&
+                            PaysWinograd23(p.g) == PaysWinograd23(g_) &&
+                            TilesOf(p.g, p.outputs).count >= kLeastWinogradTiles;
+    if (!is_as_good) return false;
+    volume_ = p.volume;
+    g_ = p.g;
+    in_ = p.pixels.in;
+    out_ = p.pixels.out;
+    ForgetScratch(problem.threads);
+    SetSizes(UsualWinogradBlock(static_cast<const CpuDevice&>(device).info(), p, problem.threads));
+    return true;
   }
 
   Status WriteApart(const WindowRows& rows) override {
@@ -94,6 +104,23 @@ class ConvWinograd final : public CpuKernel, public WritesWindow {
   }
 
  private:
+  /// What follows from the geometry and the block.
+  void SetSizes(const WinogradBlock& block) {
+    tiling_ = TilesOf(g_, form_.outputs);
+    block_ = block;
+    task_columns_ = TaskColumns(block_, g_.oc, kernels_.nr);
+    column_tasks_ = CeilDiv(g_.oc, task_columns_);
+    block_.columns = std::min(block_.columns, task_columns_);
+    zeros_ = Zeroed<float>(padded_ic_ + 16);
+    const int64_t inputs = CeilDiv(padded_ic_, slice_) * SliceElements();
+    if (SharesInputs()) all_inputs_ = PerRun<float>(Blocks() * inputs);
+    results_ = PerLane<float>(form_.points() * ResultStride());
+    filters_ = PerLane<float>(block_.from_taps ? form_.points() * FilterStride() : 0);
+    pointers_ = PerLane<const float*>(block_.tiles);
+    spans_ = PerLane<TileSpan>(CeilDiv(block_.tiles, kernels_.mr));
+    if (!SharesInputs()) inputs_ = PerLane<float>(inputs);
+  }
+
   struct TilePosition {
     int64_t image, plane, row, column;  // first output pixel
   };
@@ -305,7 +332,7 @@ class ConvWinograd final : public CpuKernel, public WritesWindow {
   WinogradPanels panels_;
   int64_t padded_ic_, task_columns_ = 0, column_tasks_ = 0;
   int64_t slice_;  // input channels whose points lie together
-  RunScratch<float> zeros_ = Zeroed<float>(padded_ic_ + 16), all_inputs_;
+  RunScratch<float> zeros_, all_inputs_;
   LaneScratch<float> results_, filters_, inputs_;
   LaneScratch<const float*> pointers_;
   LaneScratch<TileSpan> spans_;

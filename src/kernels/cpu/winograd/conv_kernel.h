@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "device/cpu/cpu_device.h"
 #include "kernels/cpu/conv/operands.h"
 #include "kernels/cpu/conv/taps.h"
 #include "kernels/cpu/epilogue/epilogue.h"
@@ -40,6 +41,19 @@ struct WinogradBlock {
   bool from_taps = false;
 };
 
+WinogradBlock UsualWinogradBlock(const CpuInfo& info, const WinogradProblem& p, int threads);
+
+/// Fewer channels leave the transforms with more work than the products save; fewer tiles do not
+/// pay for streaming filters of four times the size.
+inline constexpr int64_t kSafeWinogradChannels = 16, kSafeWinogradTiles = 24,
+                         kLeastWinogradTiles = 4;
+/// Whether F(4x4, 3x3) is a safe choice unmeasured.
+bool IsSafeWinograd(const ConvGeometry& g);
+/// Where tiles of 4x4 are too few, whether those of 2x2 are ahead of a product: while they fill
+/// register tiles, and filters of 16 / 9 of the size do not bind them.
+bool PaysWinograd23(const ConvGeometry& g);
+
+/// With a usual block, it is made at other extents by arithmetic.
 std::unique_ptr<PreparedKernel> MakeConvWinograd(const Problem& problem,
                                                  const ConvOperands& operands,
                                                  const WinogradProblem& p, Epilogue epilogue,
