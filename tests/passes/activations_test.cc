@@ -158,6 +158,26 @@ TEST(PRelu, AllSpellings) {
   }
 }
 
+/// Graphs of open extents, as they are when a model is loaded.
+TEST(PRelu, OneSlopeAChannelOfAConvolution) {
+  const std::string head = "input %x: f32[?x?x?x?]\nconst %w: f32[2x1x1x1] = 1 2\n";
+  const std::string body =
+      "%r = Relu(%c)\n%a = Abs(%c)\n%d = Sub(%c, %a)\n%m = Mul(%s, %d)\n%y = Add(%r, %m)\n"
+      "output %y\n";
+  const auto ops = [&](const std::string& conv, const std::string& slopes) {
+    ir::Graph graph = ParseGraph(head + "const %s: " + slopes + "\n%c = " + conv + "\n" + body);
+    EXPECT_TRUE(FindPRelu(graph).ok());
+    return Ops(graph);
+  };
+  EXPECT_EQ(ops("Conv(%x, %w)", "f32[1x2x1x1] = 0.1 -0.2"), "Conv PRelu");
+  EXPECT_EQ(ops("Conv(%x, %w)", "f32[2x1x1] = 0.1 -0.2"), "Conv PRelu");
+  EXPECT_EQ(ops("ConvTranspose(%x, %w) {group=2}", "f32[2x1x1] = 0.1 -0.2"), "ConvTranspose PRelu");
+  for (const char* slopes : {"f32[2x1x1x1] = 0.1 -0.2", "f32[1x3x1x1] = 0.1 0.2 0.3",
+                             "f32[2] = 0.1 -0.2", "f32[1x1x2x1x1] = 0.1 -0.2"})
+    EXPECT_EQ(ops("Conv(%x, %w)", slopes), "Conv Relu Abs Sub Mul Add") << slopes;
+  EXPECT_EQ(ops("Softplus(%x)", "f32[1x2x1x1] = 0.1 -0.2"), "Softplus Relu Abs Sub Mul Add");
+}
+
 TEST(PRelu, OneSlopeIsLeakyRelu) {
   const ir::Graph graph = Rewrite(
       FindPRelu,

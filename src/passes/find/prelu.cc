@@ -25,6 +25,20 @@ double NegativeParts(const Editor& editor, ir::ValueId value, ir::ValueId x) {
   return 0;
 }
 
+/// Whether `slope` has a number for each channel of a convolution that makes x, at any extents.
+bool HasOneAChannel(const Editor& editor, const Constant& slope, ir::ValueId x) {
+  const ir::Node* conv = editor.Producer(x);
+  if (conv == nullptr || (conv->op != "Conv"_op && conv->op != "ConvTranspose"_op)) return false;
+  const Constant* weights = ConstantOf(editor.graph(), conv->inputs[1]);
+  if (weights == nullptr || weights->shape().rank() < 3) return false;
+  const Shape &w = weights->shape(), &s = slope.shape();
+  const int64_t channels = conv->op == "Conv"_op ? w[0] : w[1] * conv->attributes.Int("group", 1);
+  const int lead = w.rank() - s.rank();
+  for (int axis = 0; axis < s.rank(); ++axis)
+    if (lead < 0 || (s[axis] != 1 && (lead + axis != 1 || s[axis] != channels))) return false;
+  return true;
+}
+
 /// Replaces `id` = Relu(x) + sign * product by one node where it is one.
 Result<bool> TryPRelu(Editor& editor, ir::NodeId id, ir::ValueId relu, ir::ValueId rest,
                       double sign) {
@@ -40,7 +54,7 @@ Result<bool> TryPRelu(Editor& editor, ir::NodeId id, ir::ValueId relu, ir::Value
     return true;
   }
   const Constant& slope = *ConstantOf(editor.graph(), product.constants[0]);
-  if (!KeepsShape(editor.graph(), slope, x)) return false;
+  if (!KeepsShape(editor.graph(), slope, x) && !HasOneAChannel(editor, slope, x)) return false;
   ir::ValueId scaled = product.constants[0];
   if (factor != 1) {
     std::vector<double> values = DoublesOf(slope);
