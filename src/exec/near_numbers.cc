@@ -7,8 +7,11 @@
 
 namespace fettle::exec {
 
-void NearNumbers::Set(size_t step, const kernels::KernelDesc* other, const kernels::Match* match,
-                      StepProfile& profile) const {
+void NearNumbers::Set(size_t step, StepProfile& profile) const {
+  const auto own = std::ranges::find(own_, step, &Own::step);
+  const bool has_own = own != own_.end();
+  const kernels::KernelDesc* const other = has_own ? own->other : nullptr;
+  const kernels::Match* const match = has_own ? own->match.get() : nullptr;
   const PlannedStep& planned = near_->like_->plan().steps[step];
   profile.macs = profile.bytes = 0;
   for (int tensor : planned.inputs) profile.bytes += BytesOf(tensor);
@@ -19,7 +22,8 @@ void NearNumbers::Set(size_t step, const kernels::KernelDesc* other, const kerne
     profile.macs = ops::MacsOf(*group);
     profile.work = WorkOf(step, other == nullptr ? *planned.kernel : *other, group, match)
                        .value_or(profile.work);
-    for (const auto& blob : near_->like_->steps_[step].blobs) profile.bytes += blob->bytes;
+    for (const auto& blob : has_own ? own->blobs : near_->like_->steps_[step].blobs)
+      profile.bytes += blob->bytes;
   }
   // What lies already where a join would copy it to is neither read nor written by the join.
   for (const TensorWindow& window : windows_) {

@@ -17,15 +17,20 @@ class NearNumbers final : public StepNumbers {
               std::vector<TensorWindow> windows)
       : near_(std::move(near)), extents_(std::move(extents)), windows_(std::move(windows)) {}
 
-  void Set(size_t step, StepProfile& profile) const override {
-    Set(step, nullptr, nullptr, profile);
-  }
-  /// `other`: what computes the step; null: the plan's kernel. `match`: of the step's group at
-  /// these extents; null: it is matched here.
-  void Set(size_t step, const kernels::KernelDesc* other, const kernels::Match* match,
-           StepProfile& profile) const;
+  /// What computes a step where it is not the plan's kernel, and what it has packed for itself.
+  struct Own {
+    size_t step = 0;
+    const kernels::KernelDesc* other = nullptr;   // null: the plan's
+    std::shared_ptr<const kernels::Match> match;  // of the step's group at these extents; or null
+    std::vector<std::shared_ptr<const PackedBlob>> blobs;
+  };
+  /// Before anybody asks; in the order of steps.
+  void Keep(Own own) { own_.push_back(std::move(own)); }
+
+  void Set(size_t step, StepProfile& profile) const override;
 
  private:
+  /// `match`: null: it is matched here.
   std::optional<kernels::Work> WorkOf(size_t step, const kernels::KernelDesc& kernel,
                                       const std::shared_ptr<const ir::Graph>& group,
                                       const kernels::Match* match) const;
@@ -34,6 +39,7 @@ class NearNumbers final : public StepNumbers {
   std::shared_ptr<const NearPrograms> near_;
   std::shared_ptr<const Extents> extents_;
   std::vector<TensorWindow> windows_;
+  std::vector<Own> own_;
 };
 
 }  // namespace fettle::exec

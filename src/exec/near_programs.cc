@@ -176,16 +176,23 @@ Status NearPrograms::PackStep(size_t i, const NearGraph& near, PackedStore& pack
   if (step.kernel == nullptr || step.profile != nullptr || like_->plan().steps[i].kernel == nullptr)
     return OkStatus();
   const std::vector<kernels::PackRequest> requests = step.kernel->packs();
-  if (like_->steps_[i].blobs.size() == requests.size() && !HasOtherConstant(i, near) &&
-      std::ranges::equal(requests, steps_[i].recipes, {}, &kernels::PackRequest::recipe)) {
+  const auto& planned = like_->steps_[i].blobs;
+  const bool is_alike =
+      planned.size() == requests.size() &&
+      std::ranges::equal(requests, steps_[i].recipes, {}, &kernels::PackRequest::recipe);
+  const bool has_others = HasOtherConstant(i, near);
+  if (is_alike && !has_others) {
     TakeWhatIsShared(i, step);
     return OkStatus();
   }
-  const bool has_others = HasOtherConstant(i, near);
-  for (const kernels::PackRequest& request : requests) {
-    ASSIGN_OR_RETURN(
-        std::shared_ptr<const PackedBlob> blob,
-        has_others ? PackFollowing(i, request) : packed.Get(request, *steps_[i].problem.group));
+  for (size_t k = 0; k < requests.size(); ++k) {
+    const bool is_other = has_others && HasOtherConstant(i, requests[k].constants, near);
+    std::shared_ptr<const PackedBlob> blob = is_alike && !is_other ? planned[k] : nullptr;
+    if (is_other) {
+      ASSIGN_OR_RETURN(blob, PackFollowing(i, requests[k]));
+    } else if (blob == nullptr) {
+      ASSIGN_OR_RETURN(blob, packed.Get(requests[k], *steps_[i].problem.group));
+    }
     step.packed.push_back({blob->data.get(), 0});
     step.blobs.push_back(std::move(blob));
   }
@@ -196,7 +203,7 @@ Status NearPrograms::PackStep(size_t i, const NearGraph& near, PackedStore& pack
 void NearPrograms::Describe(const NearGraph& near, std::vector<TensorWindow> windows,
                             Program& program) const {
   const auto numbers =
-      std::make_shared<const NearNumbers>(shared_from_this(), near.extents, std::move(windows));
+      std::make_shared<NearNumbers>(shared_from_this(), near.extents, std::move(windows));
   program.numbers_ = numbers;
   for (size_t i = 0; i < steps_.size(); ++i) {
     Program::Step& step = program.steps_[i];
@@ -204,16 +211,14 @@ void NearPrograms::Describe(const NearGraph& near, std::vector<TensorWindow> win
     if (step.is_shared) continue;
     step.profile = like.profile;
     if (step.nothing_to_do && like.nothing_to_do) continue;
-    const bool follow = step.match == nullptr && step.blobs == like.blobs;
-    step.has_later_numbers = follow && !step.nothing_to_do;
-    if (step.has_later_numbers) continue;
-    StepProfile profile = *like.profile;
-    if (step.other != nullptr) profile.kernel = step.other->name;
-    numbers->Set(i, step.other, step.match.get(), profile);
-    for (const auto& blob : like.blobs) profile.bytes -= blob->bytes;
-    for (const auto& blob : step.blobs) profile.bytes += blob->bytes;
-    if (step.nothing_to_do) profile.bytes = 0, profile.work = {};
-    step.profile = std::make_shared<const StepProfile>(std::move(profile));
+    const bool is_own = step.match != nullptr || step.blobs != like.blobs;
+    step.has_later_numbers = !step.nothing_to_do;
+    if (is_own && !step.nothing_to_do) numbers->Keep({i, step.other, step.match, step.blobs});
+    if (step.other == nullptr && !step.nothing_to_do) continue;
+    auto profile = std::make_shared<StepProfile>(*like.profile);
+    if (step.other != nullptr) profile->kernel = step.other->name;
+    if (step.nothing_to_do) profile->macs = profile->bytes = 0, profile->work = {};
+    step.profile = std::move(profile);
   }
 }
 

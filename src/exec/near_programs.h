@@ -116,6 +116,9 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
   /// Whether step `i` has the operands that it was planned for.
   bool IsSame(size_t i, const NearGraph& near) const;
   bool HasOtherConstant(size_t i, const NearGraph& near) const;
+  /// Whether one of these of its group is another.
+  bool HasOtherConstant(size_t i, std::span<const ir::ValueId> constants,
+                        const NearGraph& near) const;
   /// Makes the problem of step `i` that of these extents.
   void SetGroup(size_t i, const NearGraph& near);
 

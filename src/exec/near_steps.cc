@@ -98,9 +98,15 @@ Status NearPrograms::CheckSameBytes(const NearGraph& near) const {
 }
 
 bool NearPrograms::HasOtherConstant(size_t i, const NearGraph& near) const {
-  return near.has_other_constants && std::ranges::any_of(steps_[i].constants, [&](ir::ValueId id) {
-           return near.other_constant[steps_[i].values[id]];
-         });
+  return near.has_other_constants && HasOtherConstant(i, steps_[i].constants, near);
+}
+
+bool NearPrograms::HasOtherConstant(size_t i, std::span<const ir::ValueId> constants,
+                                    const NearGraph& near) const {
+  return std::ranges::any_of(constants, [&](ir::ValueId id) {
+    const ir::ValueId value = steps_[i].values[id];
+    return value != ir::kAbsent && near.other_constant[value];
+  });
 }
 
 /// A kernel that was matched anew, or reads its group, keeps the last one. Constants that hold the

@@ -103,6 +103,18 @@ constexpr std::string_view kTypeNet =
     "%y, %h = LSTM(%e, %v, %r) {hidden_size=5}\n"
     "output %d\noutput %y\noutput %h\n";
 
+/// A cell whose first state follows from the batch: its weights do not.
+constexpr std::string_view kStateNet =
+    "input %x: f32[3x?x128]\n"
+    "const %w: f32[1x512x128] = noise(-0.1, 0.1)\n"
+    "const %r: f32[1x512x128] = noise(-0.1, 0.1)\n"
+    "const %one: i64[1] = 1\nconst %size: i64[1] = 128\nconst %s: f32[] = 0.5\n"
+    "%n = Shape(%x) {start=1, end=2}\n"
+    "%f = Concat(%one, %n, %size) {axis=0}\n"
+    "%h = Expand(%s, %f)\n"
+    "%y = LSTM(%x, %w, %r, _, _, %h, %h) {hidden_size=128}\n"
+    "output %y\n";
+
 /// Sums of products that passes make matrix products, some of them of labels that have two extents,
 /// and a product whose left operand follows from extents.
 constexpr std::string_view kSpeltNet =
@@ -216,7 +228,7 @@ TEST_P(NearStagesTest, AreNotPlanned) {
 
 INSTANTIATE_TEST_SUITE_P(All, NearStagesTest,
                          testing::Combine(testing::Values(kPictureNet, kTextNet, kTypeNet,
-                                                          kSpeltNet, kKeysNet),
+                                                          kSpeltNet, kKeysNet, kStateNet),
                                           testing::Values(1, 2)));
 
 constexpr char kConvolvedTwice[] =
@@ -294,6 +306,24 @@ TEST(NearStagesTest, TakeBetterKernelsWhereMuchMoreIsComputed) {
     }
     EXPECT_EQ(plans->plans, 1);
   }
+}
+
+/// There is no room for the weights twice: a shape that packed them would have to be planned.
+TEST(NearStagesTest, PackOnlyWhatFollowsFromExtents) {
+  const auto run = [](Session& session, int64_t batch) {
+    const Shape shape = {3, batch, 128};
+    RunAt(session, {{"x", ir::NoiseTensor(DType::kF32, shape, 1, {-1, 1}).value()}});
+  };
+  const auto first = Session::Create(LoadNet(kStateNet), {.threads = 1}).value();
+  run(*first, 8);
+  const int64_t packed = first->memory().packed_bytes;
+  EXPECT_GT(packed, 500'000);
+  const auto plans = std::make_shared<CountedPlans>();
+  SessionOptions options = {.threads = 1, .plans = plans};
+  options.max_memory = packed + packed / 2;
+  const auto session = Session::Create(LoadNet(kStateNet), options).value();
+  for (const int64_t batch : {8, 7, 5, 9, 7, 12}) run(*session, batch);
+  EXPECT_EQ(plans->plans, 1);
 }
 
 /// Where there are other nodes at other extents, each shape is planned.
