@@ -20,6 +20,10 @@ constexpr size_t kMostExamples = 16, kMostTried = 2;
 constexpr double kFarthest = 1024;
 /// How much farther an example is where one of an extent of it and the shape's is 1.
 constexpr double kOfOtherOnes = 4;
+/// How many shapes of other ones show that more will come. In a row: the words behind a prompt.
+/// In all, of batches that are one now and then: what planning once takes, others took by then.
+constexpr int kOnesInARow = 4, kOnesInAll = 32;
+constexpr size_t kMostOnes = 64;
 /// What the values of `graph` are in `other`, whose nodes `live` are those of `graph`.
 std::vector<ir::ValueId> ValuesOf(const ir::Graph& graph, const ir::Graph& other,
                                   std::span<const ir::NodeId> live) {
@@ -132,12 +136,14 @@ std::vector<std::pair<double, NearStages::Example*>> NearStages::NearExamples(
 
 bool NearStages::IsOfOtherOnesAgain(std::span<const std::pair<double, Example*>> near) {
   std::vector<bool> ones = OnesOf(sweep_->graph());
-  for (const auto& [distance, example] : near)
-    if (example->ones == ones) return false;
-  if (near.empty()) return false;
-  if (ones != other_ones_) times_of_other_ones_ = 0;
+  const bool are_known =
+      std::ranges::any_of(near, [&](const auto& each) { return each.second->ones == ones; });
+  if (are_known || near.empty() || ones != other_ones_) ones_in_a_row_ = 0;
+  if (are_known || near.empty()) return false;
+  if (times_of_ones_.size() == kMostOnes) times_of_ones_.clear();
+  const int in_all = ++times_of_ones_[ones];
   other_ones_ = std::move(ones);
-  return ++times_of_other_ones_ == 2;
+  return ++ones_in_a_row_ == kOnesInARow || in_all == kOnesInAll;
 }
 
 Status NearStages::Sweep(std::span<const Tensor> inputs) {

@@ -1,6 +1,7 @@
 // Stages for input shapes near others, of which they take all that does not depend on extents.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -63,8 +64,8 @@ class NearStages {
   /// Those that what was swept may be made of, nearest first.
   std::vector<std::pair<double, Example*>> NearExamples(const planner::Limits& limits);
   /// Whether an input has an extent of 1 where each of `near` has none, or the other way round, and
-  /// the last sweep that was so had the same ones: kernels for one row are others, and whoever runs
-  /// one word after the other does so many times.
+  /// the last few sweeps, or many before, had the same ones: kernels for one row are others, and
+  /// whoever runs one word after the other does so many times.
   bool IsOfOtherOnesAgain(std::span<const std::pair<double, Example*>> near);
   Result<std::unique_ptr<Stage>> MakeLike(Example& example, Context& context,
                                           passes::PassHistory& passes);
@@ -96,7 +97,8 @@ class NearStages {
   std::shared_ptr<const exec::Extents> refused_;  // the last that made no example; null: none
   std::vector<Example> examples_;
   std::vector<bool> other_ones_;  // the last that no example had
-  int times_of_other_ones_ = 0;   // in a row
+  int ones_in_a_row_ = 0;
+  std::map<std::vector<bool>, int> times_of_ones_;
   std::shared_ptr<const exec::Program> spare_;
   int64_t uses_ = 0;
   bool is_off_ = false, is_tidy_ = false;

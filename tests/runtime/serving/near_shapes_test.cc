@@ -52,17 +52,32 @@ TEST(NearShapes, ArePlannedOnceBesideOnesOfOneElement) {
   for (const int64_t elements : {2, 20, 31}) EXPECT_FALSE(Plans(*from_one, elements));
 }
 
-/// As a prompt and the words behind it: the second that has one row shows that more will.
+/// As a prompt and the words behind it: a few in a row that have one row show that more will.
 TEST(NearShapes, ArePlannedOnceMoreWhereOneRowComesAgain) {
   const auto session =
       SessionOf("input %x: f32[?x?]\n%y = Softplus(%x)\noutput %y\n", {.threads = 1});
   EXPECT_TRUE(Plans(*session, Shape{5, 30}));
-  EXPECT_FALSE(Plans(*session, Shape{1, 31}));
-  EXPECT_TRUE(Plans(*session, Shape{1, 32}));
-  for (const int64_t extent : {33, 34, 40}) {
+  for (const int64_t extent : {31, 32, 33}) EXPECT_FALSE(Plans(*session, Shape{1, extent}));
+  EXPECT_TRUE(Plans(*session, Shape{1, 34}));
+  for (const int64_t extent : {35, 36, 40}) {
     EXPECT_FALSE(Plans(*session, Shape{1, extent}));
     EXPECT_FALSE(Plans(*session, Shape{6, extent}));
   }
+}
+
+/// As batches of random sizes: once one of them is worth a plan, there have been many.
+TEST(NearShapes, ArePlannedOnceMoreWhereOneRowCameOften) {
+  const auto session =
+      SessionOf("input %x: f32[?x?]\n%y = Softplus(%x)\noutput %y\n", {.threads = 1});
+  EXPECT_TRUE(Plans(*session, Shape{5, 30}));
+  int plans = 0;
+  for (int64_t extent = 31; extent < 61; ++extent) {
+    if (extent < 46) EXPECT_EQ(plans, 0) << extent;
+    plans += static_cast<int>(Plans(*session, Shape{1, extent}));
+    plans += static_cast<int>(Plans(*session, Shape{1, 2 * extent}));
+    EXPECT_FALSE(Plans(*session, Shape{6, extent}));
+  }
+  EXPECT_EQ(plans, 1);
 }
 
 /// Passes run for each shape there.
