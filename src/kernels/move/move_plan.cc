@@ -35,6 +35,11 @@ const MovePlanner* FindPlanner(std::string_view op) {
 
 MoveOperand::MoveOperand(Shape of, Layout in)
     : shape(std::move(of)), layout(std::move(in)), strides(shape.dims().size()) {
+  if (layout == Layout()) {
+    int64_t stride = 1;
+    for (int axis = shape.rank(); axis-- > 0; stride *= shape[axis]) strides[axis] = Step{stride};
+    return;
+  }
   const PhysicalDims dims = ToPhysical(shape, layout);
   for (int i = 0; i < shape.rank(); ++i) {
     const int axis = dims.axis[i];

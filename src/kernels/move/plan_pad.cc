@@ -31,6 +31,28 @@ std::vector<Run> ThreeRuns(int64_t before, int64_t cropped, int64_t kept, int64_
   return runs;
 }
 
+/// The same where elements are repeated from the borders on, each once at most: `kept` of them from
+/// `cropped` on.
+std::vector<Run> RepeatedRuns(bool reflects, int64_t before, int64_t cropped, int64_t kept,
+                              int64_t after) {
+  std::vector<Run> runs;
+  const auto add = [&](int64_t begin, int64_t count, int64_t source, int64_t step) {
+    if (count > 0) runs.push_back({begin, count, source, count > 1 ? step : 0});
+  };
+  if (reflects) {
+    add(0, before, cropped + before, -1);
+  } else {
+    add(0, before, cropped + kept - before, 1);
+  }
+  add(before, kept, cropped, 1);
+  if (reflects) {
+    add(before + kept, after, cropped + kept - 2, -1);
+  } else {
+    add(before + kept, after, cropped, 1);
+  }
+  return runs;
+}
+
 /// The runs of one axis, which may be longer than a table of it could be; more than kMaxRuns where
 /// there are more.
 std::vector<Run> FindRuns(const ops::PadAttributes& pad, const Shape& x, int axis) {
@@ -42,6 +64,10 @@ std::vector<Run> FindRuns(const ops::PadAttributes& pad, const Shape& x, int axi
   if (!repeats || kept <= 1)
     return ThreeRuns(std::max<int64_t>(begin, 0), cropped, kept, extent,
                      pad.mode != ops::PadMode::kConstant);
+  const bool reflects = pad.mode == ops::PadMode::kReflect;
+  if (std::max(begin, end) <= kept - (reflects ? 1 : 0))
+    return RepeatedRuns(reflects, std::max<int64_t>(begin, 0), cropped, kept,
+                        std::max<int64_t>(end, 0));
   std::vector<Run> runs;
   int64_t last = 0;
   for (int64_t part = 0; part < extent && runs.size() <= kMaxRuns; part += kPart) {
