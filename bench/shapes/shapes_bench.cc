@@ -1,6 +1,7 @@
 // What new shapes cost: a session runs a model at one random size after the other, each three
 // times. Prints a line for each size: the inputs' shapes, and microseconds of the first run and of
-// the faster one of the two that follow. Usage: shapes_bench MODEL THREADS COUNT SEED
+// the faster one of the two that follow; on stderr why sizes are planned anew. Usage:
+// shapes_bench MODEL THREADS COUNT SEED
 // INPUT=EXTENTS... EXTENTS: joined by x; each is N, or LEAST..MOST or LEAST..MOST/STEP, drawn anew
 // for each size. Inputs that begin with the same range take its draw where it is written as =N (the
 // N-th drawn).
@@ -13,6 +14,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "ir/noise.h"
 #include "runtime/session.h"
 
@@ -113,6 +115,12 @@ int main(int argc, char** argv) {
     const size_t at = text.find('=');
     ranges.emplace_back(text.substr(0, at), RangesOf(text.substr(at + 1)));
   }
+  SetLogSink(
+      [](LogLevel, std::string_view line) {
+        std::fflush(stdout);
+        std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
+      },
+      LogLevel::kInfo);
   auto model = runtime::Model::Load(argv[1]).value();
   auto session = runtime::Session::Create(model, {.threads = std::atoi(argv[2])}).value();
   std::mt19937_64 random(std::atoi(argv[4]));
