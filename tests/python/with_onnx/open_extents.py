@@ -69,7 +69,7 @@ class Network:
     def convolution(self):
         axes = 2 if self.kind == "pictures" else 1
         outputs, kernel = self.any(4, 8, 16, 17), [self.any(1, 1, 2, 3, 5) for _ in range(axes)]
-        padding = {"auto_pad": "SAME_UPPER"} if self.random.random() < 0.2 else {}
+        padding = {"auto_pad": self.any("SAME_UPPER", "SAME_LOWER")} if self.random.random() < 0.3 else {}
         self.value = self.activated(
             self.conv(self.value, outputs, kernel, strides=[self.any(1, 1, 2) for _ in range(axes)], **padding))
         self.channels = outputs
@@ -77,7 +77,45 @@ class Network:
     def groups(self):
         axes = 2 if self.kind == "pictures" else 1
         groups = self.any(*[g for g in (1, 2, 4, self.channels) if self.channels % g == 0])
-        self.value = self.conv(self.value, self.channels, [3] * axes, groups)
+        padding = {"auto_pad": self.any("SAME_UPPER", "SAME_LOWER")} if self.random.random() < 0.3 else {}
+        strides = [self.any(1, 1, 2) for _ in range(axes)]
+        self.value = self.conv(self.value, self.channels, [3] * axes, groups, strides=strides, **padding)
+
+    def winograd(self):
+        self.value, self.channels = self.conv(self.value, 16, [3, 3]), 16
+
+    def spelt_prelu(self):
+        """As exporters spell it: the positive part and a share of the negative one."""
+        rank = len(self.inputs["x"]) - 2
+        x = self.conv(self.value, self.channels, [1] * rank)
+        negative = self.node("Mul", self.constant(1, self.channels, *[1] * rank), self.node("Sub", x, self.node("Abs", x)))
+        self.value = self.node("Add", self.node("Relu", x), negative)
+
+    def gates_of_images(self):
+        """Of batches, each with a gate of its own, from what nothing else computes at the same place."""
+        axes = self.integers(*range(2, len(self.inputs["x"])))
+        scale = self.node("Sigmoid", self.node("ReduceMax", self.value, axes, keepdims=1))
+        self.value = self.node("Relu", self.node(self.any("Mul", "Add"), self.activated(self.value), scale))
+
+    def wider(self):
+        """Reflected, wrapped, repeated or constant borders; the first need an axis that is as long."""
+        after = self.any(0, 1, 2)
+        pads = [0, 0, 1, 0, 0, after] if self.kind == "signals" else [0, 0, 1, 0, 0, 0, after, 1]
+        self.value = self.node("Pad", self.value, self.integers(*pads), mode=self.any("reflect", "wrap", "edge", "constant"))
+
+    def recurrent(self):
+        """Over time, from a state that follows from the batch."""
+        hidden, gates = self.any(4, 8), {"LSTM": 4, "GRU": 3}
+        op = self.any(*gates)
+        x = self.node("Transpose", self.value, perm=[1, 0, 2])
+        batch = self.node("Shape", self.value, start=0, end=1)
+        shape = self.node("Concat", self.integers(1), batch, self.integers(hidden), axis=0)
+        state = self.node("Expand", self.keep(numpy.float32(0.3)), shape)
+        weights = (self.constant(1, gates[op] * hidden, size, scale=0.3) for size in (self.channels, hidden))
+        states = [state, state] if op == "LSTM" else [state]
+        y = self.node(op, x, *weights, "", "", *states, hidden_size=hidden)
+        y = self.node("Squeeze", y, self.integers(1))
+        self.value, self.channels = self.node("Transpose", y, perm=[1, 0, 2]), hidden
 
     def transposed(self):
         axes = 2 if self.kind == "pictures" else 1
@@ -88,8 +126,9 @@ class Network:
         self.value, self.channels = self.node("ConvTranspose", self.value, weights, group=groups, strides=strides), outputs
 
     def pool(self):
+        padding = {"auto_pad": self.any("SAME_UPPER", "SAME_LOWER")} if self.random.random() < 0.4 else {"pads": [1] * 4}
         self.value = self.node(self.any("MaxPool", "AveragePool"), self.value, kernel_shape=[3, 3],
-                               pads=[1] * 4, strides=[self.any(1, 2)] * 2)
+                               strides=[self.any(1, 2)] * 2, **padding)
 
     def gate(self):
         mean = self.node("ReduceMean", self.value, self.integers(2, 3), keepdims=1)
@@ -187,10 +226,11 @@ class Network:
 
     STEPS = {
         "pictures": (convolution, convolution, groups, transposed, pool, gate, affine, shortcut, larger, double, cut,
-                     whole, group_norm, flat_softmax),
-        "signals": (convolution, convolution, groups, transposed, affine, shortcut, double, beside_mean, group_norm),
+                     whole, group_norm, flat_softmax, winograd, spelt_prelu, gates_of_images, wider),
+        "signals": (convolution, convolution, groups, transposed, affine, shortcut, double, beside_mean, group_norm,
+                    spelt_prelu, gates_of_images, wider),
         "rows": (product, product, norm, mean_square_norm, attention, softmax, beside_mean, sums, turned, chosen, double,
-                 whole),
+                 whole, recurrent),
     }
 
     def build(self):
