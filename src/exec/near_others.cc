@@ -165,6 +165,38 @@ const kernels::KernelDesc* NearPrograms::AskAgain(size_t i, const Device& cpu) c
   return BestOther(i, RankOf(**match), cpu, OperatorOf(like_->plan().steps[i].kernel->name));
 }
 
+std::vector<bool> NearPrograms::OnesOf(size_t i) const {
+  std::vector<bool> ones;
+  for (ir::ValueId id : steps_[i].sized)
+    for (const int64_t extent : *steps_[i].group->value(id).shape) ones.push_back(extent == 1);
+  return ones;
+}
+
+bool NearPrograms::TakeOfOnes(size_t i, Program::Step& step) const {
+  const Step& known = steps_[i];
+  if (known.ones.empty()) return false;
+  const auto ones = std::ranges::find(known.ones, OnesOf(i), &Ones::at);
+  if (ones == known.ones.end()) return false;
+  const auto& near = dynamic_cast<const kernels::MatchesNear&>(*ones->match);
+  auto match = near.MatchNear(known.problem.group, ones->states);
+  if (!match.ok() || (*match)->taste() != known.taste) return false;
+  kernels::Setting setting = known.setting;
+  setting.states = 0;
+  auto kernel = (*match)->Prepare(setting);
+  if (!kernel.ok()) return false;
+  step.match = std::move(match).value();
+  step.kernel = std::move(kernel).value();
+  return true;
+}
+
+void NearPrograms::KeepOnes(size_t i, std::shared_ptr<const kernels::Match> match, int states) {
+  constexpr size_t kMostOnes = 4;
+  std::vector<Ones>& known = steps_[i].ones;
+  if (dynamic_cast<const kernels::MatchesNear*>(match.get()) == nullptr) return;
+  if (known.size() == kMostOnes) known.erase(known.begin());
+  known.push_back({OnesOf(i), std::move(match), states});
+}
+
 void NearPrograms::TakeFrom(size_t i, const std::shared_ptr<kernels::PreparedKernel>& kernel) {
   Step& known = steps_[i];
   const auto* takes = dynamic_cast<const kernels::TakesExtents*>(kernel.get());

@@ -94,6 +94,7 @@ Status NearPrograms::MakeGroup(size_t i, const NearGraph& near, const Device& cp
   const bool takes_ones = known.takes != nullptr && known.takes->takes_ones();
   if ((!has_other_ones || takes_ones) && TakeKernel(i, has_others, cpu, step)) return OkStatus();
   step = {};
+  if (has_other_ones && !has_others && TakeOfOnes(i, step)) return OkStatus();
   kernels::Setting setting = known.setting;
   Result<std::shared_ptr<const kernels::Match>> match = MatchAgain(i, is_other, cpu, setting);
   if (!match.ok() && match.status().code() != StatusCode::kUnsupported) return match.status();
@@ -111,6 +112,7 @@ Status NearPrograms::MakeGroup(size_t i, const NearGraph& near, const Device& cp
   const kernels::WantedStates wanted(known.problem.states);
   ASSIGN_OR_RETURN(step.kernel, kernels::PrepareWithLaunches(**match, setting, cpu));
   step.match = *match;
+  if (has_other_ones && !has_others) KeepOnes(i, *match, setting.states);
   return OkStatus();
 }
 

@@ -64,6 +64,12 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
     std::shared_ptr<const kernels::Match> match;
     int states = 0;
   };
+  /// A match of the group where other extents are 1 than were planned for, and its states.
+  struct Ones {
+    std::vector<bool> at;  // by extent of `sized`
+    std::shared_ptr<const kernels::Match> match;
+    int states = 0;
+  };
   /// Memory for what is packed of constants that follow from extents, while nobody else has it.
   struct Room {
     std::shared_ptr<std::byte> data;
@@ -87,6 +93,7 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
     std::vector<Room> rooms;
     std::vector<int> best_of_tastes;  // that the kernel had where no other was better
     std::vector<Larger> larger;       // by doublings of what is computed, from the first
+    std::vector<Ones> ones;           // the last few
     /// It was chosen for its layout, which plans weigh for all steps together.
     bool is_beside() const {
       return taste == kernels::kBesideBest || taste == kernels::kBeforeBest;
@@ -149,6 +156,12 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
   bool TakeBetter(size_t i, const Device& cpu, Program::Step& step);
   /// A better kernel of the operator of step `i`, or null.
   const kernels::KernelDesc* AskAgain(size_t i, const Device& cpu) const;
+  /// Which extents of the group of step `i` are 1.
+  std::vector<bool> OnesOf(size_t i) const;
+  /// Prepares the planned kernel for extents of 1 elsewhere, of a match that had the same ones;
+  /// says whether there is one.
+  bool TakeOfOnes(size_t i, Program::Step& step) const;
+  void KeepOnes(size_t i, std::shared_ptr<const kernels::Match> match, int states);
   /// Has others be made of `kernel`, which is for as many threads as step `i` has now.
   void TakeFrom(size_t i, const std::shared_ptr<kernels::PreparedKernel>& kernel);
 
