@@ -1,3 +1,4 @@
+// compiled: small
 // Convolutions and matrix products in bf16: weights are rounded when they are packed, activations,
 // f32 in memory, while a task packs its rows; sums are f32.
 //   cpu.bf16.gemm.amx   by matrix tiles

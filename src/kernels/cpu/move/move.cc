@@ -1,3 +1,4 @@
+// compiled: small
 // cpu.move: operators that only move elements, as views where the bytes already lie as wanted and
 // as strided copies elsewhere.
 #include <algorithm>
