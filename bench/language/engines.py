@@ -31,13 +31,23 @@ class Fettle:
 
     def call(self, name, *arguments):
         if getattr(self.calls, f"fettle_generate_{name}")(*arguments) != 0:
-            raise RuntimeError(self.calls.fettle_last_error().decode())
+            raise RuntimeError(self.calls.fettle_last_error().decode("utf-8", "backslashreplace"))
 
-    def encode(self, text):
-        data, count = text.encode(), ctypes.c_size_t()
+    def encode(self, text, special=False):
+        data, count = text.encode() if isinstance(text, str) else text, ctypes.c_size_t()
+        given = (self.handle, data, ctypes.c_size_t(len(data)), int(special))
         tokens = (ctypes.c_int32 * (len(data) + 1))()
-        self.call("encode", self.handle, data, ctypes.c_size_t(len(data)), 0, tokens, ctypes.c_size_t(len(tokens)), ctypes.byref(count))
+        self.call("encode", *given, tokens, ctypes.c_size_t(len(tokens)), ctypes.byref(count))
+        if count.value > len(tokens):
+            tokens = (ctypes.c_int32 * count.value)()
+            self.call("encode", *given, tokens, ctypes.c_size_t(len(tokens)), ctypes.byref(count))
         return tokens[: count.value]
+
+    def decode(self, token):
+        """The bytes that a token adds."""
+        text, count = ctypes.create_string_buffer(1024), ctypes.c_size_t()
+        self.call("decode", self.handle, token, text, ctypes.c_size_t(len(text)), ctypes.byref(count))
+        return text.raw[: count.value]
 
     def read(self, tokens):
         self.call("read", self.handle, (ctypes.c_int32 * len(tokens))(*tokens), ctypes.c_size_t(len(tokens)))

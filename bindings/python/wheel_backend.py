@@ -54,7 +54,7 @@ def metadata():
 def licences():
     """Ours, and those of the libraries that a wheel may bring, as Debian's packages have them."""
     yield "LICENSE", ROOT / "LICENSE"
-    for pattern in ("libcpuinfo0*", "libfmt[0-9]*", "libhwy1*", "libsqlite3-0*", "libpng16*", "libjpeg62*"):
+    for pattern in ("libcpuinfo0*", "libfmt[0-9]*", "libhwy1*", "libsqlite3-0*", "libpcre2-8-0*", "libutf8proc[0-9]*", "libpng16*", "libjpeg62*"):
         for folder in sorted(pathlib.Path("/usr/share/doc").glob(pattern)):
             if (folder / "copyright").is_file():
                 yield f"LICENSE.{folder.name}", folder / "copyright"

@@ -19,12 +19,6 @@ bool IsIn(const CodeRange (&ranges)[kSize], uint32_t code) {
   return found != ranges + kSize && found->first <= code;
 }
 
-bool IsSpace(uint32_t code) {
-  return (code >= 9 && code <= 13) || code == 0x20 || code == 0x85 || code == 0xa0 ||
-         code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x2028 || code == 0x2029 ||
-         code == 0x202f || code == 0x205f || code == 0x3000;
-}
-
 /// How many bytes the first one says that there are; 0: none begins with it.
 int LengthOf(uint8_t first) {
   if (first < 0x80) return 1;
@@ -49,6 +43,12 @@ int Decode(std::string_view text, size_t at, uint32_t& code) {
 }
 
 }  // namespace
+
+bool IsSpace(uint32_t code) {
+  return (code >= 9 && code <= 13) || code == 0x20 || code == 0x85 || code == 0xa0 ||
+         code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x2028 || code == 0x2029 ||
+         code == 0x202f || code == 0x205f || code == 0x3000;
+}
 
 CodeClass ClassOf(uint32_t code) {
   if (IsSpace(code)) return CodeClass::kSpace;

@@ -17,6 +17,8 @@ struct CodePoint {
   int32_t begin = 0;  // byte in the text
 };
 
+/// White space, as Unicode has it.
+bool IsSpace(uint32_t code);
 CodeClass ClassOf(uint32_t code);
 /// Any bytes are safe. The text has fewer than 2^31 bytes.
 std::vector<CodePoint> CodePointsOf(std::string_view text);

@@ -7,6 +7,7 @@
 #include "language/code_points.h"
 #include "language/merge_symbols.h"
 #include "language/split_words.h"
+#include "language/tokens/byte_names.h"
 
 namespace fettle::language {
 namespace {
@@ -15,28 +16,23 @@ using Ids = std::unordered_map<std::string, int32_t>;
 
 enum Kind : uint8_t { kControl = 3, kUser = 4 };
 
-/// The printable character that stands for each byte in names of tokens (GPT-2's encoder.py).
-struct ByteNames {
-  std::array<std::string, 256> names;
-  std::unordered_map<uint32_t, uint8_t> bytes;
+class PieceTokenizer : public Tokenizer {
+ public:
+  std::vector<int32_t> Encode(std::string_view text, bool special) const override;
+  std::string Decode(int32_t token) const override;
 
-  ByteNames() {
-    uint32_t next = 256;
-    for (uint32_t byte = 0; byte < 256; ++byte) {
-      const bool printable =
-          (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
-      const uint32_t code = printable ? byte : next++;
-      AppendUtf8(code, names[byte]);
-      bytes.emplace(code, static_cast<uint8_t>(byte));
-    }
-  }
-  static const ByteNames& Get() {
-    static const ByteNames table;
-    return table;
-  }
+ protected:
+  /// Of a piece without special tokens; `first`: it begins the text.
+  virtual void EncodePiece(std::string_view text, bool first, std::vector<int32_t>& to) const = 0;
+  virtual std::string DecodeName(std::string_view name) const = 0;
+
+ private:
+  friend struct TokenizerReader;
+  std::vector<uint8_t> kinds_;     // of the file: 3 control, 4 defined by the user, 6 a byte
+  std::vector<int32_t> specials_;  // longest name first
 };
 
-class ByteLevel final : public Tokenizer {
+class ByteLevel final : public PieceTokenizer {
  public:
   ByteLevel(const WordForm& form, Ids ids, Ids ranks)
       : form_(form), ids_(std::move(ids)), ranks_(std::move(ranks)) {}
@@ -106,7 +102,7 @@ class ByteLevel final : public Tokenizer {
 
 constexpr std::string_view kSpaceName = "\xe2\x96\x81";  // U+2581
 
-class SentencePiece final : public Tokenizer {
+class SentencePiece final : public PieceTokenizer {
  public:
   SentencePiece(Ids ids, std::vector<double> scores, bool adds_space, int32_t unknown)
       : ids_(std::move(ids)), scores_(std::move(scores)), adds_space_(adds_space) {
@@ -169,11 +165,37 @@ class SentencePiece final : public Tokenizer {
   std::array<int32_t, 256> bytes_{};
 };
 
-}  // namespace
+std::vector<int32_t> PieceTokenizer::Encode(std::string_view text, bool special) const {
+  std::vector<int32_t> to;
+  size_t begin = 0;
+  const auto piece = [&](size_t end) {
+    if (end > begin) EncodePiece(text.substr(begin, end - begin), begin == 0, to);
+  };
+  for (size_t at = 0; at < text.size();) {
+    const auto names_it = [&](int32_t token) {
+      return (special || kinds_[token] == kUser) && text.substr(at).starts_with(tokens_[token]);
+    };
+    const auto found = std::ranges::find_if(specials_, names_it);
+    if (found == specials_.end()) {
+      ++at;
+      continue;
+    }
+    piece(at);
+    to.push_back(*found);
+    begin = at += tokens_[*found].size();
+  }
+  piece(text.size());
+  return to;
+}
+
+std::string PieceTokenizer::Decode(int32_t token) const {
+  if (token < 0 || token >= size() || kinds_[token] == kControl) return {};
+  return kinds_[token] == kUser ? tokens_[token] : DecodeName(tokens_[token]);
+}
 
 struct TokenizerReader {
   const gguf::File& file;
-  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<PieceTokenizer> tokenizer;
   Ids ids;
   bool adds_begin = true;  // where the file does not say
 
@@ -274,39 +296,13 @@ struct TokenizerReader {
   }
 };
 
+}  // namespace
+
 Result<std::unique_ptr<const Tokenizer>> Tokenizer::Create(const gguf::File& file) {
   TokenizerReader reader{.file = file, .tokenizer = nullptr, .ids = {}};
   const Status status = reader.Run();
   if (!status.ok()) return status.WithContext(file.name());
   return std::unique_ptr<const Tokenizer>(std::move(reader.tokenizer));
-}
-
-std::vector<int32_t> Tokenizer::Encode(std::string_view text, bool special) const {
-  std::vector<int32_t> to;
-  size_t begin = 0;
-  const auto piece = [&](size_t end) {
-    if (end > begin) EncodePiece(text.substr(begin, end - begin), begin == 0, to);
-  };
-  for (size_t at = 0; at < text.size();) {
-    const auto names_it = [&](int32_t token) {
-      return (special || kinds_[token] == kUser) && text.substr(at).starts_with(tokens_[token]);
-    };
-    const auto found = std::ranges::find_if(specials_, names_it);
-    if (found == specials_.end()) {
-      ++at;
-      continue;
-    }
-    piece(at);
-    to.push_back(*found);
-    begin = at += tokens_[*found].size();
-  }
-  piece(text.size());
-  return to;
-}
-
-std::string Tokenizer::Decode(int32_t token) const {
-  if (token < 0 || token >= size() || kinds_[token] == kControl) return {};
-  return kinds_[token] == kUser ? tokens_[token] : DecodeName(tokens_[token]);
 }
 
 bool Tokenizer::IsEnd(int32_t token) const {

@@ -1,4 +1,4 @@
-// Texts to tokens and back, as a GGUF file says.
+// Texts to tokens and back, as a model's file says.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,20 @@
 
 namespace fettle::language {
 
-/// Byte-level BPE with merges ("gpt2") or SentencePiece with scores ("llama"). Immutable,
-/// thread-safe.
+/// Of a GGUF file, or of a tokenizer.json (tokens/json_tokenizer.h). Immutable, thread-safe.
 class Tokenizer {
  public:
-  /// Fails with kUnsupported for other kinds and unknown rules of words, naming those it knows,
-  /// kInvalidModel where tokens are missing or do not fit.
+  /// Byte-level BPE with merges ("gpt2") or SentencePiece with scores ("llama"). Fails with
+  /// kUnsupported for other kinds and unknown rules of words, naming those it knows, kInvalidModel
+  /// where tokens are missing or do not fit.
   static Result<std::unique_ptr<const Tokenizer>> Create(const gguf::File& file);
   virtual ~Tokenizer() = default;
 
   /// Tokens of any bytes. `special`: names of control tokens in the text are those tokens.
-  std::vector<int32_t> Encode(std::string_view text, bool special) const;
-  /// The bytes of a token; none of control tokens, and of numbers that are no token.
-  std::string Decode(int32_t token) const;
+  virtual std::vector<int32_t> Encode(std::string_view text, bool special) const = 0;
+  /// The bytes that a token adds to a text; none of control tokens, and of numbers that are no
+  /// token.
+  virtual std::string Decode(int32_t token) const = 0;
 
   int64_t size() const { return std::ssize(tokens_); }
   /// The token that begins a text, -1: none; and whether Encode's caller puts it first.
@@ -39,15 +40,7 @@ class Tokenizer {
 
  protected:
   Tokenizer() = default;
-  /// Of a piece without special tokens; `first`: it begins the text.
-  virtual void EncodePiece(std::string_view text, bool first, std::vector<int32_t>& to) const = 0;
-  virtual std::string DecodeName(std::string_view name) const = 0;
-
- private:
-  friend struct TokenizerReader;
   std::vector<std::string> tokens_;
-  std::vector<uint8_t> kinds_;     // of the file: 3 control, 4 defined by the user, 6 a byte
-  std::vector<int32_t> specials_;  // longest name first
   std::vector<int32_t> ends_;
   int32_t begin_ = -1;
   bool adds_begin_ = false;

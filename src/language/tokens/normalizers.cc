@@ -1,0 +1,161 @@
+#include "language/tokens/normalizers.h"
+
+#include <string_view>
+#include <utility>
+
+#include "language/tokens/byte_names.h"
+#include "language/tokens/characters.h"
+#include "language/tokens/pattern_of.h"
+
+namespace fettle::language {
+namespace {
+
+using TextSteps = std::vector<TextStep>;
+
+/// Keeps the characters of which keeps(code) holds.
+template <typename Keeps>
+void Filter(std::string& text, bool& whole, Keeps keeps) {
+  std::string kept;
+  ForEachCharacter(text, [&](uint32_t code, std::string_view bytes) {
+    if (keeps(code)) {
+      kept += bytes;
+    } else {
+      whole &= !kept.empty();
+    }
+  });
+  text = std::move(kept);
+}
+
+Status AddBert(const Json& json, TextSteps& steps) {
+  ASSIGN_OR_RETURN(const bool cleans, FlagOf(json, "clean_text", true));
+  ASSIGN_OR_RETURN(const bool chinese, FlagOf(json, "handle_chinese_chars", true));
+  ASSIGN_OR_RETURN(const bool lower, FlagOf(json, "lowercase", true));
+  ASSIGN_OR_RETURN(const bool strips, FlagOf(json, "strip_accents", lower));
+  steps.push_back([=](std::string& text, bool& whole) {
+    std::string out;
+    ForEachCharacter(text, [&](uint32_t code, std::string_view bytes) {
+      const bool blank = code == '\t' || code == '\n' || code == '\r';
+      if (cleans && !blank && (code == 0xfffd || IsShapeless(code))) {
+        whole &= !out.empty();
+        return;
+      }
+      if (cleans && (blank || IsSpace(code))) bytes = " ";
+      const bool pads = chinese && IsChinese(code);
+      if (pads) out += ' ';
+      out += bytes;
+      if (pads) out += ' ';
+    });
+    text = strips ? Normalise(out, NormalForm::kNfd) : std::move(out);
+    if (strips) Filter(text, whole, [](uint32_t code) { return !IsNarrowMark(code); });
+    if (lower) text = Lowercase(text);
+  });
+  return OkStatus();
+}
+
+Status AddStrip(const Json& json, TextSteps& steps) {
+  ASSIGN_OR_RETURN(const bool left, FlagOf(json, "strip_left", true));
+  ASSIGN_OR_RETURN(const bool right, FlagOf(json, "strip_right", true));
+  steps.push_back([=](std::string& text, bool& whole) {
+    const std::vector<CodePoint> points = CodePointsOf(text);
+    size_t begin = 0, end = points.size();
+    while (left && begin < end && IsSpace(points[begin].value)) ++begin;
+    while (right && end > begin && IsSpace(points[end - 1].value)) --end;
+    whole &= begin == 0;
+    const size_t from = begin < points.size() ? points[begin].begin : text.size();
+    const size_t to = end < points.size() ? points[end].begin : text.size();
+    text = text.substr(from, to - from);
+  });
+  return OkStatus();
+}
+
+Status AddReplacement(const Json& json, TextSteps& steps) {
+  ASSIGN_OR_RETURN(const auto pattern, PatternOf(json));
+  ASSIGN_OR_RETURN(const std::string content, TextOf(json, "content", ""));
+  steps.push_back([=](std::string& text, bool& whole) {
+    std::string out;
+    for (const MatchedRange& range : pattern->Split(text)) {
+      if (range.matched) {
+        whole &= !content.empty() || range.begin > 0;
+        out += content;
+      } else {
+        out.append(text, range.begin, range.end - range.begin);
+      }
+    }
+    text = std::move(out);
+  });
+  return OkStatus();
+}
+
+Status AddPrepend(const Json& json, TextSteps& steps) {
+  ASSIGN_OR_RETURN(const std::string prefix, TextOf(json, "prepend", ""));
+  steps.push_back([=](std::string& text, bool&) {
+    if (!text.empty()) text.insert(0, prefix);
+  });
+  return OkStatus();
+}
+
+template <NormalForm kForm>
+Status AddNormalForm(const Json&, TextSteps& steps) {
+  steps.push_back([](std::string& text, bool&) { text = Normalise(text, kForm); });
+  return OkStatus();
+}
+
+Status AddLowercase(const Json&, TextSteps& steps) {
+  steps.push_back([](std::string& text, bool&) { text = Lowercase(text); });
+  return OkStatus();
+}
+
+Status AddStripAccents(const Json&, TextSteps& steps) {
+  steps.push_back([](std::string& text, bool& whole) {
+    Filter(text, whole, [](uint32_t code) { return !IsMark(code); });
+  });
+  return OkStatus();
+}
+
+Status AddBytes(const Json&, TextSteps& steps) {
+  steps.push_back([](std::string& text, bool&) { text = BytesSpelled(text); });
+  return OkStatus();
+}
+
+Status AddTextSteps(const Json& json, TextSteps& steps, int depth);
+
+Status AddSequence(const Json& json, TextSteps& steps, int depth) {
+  ASSIGN_OR_RETURN(const Json* parts, Need(json, "normalizers"));
+  if (!parts->is_array()) return InvalidModel("'normalizers': expected a list");
+  for (const Json& part : *parts) RETURN_IF_ERROR(AddTextSteps(part, steps, depth));
+  return OkStatus();
+}
+
+constexpr std::pair<std::string_view, Status (*)(const Json&, TextSteps&)> kNormalizers[] = {
+    {"BertNormalizer", AddBert},
+    {"ByteLevel", AddBytes},
+    {"Lowercase", AddLowercase},
+    {"NFC", AddNormalForm<NormalForm::kNfc>},
+    {"NFD", AddNormalForm<NormalForm::kNfd>},
+    {"NFKC", AddNormalForm<NormalForm::kNfkc>},
+    {"NFKD", AddNormalForm<NormalForm::kNfkd>},
+    {"Prepend", AddPrepend},
+    {"Replace", AddReplacement},
+    {"Strip", AddStrip},
+    {"StripAccents", AddStripAccents},
+};
+
+Status AddTextSteps(const Json& json, TextSteps& steps, int depth) {
+  const std::string type = TypeOf(json);
+  if (depth > kMostNested) return InvalidModel("normalizer: sequences in sequences");
+  if (type == "Sequence") return AddSequence(json, steps, depth + 1);
+  for (const auto& [name, add] : kNormalizers) {
+    if (name == type) return add(json, steps).WithContext("normalizer " + type);
+  }
+  return UnknownPart("normalizer", type, kNormalizers);
+}
+
+}  // namespace
+
+Result<std::vector<TextStep>> ReadNormalizer(const Json* json) {
+  TextSteps steps;
+  if (json != nullptr) RETURN_IF_ERROR(AddTextSteps(*json, steps, 0));
+  return steps;
+}
+
+}  // namespace fettle::language
