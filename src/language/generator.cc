@@ -5,24 +5,12 @@
 #include <thread>
 
 #include "language/cache_pool.h"
+#include "language/run_lengths.h"
 #include "language/saved_cache.h"
 #include "runtime/model.h"
 
 namespace fettle::language {
 namespace {
-
-/// Tokens of a prompt that are read in one run: as many as are left of this list's first that fits,
-/// the last one filled up. Each length is planned once. A device needs more of them to have enough
-/// to do than the CPU, whose longest run is the third.
-constexpr int64_t kRunLengths[] = {2048, 512, 128, 32, 8, 1}, kLongRun = 128;
-constexpr size_t kFirstOfCpu = 2;
-constexpr int64_t kDefaultContext = 4096;
-
-/// Whether so many tokens that are left are read in a run of `length`, filled up where that takes
-/// no more than twice as long; long runs are filled up where little is missing.
-bool Fills(int64_t left, int64_t length) {
-  return left >= length || (length > kLongRun ? left * 8 >= length * 7 : left * 2 > length);
-}
 
 /// Does `row` for each of so many rows, in several threads where there are many.
 template <typename Row>
@@ -38,16 +26,16 @@ void ForEachRow(int64_t rows, const Row& row) {
   work(0);
 }
 
-}  // namespace
+class GgufDecoder;
 
 /// Tokens that a sequence reads in a run.
-struct SequenceDecoder::Part {
-  Impl* sequence = nullptr;
+struct Part {
+  GgufDecoder* sequence = nullptr;
   std::span<const int32_t> tokens;
 };
 
 /// What sequences of one model have together.
-struct SequenceDecoder::Common {
+struct Common {
   std::shared_ptr<const gguf::File> file;
   gguf::Decoder decoder;
   uint64_t fingerprint = 0;
@@ -72,27 +60,47 @@ struct SequenceDecoder::Common {
   }
 };
 
-struct SequenceDecoder::Impl {
-  explicit Impl(std::shared_ptr<Common> shared) : common(std::move(shared)) {}
-  ~Impl() {
+class GgufDecoder final : public SequenceDecoder {
+ public:
+  explicit GgufDecoder(std::shared_ptr<Common> shared) : common(std::move(shared)) {}
+  ~GgufDecoder() override {
     if (pool != nullptr) pool->Give(cache);
   }
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
+
+  Status TakeCache();
+  Status Read(std::span<const int32_t> tokens, std::span<const float>* to) override;
+  std::span<const float> logits() const override { return last_logits.as<float>(); }
+  Status Rewind(int64_t count) override;
+  void Cancel() override;
+  Result<std::unique_ptr<SequenceDecoder>> Fork() const override;
+  int64_t saved_bytes() const override { return SavedBytes(pool->Of(cache), place); }
+  Status Save(std::span<std::byte> to) const override;
+  Status Restore(std::span<const std::byte> saved) override;
+  int64_t position() const override { return place; }
+  int64_t context() const override { return common->context; }
+  int64_t vocabulary() const override { return common->decoder.vocabulary; }
+  int64_t trained_context() const override { return common->decoder.trained_context; }
+  int64_t idle_bytes() const override { return common->decoder.experts.idle_bytes; }
+  const runtime::Session& session() const override { return *common->session; }
+  int64_t cache_bytes() const override { return pool->bytes_each(); }
 
   std::shared_ptr<Common> common;
   std::shared_ptr<CachePool> pool;
-  int64_t cache = 0, position = 0;
+  int64_t cache = 0, place = 0;  // `place`: the position
   std::atomic<bool> reads = false, cancelled = false;
   // Callers have spans of the first, which the second becomes where all tokens were read.
-  Tensor logits, next_logits;
+  Tensor last_logits, next_logits;
 
-  Status TakeCache();
-  Status Check(std::span<const int32_t> tokens) const;
-  Status Read(std::span<const int32_t> tokens);
+ protected:
+  const void* family() const override { return common.get(); }
+  Status StepTogether(std::span<SequenceDecoder* const> sequences,
+                      std::span<const int32_t> tokens) override;
+
+ private:
+  Status ReadAll(std::span<const int32_t> tokens);
 };
 
-Result<std::shared_ptr<CachePool>> SequenceDecoder::Common::TakeCache(int64_t* cache) {
+Result<std::shared_ptr<CachePool>> Common::TakeCache(int64_t* cache) {
   const std::lock_guard lock(pools_mutex);
   std::erase_if(pools, [](const auto& pool) { return pool.expired(); });
   for (const auto& weak : pools) {
@@ -106,15 +114,15 @@ Result<std::shared_ptr<CachePool>> SequenceDecoder::Common::TakeCache(int64_t* c
   return made;
 }
 
-Status SequenceDecoder::Impl::TakeCache() {
+Status GgufDecoder::TakeCache() {
   ASSIGN_OR_RETURN(pool, common->TakeCache(&cache));
   const Shape shape = {1, 1, common->decoder.vocabulary};
-  ASSIGN_OR_RETURN(logits, Tensor::Create(DType::kF32, shape));
+  ASSIGN_OR_RETURN(last_logits, Tensor::Create(DType::kF32, shape));
   ASSIGN_OR_RETURN(next_logits, Tensor::Create(DType::kF32, shape));
   return OkStatus();
 }
 
-Status SequenceDecoder::Common::RunHeld(std::span<const Part> parts, CachePool::Run& run) {
+Status Common::RunHeld(std::span<const Part> parts, CachePool::Run& run) {
   const auto batch = std::ssize(parts);
   for (int64_t b = 0; b < batch; ++b) {
     const Part& part = parts[b];
@@ -126,7 +134,7 @@ Status SequenceDecoder::Common::RunHeld(std::span<const Part> parts, CachePool::
                          rows + i * decoder.width);
     });
     if (count > 1) gguf::DropEmbedding(*file);
-    const int64_t first = part.sequence->position;
+    const int64_t first = part.sequence->place;
     run.position.host.as<int64_t>()[b] = first;
     run.last.host.as<int64_t>()[0] = count - 1;
     run.seqlens.host.as<int32_t>()[b] = static_cast<int32_t>(first + run.length - 1);
@@ -141,41 +149,22 @@ Status SequenceDecoder::Common::RunHeld(std::span<const Part> parts, CachePool::
   std::vector<Tensor*> logits;
   for (const Part& part : parts) logits.push_back(&part.sequence->next_logits);
   RETURN_IF_ERROR(run.FetchLogits(logits));
-  for (const Part& part : parts) part.sequence->position += std::ssize(part.tokens);
+  for (const Part& part : parts) part.sequence->place += std::ssize(part.tokens);
   return OkStatus();
 }
 
-Status SequenceDecoder::Common::Run(std::span<const Part> parts, int64_t length) {
+Status Common::Run(std::span<const Part> parts, int64_t length) {
   const std::lock_guard lock(run_mutex);
   ASSIGN_OR_RETURN(CachePool::Run* const run,
                    parts[0].sequence->pool->RunOf(std::ssize(parts), length));
   return RunHeld(parts, *run);
 }
 
-Status SequenceDecoder::Impl::Check(std::span<const int32_t> tokens) const {
-  const auto count = std::ssize(tokens);
-  if (count == 0) return InvalidArgument("no tokens to read");
-  if (count > common->context - position)
-    return InvalidArgument("{} tokens after {} exceed the context of {}", count, position,
-                           common->context);
-  const int64_t vocabulary = common->decoder.vocabulary;
-  for (int32_t token : tokens) {
-    if (token < 0 || token >= vocabulary)
-      return InvalidArgument("token {} lies outside the vocabulary of {}", token, vocabulary);
-  }
-  return OkStatus();
-}
-
-Status SequenceDecoder::Impl::Read(std::span<const int32_t> tokens) {
+Status GgufDecoder::ReadAll(std::span<const int32_t> tokens) {
   while (!tokens.empty()) {
     if (cancelled) return Error(StatusCode::kCancelled, "cancelled");
     const auto left = std::ssize(tokens);
-    const auto fits = [&](int64_t length) {
-      return length <= common->context - position && Fills(left, length);
-    };
-    const auto lengths =
-        std::span(kRunLengths).subspan(common->device == nullptr ? kFirstOfCpu : 0);
-    const int64_t length = *std::ranges::find_if(lengths, fits);
+    const int64_t length = RunLength(left, common->context - place, common->device != nullptr);
     const int64_t taken = std::min<int64_t>(left, length);
     const Part part = {this, tokens.first(taken)};
     RETURN_IF_ERROR(common->Run({&part, 1}, length));
@@ -184,8 +173,103 @@ Status SequenceDecoder::Impl::Read(std::span<const int32_t> tokens) {
   return OkStatus();
 }
 
-SequenceDecoder::SequenceDecoder(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-SequenceDecoder::~SequenceDecoder() = default;
+Status GgufDecoder::Read(std::span<const int32_t> tokens, std::span<const float>* to) {
+  RETURN_IF_ERROR(Check(tokens));
+  const int64_t before = place;
+  cancelled = false;
+  reads = true;
+  const Status status = ReadAll(tokens);
+  reads = false;
+  if (!status.ok()) place = before;
+  RETURN_IF_ERROR(status);
+  std::swap(last_logits, next_logits);
+  *to = logits();
+  return OkStatus();
+}
+
+void GgufDecoder::Cancel() {
+  if (!reads) return;
+  cancelled = true;
+  const std::lock_guard lock(common->cancel_mutex);
+  for (const Part& part : common->runs) {
+    if (part.sequence == this) return common->session->Cancel();
+  }
+}
+
+/// Sequences of a pool one behind the other, a run for each pool.
+Status RunStep(std::span<Part> parts) {
+  std::ranges::stable_sort(parts, std::less<>(),
+                           [](const Part& part) { return part.sequence->pool.get(); });
+  while (!parts.empty()) {
+    for (const Part& part : parts) {
+      if (part.sequence->cancelled) return Error(StatusCode::kCancelled, "cancelled");
+    }
+    const CachePool* pool = parts[0].sequence->pool.get();
+    const auto end = std::ranges::find_if(
+        parts, [&](const Part& part) { return part.sequence->pool.get() != pool; });
+    const size_t count = end - parts.begin();
+    RETURN_IF_ERROR(parts[0].sequence->common->Run(parts.first(count), 1));
+    parts = parts.subspan(count);
+  }
+  return OkStatus();
+}
+
+Status GgufDecoder::StepTogether(std::span<SequenceDecoder* const> sequences,
+                                 std::span<const int32_t> tokens) {
+  std::vector<Part> parts;
+  std::vector<int64_t> before;
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    auto* const sequence = static_cast<GgufDecoder*>(sequences[i]);
+    parts.push_back({sequence, tokens.subspan(i, 1)});
+    before.push_back(sequence->place);
+    sequence->cancelled = false;
+    sequence->reads = true;
+  }
+  const Status status = RunStep(parts);
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    auto& sequence = static_cast<GgufDecoder&>(*sequences[i]);
+    sequence.reads = false;
+    if (status.ok())
+      std::swap(sequence.last_logits, sequence.next_logits);
+    else
+      sequence.place = before[i];
+  }
+  return status;
+}
+
+Status GgufDecoder::Rewind(int64_t count) {
+  if (count < 0 || count > place)
+    return InvalidArgument("{} of {} tokens cannot be kept", count, place);
+  place = count;
+  return OkStatus();
+}
+
+Result<std::unique_ptr<SequenceDecoder>> GgufDecoder::Fork() const {
+  auto made = std::make_unique<GgufDecoder>(common);
+  RETURN_IF_ERROR(made->TakeCache());
+  made->place = place;
+  ASSIGN_OR_RETURN(const std::vector<Tensor> from, pool->Read(cache));
+  ASSIGN_OR_RETURN(std::vector<Tensor> to, made->pool->Read(made->cache));
+  for (size_t i = 0; i < to.size(); ++i) CopyRows(from[i], to[i], place);
+  RETURN_IF_ERROR(made->pool->Write(to));
+  return std::unique_ptr<SequenceDecoder>(std::move(made));
+}
+
+Status GgufDecoder::Save(std::span<std::byte> to) const {
+  ASSIGN_OR_RETURN(const std::vector<Tensor> caches, pool->Read(cache));
+  SaveCaches(caches, place, common->fingerprint, to);
+  return OkStatus();
+}
+
+Status GgufDecoder::Restore(std::span<const std::byte> saved) {
+  ASSIGN_OR_RETURN(std::vector<Tensor> caches, pool->Read(cache));
+  ASSIGN_OR_RETURN(const int64_t restored, RestoreCaches(saved, common->fingerprint, caches));
+  RETURN_IF_ERROR(pool->Write(caches));
+  place = restored;
+  return OkStatus();
+}
+
+}  // namespace
 
 Result<std::unique_ptr<SequenceDecoder>> SequenceDecoder::Create(
     std::shared_ptr<const gguf::File> file, const DecoderOptions& options) {
@@ -217,134 +301,9 @@ Result<std::unique_ptr<SequenceDecoder>> SequenceDecoder::Create(
   session.kernel_ms = options.kernel_ms;
   session.waits_for_steps = options.waits_for_steps;
   ASSIGN_OR_RETURN(common->session, runtime::Session::Create(std::move(model), session));
-  auto impl = std::make_unique<Impl>(std::move(common));
-  RETURN_IF_ERROR(impl->TakeCache());
-  return std::unique_ptr<SequenceDecoder>(new SequenceDecoder(std::move(impl)));
+  auto made = std::make_unique<GgufDecoder>(std::move(common));
+  RETURN_IF_ERROR(made->TakeCache());
+  return std::unique_ptr<SequenceDecoder>(std::move(made));
 }
-
-Status SequenceDecoder::Read(std::span<const int32_t> tokens, std::span<const float>* logits) {
-  Impl& of = *impl_;
-  RETURN_IF_ERROR(of.Check(tokens));
-  const int64_t before = of.position;
-  of.cancelled = false;
-  of.reads = true;
-  const Status status = of.Read(tokens);
-  of.reads = false;
-  if (!status.ok()) of.position = before;
-  RETURN_IF_ERROR(status);
-  std::swap(of.logits, of.next_logits);
-  *logits = of.logits.as<float>();
-  return OkStatus();
-}
-
-std::span<const float> SequenceDecoder::logits() const { return impl_->logits.as<float>(); }
-
-void SequenceDecoder::Cancel() {
-  if (!impl_->reads) return;
-  impl_->cancelled = true;
-  const std::lock_guard lock(impl_->common->cancel_mutex);
-  for (const Part& part : impl_->common->runs) {
-    if (part.sequence == impl_.get()) return impl_->common->session->Cancel();
-  }
-}
-
-Status SequenceDecoder::CheckStep(std::span<SequenceDecoder* const> sequences,
-                                  std::span<const int32_t> tokens) {
-  if (sequences.empty() || sequences.size() != tokens.size())
-    return InvalidArgument("{} tokens for {} sequences", tokens.size(), sequences.size());
-  for (size_t i = 0; i < sequences.size(); ++i) {
-    if (std::find(sequences.begin(), sequences.begin() + i, sequences[i]) != sequences.begin() + i)
-      return InvalidArgument("a sequence is listed twice in one step");
-    if (sequences[i]->impl_->common != sequences[0]->impl_->common)
-      return InvalidArgument("sequences of a step are forks of one another");
-    RETURN_IF_ERROR(sequences[i]->impl_->Check(tokens.subspan(i, 1)));
-  }
-  return OkStatus();
-}
-
-/// Sequences of a pool one behind the other, a run for each pool.
-Status SequenceDecoder::RunStep(std::span<Part> parts) {
-  std::ranges::stable_sort(parts, std::less<>(),
-                           [](const Part& part) { return part.sequence->pool.get(); });
-  while (!parts.empty()) {
-    for (const Part& part : parts) {
-      if (part.sequence->cancelled) return Error(StatusCode::kCancelled, "cancelled");
-    }
-    const CachePool* pool = parts[0].sequence->pool.get();
-    const auto end = std::ranges::find_if(
-        parts, [&](const Part& part) { return part.sequence->pool.get() != pool; });
-    const size_t count = end - parts.begin();
-    RETURN_IF_ERROR(parts[0].sequence->common->Run(parts.first(count), 1));
-    parts = parts.subspan(count);
-  }
-  return OkStatus();
-}
-
-Status SequenceDecoder::Step(std::span<SequenceDecoder* const> sequences,
-                             std::span<const int32_t> tokens) {
-  RETURN_IF_ERROR(CheckStep(sequences, tokens));
-  std::vector<Part> parts;
-  std::vector<int64_t> before;
-  for (size_t i = 0; i < sequences.size(); ++i) {
-    Impl* const impl = sequences[i]->impl_.get();
-    parts.push_back({impl, tokens.subspan(i, 1)});
-    before.push_back(impl->position);
-    impl->cancelled = false;
-    impl->reads = true;
-  }
-  const Status status = RunStep(parts);
-  for (size_t i = 0; i < sequences.size(); ++i) {
-    Impl& impl = *sequences[i]->impl_;
-    impl.reads = false;
-    if (status.ok())
-      std::swap(impl.logits, impl.next_logits);
-    else
-      impl.position = before[i];
-  }
-  return status;
-}
-
-Status SequenceDecoder::Rewind(int64_t count) {
-  if (count < 0 || count > impl_->position)
-    return InvalidArgument("{} of {} tokens cannot be kept", count, impl_->position);
-  impl_->position = count;
-  return OkStatus();
-}
-
-Result<std::unique_ptr<SequenceDecoder>> SequenceDecoder::Fork() const {
-  auto impl = std::make_unique<Impl>(impl_->common);
-  RETURN_IF_ERROR(impl->TakeCache());
-  impl->position = impl_->position;
-  ASSIGN_OR_RETURN(const std::vector<Tensor> from, impl_->pool->Read(impl_->cache));
-  ASSIGN_OR_RETURN(std::vector<Tensor> to, impl->pool->Read(impl->cache));
-  for (size_t i = 0; i < to.size(); ++i) CopyRows(from[i], to[i], impl_->position);
-  RETURN_IF_ERROR(impl->pool->Write(to));
-  return std::unique_ptr<SequenceDecoder>(new SequenceDecoder(std::move(impl)));
-}
-
-int64_t SequenceDecoder::saved_bytes() const {
-  return SavedBytes(impl_->pool->Of(impl_->cache), impl_->position);
-}
-
-Status SequenceDecoder::Save(std::span<std::byte> to) const {
-  ASSIGN_OR_RETURN(const std::vector<Tensor> caches, impl_->pool->Read(impl_->cache));
-  SaveCaches(caches, impl_->position, impl_->common->fingerprint, to);
-  return OkStatus();
-}
-
-Status SequenceDecoder::Restore(std::span<const std::byte> saved) {
-  ASSIGN_OR_RETURN(std::vector<Tensor> caches, impl_->pool->Read(impl_->cache));
-  ASSIGN_OR_RETURN(const int64_t position,
-                   RestoreCaches(saved, impl_->common->fingerprint, caches));
-  RETURN_IF_ERROR(impl_->pool->Write(caches));
-  impl_->position = position;
-  return OkStatus();
-}
-
-int64_t SequenceDecoder::position() const { return impl_->position; }
-int64_t SequenceDecoder::context() const { return impl_->common->context; }
-const gguf::Decoder& SequenceDecoder::decoder() const { return impl_->common->decoder; }
-const runtime::Session& SequenceDecoder::session() const { return *impl_->common->session; }
-int64_t SequenceDecoder::cache_bytes() const { return impl_->pool->bytes_each(); }
 
 }  // namespace fettle::language

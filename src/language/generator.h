@@ -36,15 +36,17 @@ struct DecoderOptions {
   const std::atomic<bool>* cancelled = nullptr;
 };
 
-/// One sequence: a session, whose plan holds for every step, and a cache that is written in place.
-/// Belongs to one thread at a time, Cancel excepted; sequences forked of each other may belong to
-/// several, their runs come one after another.
+/// One sequence of tokens, and a cache of their keys and values. Belongs to one thread at a time,
+/// Cancel excepted; sequences forked of each other may belong to several, their runs come one after
+/// another.
 class SequenceDecoder {
  public:
-  /// Fails as gguf::ReadDecoder and BuildDecoder do, kOutOfMemory where the cache does not fit.
+  /// Of a GGUF file: a session whose plan holds for every step, and a cache that is written in
+  /// place. Fails as gguf::ReadDecoder and BuildDecoder do, kOutOfMemory where the cache does not
+  /// fit.
   static Result<std::unique_ptr<SequenceDecoder>> Create(std::shared_ptr<const gguf::File> file,
                                                          const DecoderOptions& options);
-  ~SequenceDecoder();
+  virtual ~SequenceDecoder() = default;
   SequenceDecoder(const SequenceDecoder&) = delete;
   SequenceDecoder& operator=(const SequenceDecoder&) = delete;
 
@@ -52,45 +54,49 @@ class SequenceDecoder {
   /// floats that are good until the next call that succeeds. kInvalidArgument where a token lies
   /// outside the vocabulary, there are none, or they pass the context, kCancelled after Cancel;
   /// nothing is read then, and logits stay those of the token before.
-  Status Read(std::span<const int32_t> tokens, std::span<const float>* logits);
+  virtual Status Read(std::span<const int32_t> tokens, std::span<const float>* logits) = 0;
   /// Reads one token behind each of several sequences of one model, as Read does, in one pass over
   /// the weights for those whose caches lie together; rows do not depend on their neighbours.
   /// kInvalidArgument where there are not as many tokens as sequences, one of these comes twice or
   /// is of another model, or as Read; nothing is read then.
   static Status Step(std::span<SequenceDecoder* const> sequences, std::span<const int32_t> tokens);
   /// Of the last token that was read; good until the next call that reads.
-  std::span<const float> logits() const;
+  virtual std::span<const float> logits() const = 0;
   /// Forgets all but the first `count` tokens. kInvalidArgument where fewer were read.
-  Status Rewind(int64_t count);
+  virtual Status Rewind(int64_t count) = 0;
   /// Makes a Read in progress return kCancelled, at the latest behind its run of 128 tokens. From
   /// any thread.
-  void Cancel();
+  virtual void Cancel() = 0;
   /// A sequence of the same tokens so far, with a cache of its own: beside this one's where
   /// DecoderOptions::sequences has room. Weights and plans are shared. kOutOfMemory.
-  Result<std::unique_ptr<SequenceDecoder>> Fork() const;
+  virtual Result<std::unique_ptr<SequenceDecoder>> Fork() const = 0;
   /// Writes what was read so far to saved_bytes() bytes.
-  int64_t saved_bytes() const;
-  Status Save(std::span<std::byte> to) const;
+  virtual int64_t saved_bytes() const = 0;
+  virtual Status Save(std::span<std::byte> to) const = 0;
   /// Goes on behind the tokens of a Save, instead of those read so far. kCorrupt where bytes are
   /// none, kInvalidArgument where they are of another model, or a cache of another type, or pass
   /// the context; nothing is changed then.
-  Status Restore(std::span<const std::byte> saved);
+  virtual Status Restore(std::span<const std::byte> saved) = 0;
 
-  int64_t position() const;
-  int64_t context() const;
-  const gguf::Decoder& decoder() const;
-  const runtime::Session& session() const;
-  int64_t cache_bytes() const;
+  virtual int64_t position() const = 0;
+  virtual int64_t context() const = 0;
+  virtual int64_t vocabulary() const = 0;
+  /// Positions that the model was trained for.
+  virtual int64_t trained_context() const = 0;
+  /// Of weights that a token does not read: those of experts that it does not choose.
+  virtual int64_t idle_bytes() const { return 0; }
+  virtual const runtime::Session& session() const = 0;
+  virtual int64_t cache_bytes() const = 0;
 
- private:
-  struct Common;
-  struct Impl;
-  struct Part;
-  static Status CheckStep(std::span<SequenceDecoder* const> sequences,
-                          std::span<const int32_t> tokens);
-  static Status RunStep(std::span<Part> parts);
-  explicit SequenceDecoder(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+ protected:
+  SequenceDecoder() = default;
+  /// What Read checks before it reads.
+  Status Check(std::span<const int32_t> tokens) const;
+  /// One pointer for all sequences of a model.
+  virtual const void* family() const = 0;
+  /// Step of sequences of one family, whose tokens are checked. By default one after the other.
+  virtual Status StepTogether(std::span<SequenceDecoder* const> sequences,
+                              std::span<const int32_t> tokens);
 };
 
 }  // namespace fettle::language

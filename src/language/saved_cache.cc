@@ -8,19 +8,37 @@
 namespace fettle::language {
 namespace {
 
-constexpr char kHalves = '1', kBytes = '2';
+/// What a header calls the types of caches.
+struct CacheKind {
+  char kind;
+  DType dtype;
+  const char* name;
+};
+constexpr CacheKind kCacheKinds[] = {{'1', DType::kF16, "f16"},
+                                     {'2', DType::kI8, "bytes"},
+                                     {'3', DType::kF32, "f32"},
+                                     {'4', DType::kBF16, "bf16"}};
 
 /// Little endian, as everything that Fettle writes.
 struct Header {
   char magic[7] = {'F', 'T', 'L', 'C', 'A', 'C', 'H'};
-  char kind = kHalves;
+  char kind = kCacheKinds[0].kind;
   uint64_t fingerprint = 0;
   int64_t tokens = 0;
   uint64_t rows_hash = 0;  // of all bytes behind the header
 };
 
-char KindOf(const std::vector<Tensor>& caches) {
-  return caches[0].dtype() == DType::kI8 ? kBytes : kHalves;
+/// Null: none has it.
+const CacheKind* KindNamed(char kind) {
+  for (const CacheKind& row : kCacheKinds)
+    if (row.kind == kind) return &row;
+  return nullptr;
+}
+
+const CacheKind& KindOf(const std::vector<Tensor>& caches) {
+  for (const CacheKind& row : kCacheKinds)
+    if (row.dtype == caches[0].dtype()) return row;
+  return kCacheKinds[0];
 }
 
 int64_t RowBytes(const Tensor& cache) { return cache.shape()[3] * ByteSize(cache.dtype()); }
@@ -69,7 +87,7 @@ void SaveCaches(const std::vector<Tensor>& caches, int64_t tokens, uint64_t fing
     });
   }
   Header header;
-  header.kind = KindOf(caches);
+  header.kind = KindOf(caches).kind;
   header.fingerprint = fingerprint;
   header.tokens = tokens;
   header.rows_hash = HashBytes(to.subspan(sizeof(Header)));
@@ -84,15 +102,13 @@ Result<int64_t> RestoreCaches(std::span<const std::byte> saved, uint64_t fingerp
     return Error(StatusCode::kCorrupt, "the bytes are not a saved cache");
   std::memcpy(&header, saved.data(), sizeof(Header));
   if (std::memcmp(header.magic, expected.magic, sizeof(header.magic)) != 0 ||
-      (header.kind != kHalves && header.kind != kBytes))
+      KindNamed(header.kind) == nullptr)
     return Error(StatusCode::kCorrupt, "the bytes are not a saved cache");
   if (header.fingerprint != fingerprint)
     return InvalidArgument("the saved cache is of another model");
-  if (header.kind != KindOf(caches)) {
-    const auto name = [](char kind) { return kind == kBytes ? "bytes" : "f16"; };
+  if (header.kind != KindOf(caches).kind)
     return InvalidArgument("the saved cache is one of {}, and this model's is of {}",
-                           name(header.kind), name(KindOf(caches)));
-  }
+                           KindNamed(header.kind)->name, KindOf(caches).name);
   const int64_t context = caches[0].shape()[2];
   if (header.tokens > context)
     return InvalidArgument("the saved cache of {} tokens exceeds the context of {}", header.tokens,

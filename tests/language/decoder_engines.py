@@ -4,6 +4,7 @@ import ctypes
 import time
 
 import numpy
+import onnx
 import onnxruntime
 from library import DTYPES, Library
 
@@ -76,6 +77,16 @@ class OnnxRuntime:
         results = dict(zip(self.names, results))
         self.past = {name.replace("present.", PAST): value for name, value in results.items() if name.startswith("present.")}
         return results["logits"].numpy().astype(numpy.float32)
+
+
+def windows(path):
+    """Cache -> rows, where they are fewer than a sequence may have."""
+    rows = {}
+    for node in onnx.load(str(path), load_external_data=False).graph.node:
+        values = {given.name: onnx.helper.get_attribute_value(given) for given in node.attribute}
+        if values.get("sliding_window_cache"):
+            rows |= dict.fromkeys(node.input[3:5], values["local_window_size"] + len(node.output[0]) % 4)
+    return rows
 
 
 def difference(ours, theirs, most_off):

@@ -11,6 +11,7 @@ import numpy
 
 import fettle
 from fettle.generate import _Text
+import small_folder
 from small_decoder import small_decoder
 
 
@@ -247,6 +248,69 @@ class Generate(unittest.TestCase):
             gc.collect()
             os._exit(code)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+
+class Folders(unittest.TestCase):
+    """ONNX models with tokenizer.json: caches that are written in place, and caches that grow."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def generators(self, **options):
+        for grouped in (True, False):
+            with self.subTest(grouped=grouped), fettle.Generator(small_folder.write(pathlib.Path(self.folder.name, str(grouped)), grouped), threads=2, **options) as made:
+                yield made
+
+    def test_texts_and_facts(self):
+        for generator in self.generators():
+            self.assertEqual("".join(generator.generate("hello world, hello", tokens=16)), "m58{7yIyIyyyyyyy")
+            facts = generator.facts
+            self.assertEqual((facts.vocabulary, facts.context, facts.trained_context, facts.position), (len(small_folder.TOKENS), 128, 128, 26))
+            self.assertEqual((facts.begin_token, facts.adds_begin), (262, True))
+            self.assertEqual(generator.encode("hello <|im_end|>", special=True), [258, 111, 32, 264])
+            self.assertEqual(generator.chat("Why?"), "<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n")
+
+    def test_forks_rewinds_and_saves_go_on_alike(self):
+        for generator in self.generators(sequences=2):
+            generator.read(range(60, 100))
+            fork, saved = generator.fork(), generator.save()
+            generator.read([5, 6])
+            want = generator.logits
+            fork.read([5, 6])
+            numpy.testing.assert_array_equal(fork.logits, want)
+            generator.rewind(40)
+            generator.read([5, 6])
+            numpy.testing.assert_array_equal(generator.logits, want)
+            fork.rewind(0)
+            fork.restore(saved)
+            self.assertEqual(fork.position, 40)
+            fork.read([5, 6])
+            numpy.testing.assert_array_equal(fork.logits, want)
+            for broken in (saved[:-1], saved[:50], b"", saved[:60] + bytes([saved[60] ^ 1]) + saved[61:]):
+                with self.assertRaises(fettle.Error):
+                    fork.restore(broken)
+            self.assertEqual(fork.position, 42)
+
+    def test_steps_are_those_of_sequences_alone(self):
+        for generator in self.generators(sequences=3):
+            prompts = ["hello", "world, world", "x"]
+            alone = []
+            for prompt in prompts:
+                generator.rewind(0)
+                alone.append("".join(generator.generate(prompt, tokens=6)))
+            generator.rewind(0)
+            self.assertEqual(generator.generate_all(prompts, tokens=6), alone)
+
+    def test_what_cannot_be_read_reads_nothing(self):
+        for generator in self.generators(context=8):
+            generator.read([1, 2, 3])
+            want = generator.logits
+            for tokens in ([], [len(small_folder.TOKENS)], [-1], range(6)):
+                with self.assertRaises(fettle.InvalidArgument):
+                    generator.read(tokens)
+            self.assertEqual(generator.position, 3)
+            numpy.testing.assert_array_equal(generator.logits, want)
 
 
 if __name__ == "__main__":

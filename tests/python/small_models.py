@@ -1,5 +1,7 @@
 """Small ONNX files, written without the onnx package, which a fresh environment lacks; only constants need numpy."""
 
+import struct
+
 FLOAT, INT64, STRING = 1, 7, 8
 _TYPES = {"float32": 1, "uint8": 2, "int8": 3, "int32": 6, "int64": 7, "bool": 9, "float16": 10, "float64": 11}
 
@@ -22,10 +24,10 @@ def _field(number, value):
     return _varint(number << 3 | 2) + _varint(len(data)) + data
 
 
-def node(op, inputs, outputs, **attributes):
+def node(op, inputs, outputs, domain="", **attributes):
     """A NodeProto; attributes are integers, lists of them or graphs."""
     message = b"".join(_field(1, name) for name in inputs) + b"".join(_field(2, name) for name in outputs)
-    message += _field(4, op)
+    message += _field(4, op) + (_field(7, domain) if domain else b"")
     for name, value in attributes.items():
         attribute = _field(1, name)
         if isinstance(value, int):
@@ -56,6 +58,16 @@ def constant(name, array):
     return dims + _field(2, _TYPES[array.dtype.name]) + _field(8, name) + _field(9, array.tobytes())
 
 
+def floats(name, dims, values):
+    """A TensorProto of float32, made without numpy."""
+    return b"".join(_field(1, extent) for extent in dims) + _field(2, FLOAT) + _field(8, name) + _field(9, struct.pack(f"<{len(values)}f", *values))
+
+
+def integers(name, dims, values):
+    """The same of int64."""
+    return b"".join(_field(1, extent) for extent in dims) + _field(2, INT64) + _field(8, name) + _field(9, struct.pack(f"<{len(values)}q", *values))
+
+
 def graph(nodes, inputs, outputs, constants=()):
     """A GraphProto."""
     message = b"".join(_field(1, item) for item in nodes) + _field(2, "small")
@@ -63,10 +75,11 @@ def graph(nodes, inputs, outputs, constants=()):
     return message + b"".join(_field(11, item) for item in inputs) + b"".join(_field(12, item) for item in outputs)
 
 
-def model(nodes, inputs, outputs, constants=(), metadata=(), opset=17):
-    """The bytes of a ModelProto."""
+def model(nodes, inputs, outputs, constants=(), metadata=(), opset=17, domains=()):
+    """The bytes of a ModelProto; `domains`: other sets of operators, in their first version."""
     message = _field(1, 8) + _field(2, "small_models") + _field(7, graph(nodes, inputs, outputs, constants))
     message += _field(8, _field(1, "") + _field(2, opset))
+    message += b"".join(_field(8, _field(1, domain) + _field(2, 1)) for domain in domains)
     for key, text in dict(metadata).items():
         message += _field(14, _field(1, key) + _field(2, text))
     return message

@@ -106,8 +106,8 @@ class Generate(unittest.TestCase):
         self.assertIn("the weights take", " ".join(warnings))
 
     def test_other_files_and_options_that_need_others(self):
-        self.refused(3, "generate reads .gguf files", "generate", ".", "ab")
-        self.refused(3, "generate reads .gguf files", "generate", "model.onnx", "ab")
+        self.refused(3, "there is no .onnx file", "generate", ".", "ab")
+        self.refused(3, "model.onnx: no such file", "generate", "model.onnx", "ab")
         self.refused(3, "a language model in a GGUF file", "run", "small.gguf")
         self.refused(2, "--chat", "generate", "small.gguf", "ab", "--system", "x")
 

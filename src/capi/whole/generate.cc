@@ -8,6 +8,7 @@
 #include "language/cache_pool.h"
 #include "language/chat.h"
 #include "language/generator.h"
+#include "language/language_model.h"
 #include "language/sampler.h"
 #include "language/tokenizer.h"
 #include "runtime/device_choice.h"
@@ -62,9 +63,9 @@ Status Create(const char* path, const fettle_generate_options& options, fettle_g
   if (options.threads < 0 || options.threads > fettle::runtime::kMaxThreads)
     return InvalidArgument("threads: expected 0 to {}, got {}", fettle::runtime::kMaxThreads,
                            options.threads);
-  ASSIGN_OR_RETURN(const auto file, fettle::gguf::File::Open(path));
-  ASSIGN_OR_RETURN(made.tokenizer, Tokenizer::Create(*file));
-  ASSIGN_OR_RETURN(std::string form, file->Text("tokenizer.chat_template", ""));
+  ASSIGN_OR_RETURN(const auto model, fettle::language::LanguageModel::Open(path));
+  ASSIGN_OR_RETURN(made.tokenizer, model->ReadTokenizer());
+  ASSIGN_OR_RETURN(std::string form, model->ChatTemplate());
   made.chat_template = std::make_shared<const std::string>(std::move(form));
   constexpr int64_t kMostSequences = 256;
   if (options.sequences < 0 || options.sequences > kMostSequences)
@@ -78,7 +79,7 @@ Status Create(const char* path, const fettle_generate_options& options, fettle_g
                                     options.device == nullptr ? "auto" : options.device));
   ASSIGN_OR_RETURN(with.cache, fettle::language::ReadCacheType(
                                    options.cache == nullptr ? "f16" : options.cache));
-  ASSIGN_OR_RETURN(made.decoder, SequenceDecoder::Create(file, with));
+  ASSIGN_OR_RETURN(made.decoder, model->NewSequence(with, made.tokenizer.get()));
   return OkStatus();
 }
 
@@ -125,9 +126,9 @@ fettle_status fettle_generate_get_facts(const fettle_generate* generate,
     const Lock lock(generate->mutex);
     const SequenceDecoder& decoder = *generate->decoder;
     return WriteStruct({.struct_size = sizeof(fettle_generate_facts),
-                        .vocabulary = decoder.decoder().vocabulary,
+                        .vocabulary = decoder.vocabulary(),
                         .context = decoder.context(),
-                        .trained_context = decoder.decoder().trained_context,
+                        .trained_context = decoder.trained_context(),
                         .position = decoder.position(),
                         .begin_token = generate->tokenizer->begin(),
                         .adds_begin = generate->tokenizer->adds_begin() ? 1 : 0,
@@ -151,7 +152,7 @@ fettle_status fettle_generate_decode(const fettle_generate* generate, int32_t to
                                      size_t capacity, size_t* size) {
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(generate);
-    const int64_t vocabulary = generate->decoder->decoder().vocabulary;
+    const int64_t vocabulary = generate->decoder->vocabulary();
     if (token < 0 || token >= vocabulary)
       return InvalidArgument("token {} lies outside the vocabulary of {}", token, vocabulary);
     return Write(generate->tokenizer->Decode(token), bytes, capacity, size);

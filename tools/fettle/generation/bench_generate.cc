@@ -12,6 +12,7 @@
 #include "jobs/interrupt.h"
 #include "jobs/job.h"
 #include "language/generator.h"
+#include "language/language_model.h"
 #include "report/bench_report.h"
 #include "report/messages.h"
 #include "report/process_memory.h"
@@ -102,8 +103,7 @@ Status Measure(const Lengths& lengths, int passes, uint64_t seed, int64_t sequen
                language::SequenceDecoder& decoder, Passes& measured) {
   std::mt19937_64 random(seed);
   std::vector<int32_t> tokens(lengths.prompt + lengths.answer);
-  for (int32_t& token : tokens)
-    token = static_cast<int32_t>(random() % decoder.decoder().vocabulary);
+  for (int32_t& token : tokens) token = static_cast<int32_t>(random() % decoder.vocabulary());
   for (int pass = 0; pass <= passes && !measured.interrupted; ++pass) {
     double prompt_ms = 0, answer_ms = 0;
     ASSIGN_OR_RETURN(const bool whole, RunPass(lengths, tokens, decoder, &prompt_ms, &answer_ms));
@@ -154,8 +154,7 @@ Json SumsJson(std::span<const exec::StepProfile> steps) {
 
 /// Of weights that an answer's token reads: all but those of experts that it does not choose.
 int64_t TokenBytes(const language::SequenceDecoder& decoder) {
-  return std::max<int64_t>(
-      0, decoder.session().memory().packed_bytes - decoder.decoder().experts.idle_bytes);
+  return std::max<int64_t>(0, decoder.session().memory().packed_bytes - decoder.idle_bytes());
 }
 
 Json DocumentOf(const std::string& path, const Lengths& lengths, int64_t sequences,
@@ -236,9 +235,9 @@ Result<ExitCode> Run(const std::string& path, const GenerateLength& length, int 
   PrintWarnings(warnings);
   Passes measured;
   const int64_t begin = NowNs();
-  auto file = gguf::File::Open(path);
-  if (!file.ok()) return AsInvalidInput(file.status());
-  ASSIGN_OR_RETURN(auto decoder, language::SequenceDecoder::Create(*file, with));
+  const auto model = language::LanguageModel::Open(path);
+  if (!model.ok()) return AsInvalidInput(model.status());
+  ASSIGN_OR_RETURN(auto decoder, (*model)->NewSequence(with, nullptr));
   measured.load_ms = MsSince(begin);
   RETURN_IF_ERROR(
       Measure(lengths, passes > 0 ? passes : 3, common.seed, length.sequences, *decoder, measured));

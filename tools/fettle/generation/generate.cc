@@ -1,9 +1,8 @@
-// fettle generate: text from a language model in a GGUF file.
+// fettle generate: text from a language model.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 
 #include "base/memory_budget.h"
@@ -16,6 +15,7 @@
 #include "language/chat.h"
 #include "language/code_points.h"
 #include "language/generator.h"
+#include "language/language_model.h"
 #include "language/sampler.h"
 #include "language/tokenizer.h"
 #include "options/checks.h"
@@ -48,11 +48,12 @@ struct Times {
   int64_t prompt_tokens = 0, answer_steps = 0;
 };
 
-Result<std::vector<int32_t>> PromptTokens(const GenerateOptions& options, const gguf::File& file,
+Result<std::vector<int32_t>> PromptTokens(const GenerateOptions& options,
+                                          const language::LanguageModel& model,
                                           const language::Tokenizer& tokenizer) {
   std::string text = options.prompt;
   if (options.chat) {
-    ASSIGN_OR_RETURN(const std::string form, file.Text("tokenizer.chat_template", ""));
+    ASSIGN_OR_RETURN(const std::string form, model.ChatTemplate());
     ASSIGN_OR_RETURN(text, language::ChatPrompt(form, options.system, options.prompt));
   }
   std::vector<int32_t> tokens = tokenizer.Encode(text, options.chat);
@@ -157,21 +158,9 @@ void Print(const GenerateOptions& options, const language::SequenceDecoder& deco
       answer.finish);
 }
 
-Result<std::shared_ptr<const gguf::File>> OpenModel(const std::string& path) {
-  std::error_code none;
-  if (std::filesystem::is_directory(path, none) || path.ends_with(".onnx"))
-    return Error(StatusCode::kInvalidArgument,
-                 "{}: generate reads .gguf files; language models as ONNX run by fettle run", path);
-  auto file = gguf::File::Open(path);
-  if (!file.ok()) return AsInvalidInput(file.status());
-  return file;
-}
-
 /// Warns of a model for which little memory is left beside it: it may be read from the disk again
 /// for each token.
-void WarnOfSize(const gguf::File& file, int64_t cache_bytes, std::vector<std::string>& warnings) {
-  int64_t weights = 0;
-  for (const gguf::TensorInfo& tensor : file.tensors()) weights += std::ssize(tensor.bytes);
+void WarnOfSize(int64_t weights, int64_t cache_bytes, std::vector<std::string>& warnings) {
   const int64_t limit = MemoryBudget::Process().limit();
   if (weights + cache_bytes <= limit / 2) return;
   warnings.push_back(fmt::format("the weights take {} and the cache up to {} of the {} of memory",
@@ -187,15 +176,16 @@ Result<ExitCode> RunGenerate(const GenerateOptions& options) {
                    DecoderOptionsFor(options.common, options.context, options.cache, warnings));
   Times times;
   const int64_t begin = NowNs();
-  ASSIGN_OR_RETURN(const std::shared_ptr<const gguf::File> file, OpenModel(options.model));
-  ASSIGN_OR_RETURN(const auto tokenizer, language::Tokenizer::Create(*file));
-  ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, PromptTokens(options, *file, *tokenizer));
-  ASSIGN_OR_RETURN(auto decoder, language::SequenceDecoder::Create(file, with));
-  if (decoder->context() > decoder->decoder().trained_context)
+  const auto model = language::LanguageModel::Open(options.model);
+  if (!model.ok()) return AsInvalidInput(model.status());
+  ASSIGN_OR_RETURN(const auto tokenizer, (*model)->ReadTokenizer());
+  ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, PromptTokens(options, **model, *tokenizer));
+  ASSIGN_OR_RETURN(auto decoder, (*model)->NewSequence(with, tokenizer.get()));
+  if (decoder->context() > decoder->trained_context())
     warnings.push_back(
         fmt::format("the context of {} exceeds the {} that the model was trained for",
-                    decoder->context(), decoder->decoder().trained_context));
-  WarnOfSize(*file, decoder->cache_bytes(), warnings);
+                    decoder->context(), decoder->trained_context()));
+  WarnOfSize((*model)->weight_bytes(), decoder->cache_bytes(), warnings);
   PrintWarnings(warnings);
   times.load_ms = MsSince(begin);
   const int64_t reading = NowNs();
@@ -237,7 +227,9 @@ void AddSampling(CLI::App& sub, language::SamplerOptions& options) {
 void RegisterGenerate(CLI::App& app, Action& action) {
   auto options = std::make_shared<GenerateOptions>();
   CLI::App* sub = app.add_subcommand("generate", "continue a text with a language model");
-  sub->add_option("MODEL", options->model, "a .gguf file")->required();
+  sub->add_option("MODEL", options->model,
+                  "a .gguf file; or a folder with .onnx file and tokenizer.json, or its .onnx file")
+      ->required();
   sub->add_option("PROMPT", options->prompt, "the text to continue, or the question of --chat")
       ->required();
   sub->add_option("--tokens", options->tokens, "most tokens of the answer (default 128)")
