@@ -1,7 +1,7 @@
-"""Serves a language model in a GGUF file by OpenAI's interface, with Python's standard library alone.
+"""Serves a language model, a GGUF file or a folder with an ONNX model, by OpenAI's interface, with Python's standard library alone.
 
     pip install WHEEL
-    python openai_server.py MODEL.gguf [--port 8080] [--sequences 4]      (--help lists all options)
+    python openai_server.py MODEL.gguf|FOLDER [--port 8080] [--sequences 4]      (--help lists all options)
 
 GET /v1/models, POST /v1/completions and /v1/chat/completions, streamed (server-sent events) or at once. What a request asks for that
 this server does not do is refused with an error that names it. Ctrl-C ends it.
@@ -204,10 +204,15 @@ def count(least):
     return number
 
 
+def usual_name(model):
+    path = pathlib.Path(model).resolve()
+    return path.name if path.is_dir() else path.stem
+
+
 def main():
-    parser = argparse.ArgumentParser(description="Serves a language model in a GGUF file by OpenAI's interface.")
-    parser.add_argument("model", help="a .gguf file")
-    parser.add_argument("--name", help="the model's name in requests; the file's without its ending")
+    parser = argparse.ArgumentParser(description="Serves a language model by OpenAI's interface.")
+    parser.add_argument("model", help="a .gguf file, or a folder with an ONNX model and its tokenizer.json")
+    parser.add_argument("--name", help="the model's name in requests; the folder's, or the file's without its ending")
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (127.0.0.1; 0.0.0.0: all)")
     parser.add_argument("--port", type=count(0), default=8080, help="the port (8080; 0: any that is free)")
     parser.add_argument("--sequences", type=count(1), default=4, help="answers at a time, each with a cache of its own (4)")
@@ -220,7 +225,7 @@ def main():
     except fettle.Error as error:
         sys.exit(f"openai_server: {error}")
     try:
-        server = Server((options.host, options.port), options.name or pathlib.Path(options.model).stem, sequences)
+        server = Server((options.host, options.port), options.name or usual_name(options.model), sequences)
     except (OSError, OverflowError) as error:
         sequences.close()
         sys.exit(f"openai_server: {options.host}:{options.port}: {error}")

@@ -561,9 +561,9 @@ typedef struct fettle_generate_options {
 #define FETTLE_GENERATE_OPTIONS_INIT \
   { sizeof(fettle_generate_options), 0, 0, 0, NULL, NULL }
 
-/* Opens a .gguf file, which stays mapped, and plans for all lengths. `options` may be NULL. Fails
- * with FETTLE_NOT_FOUND, FETTLE_IO, FETTLE_INVALID_MODEL, FETTLE_UNSUPPORTED (the message says what
- * is supported), FETTLE_OUT_OF_MEMORY if the cache does not fit. */
+/* Opens and maps a .gguf file, or a folder with an ONNX model and tokenizer.json, or that model.
+ * `options` may be NULL. Fails with FETTLE_NOT_FOUND, FETTLE_IO, FETTLE_INVALID_MODEL,
+ * FETTLE_UNSUPPORTED (the message says what is known), FETTLE_OUT_OF_MEMORY for the cache. */
 FETTLE_API fettle_status fettle_generate_create(const char* path,
                                                 const fettle_generate_options* options,
                                                 fettle_generate** generate);

@@ -1,4 +1,4 @@
-"""Texts by language models in GGUF files."""
+"""Texts by language models in GGUF files, and as ONNX in folders."""
 
 from __future__ import annotations
 
@@ -138,8 +138,9 @@ def step_answers(answers: Sequence[Answer]) -> list[str]:
 
 
 class Generator(_native.Generator):
-    """A sequence of tokens of a language model in a GGUF file, with a cache of its own.
+    """A sequence of tokens of a language model, with a cache of its own.
 
+    `path`: a GGUF file, a folder with an ONNX model and its tokenizer.json, or such a model.
     `context`: most tokens of prompt and answer together, 0: what the model was trained for, at most 4,096. `threads`: the
     caller included, 0 for all cores. `sequences`: forks of it whose answers are made in one pass over the weights (`step_answers`,
     `generate_all`); memory is taken for so many caches. `device`: where weights and caches lie, as `Session` takes it.

@@ -220,7 +220,7 @@ void AddSolvers(CLI::App& sub, SolverNames& solvers) {
 void AddGenerate(CLI::App& sub, BenchOptions& options) {
   sub.add_option("--generate", options.generate.text,
                  "tokens of prompt and answer, as in 512,128: tokens per second of a language "
-                 "model in a .gguf file")
+                 "model, as fettle generate takes it")
       ->check(CheckGenerateLength);
   sub.add_option("--sequences", options.generate.sequences,
                  "with --generate: then also make this many answers at once (default 1: none)")
