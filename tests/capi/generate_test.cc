@@ -175,7 +175,7 @@ TEST(CApiGenerate, TokensThatDoNotFitAreRefusedAndNothingIsRead) {
   EXPECT_EQ(fettle::Generator::Create(FETTLE_SMALL_DECODER, {.threads = 1025}).code(),
             FETTLE_INVALID_ARGUMENT);
   EXPECT_EQ(fettle::Generator::Create("/no/such/file").code(), FETTLE_NOT_FOUND);
-  EXPECT_EQ(fettle::Generator::Create(FETTLE_DEMO_MODEL).code(), FETTLE_INVALID_MODEL);
+  EXPECT_EQ(fettle::Generator::Create(FETTLE_DEMO_MODEL).code(), FETTLE_NOT_FOUND);
 }
 
 TEST(CApiGenerate, SamplingFollowsItsSeed) {

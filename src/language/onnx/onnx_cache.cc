@@ -60,13 +60,14 @@ class InPlaceCache final : public OnnxCache {
     SetInts(step->ids.host, [&](int64_t i) { return tokens[std::min(i, count - 1)]; });
     SetInts(step->mask.host, [&](int64_t i) { return i < position + length ? 1 : 0; });
     if (has_positions()) SetInts(step->positions.host, [&](int64_t i) { return position + i; });
+    if (picks_row()) SetInts(step->row.host, [&](int64_t) { return count - 1; });
     for (BoundTensor* input : step->given) RETURN_IF_ERROR(input->Send());
     runtime::TensorMap others;
     RETURN_IF_ERROR(model().session->RunOn(step->inputs, step->outputs, &others));
     const auto made = others.find("logits");
     if (made == others.end()) return Error(StatusCode::kInternal, "there are no logits");
     const bool last_alone = made->second.shape().rank() == 3 && made->second.shape()[1] == 1;
-    if (last_alone && length > count) {  // that of what filled the run up
+    if (last_alone && length > count && !picks_row()) {  // that of what filled the run up
       model().form.one_row = true;
       return RunExactly(tokens, position, logits);
     }
@@ -103,7 +104,7 @@ class InPlaceCache final : public OnnxCache {
   /// What runs of one length read and write.
   struct Step {
     int64_t length = 0;
-    BoundTensor ids, mask, positions, kept;
+    BoundTensor ids, mask, positions, kept, row;
     std::vector<BoundTensor*> given;
     runtime::BufferMap inputs, outputs;
   };
@@ -120,6 +121,7 @@ class InPlaceCache final : public OnnxCache {
     return RunLength(tokens, model().context - position, model().device != nullptr,
                      !model().form.one_row);
   }
+  bool picks_row() const { return !model().form.row.name.empty(); }
   bool has_positions() const { return !model().form.positions.name.empty(); }
 
   Result<Step*> StepOf(int64_t length) {
@@ -141,6 +143,7 @@ class InPlaceCache final : public OnnxCache {
     RETURN_IF_ERROR(add(form.mask, Shape{1, model().context}, step->mask));
     RETURN_IF_ERROR(add(form.positions, Shape{1, length}, step->positions));
     RETURN_IF_ERROR(add(form.kept_logits, Shape{}, step->kept));
+    RETURN_IF_ERROR(add(form.row, Shape{1}, step->row));
     if (!form.kept_logits.name.empty()) SetInts(step->kept.host, [](int64_t) { return 0; });
     steps_.push_back(std::move(step));
     return steps_.back().get();
@@ -181,6 +184,7 @@ class GrowingCache final : public OnnxCache {
     RETURN_IF_ERROR(add(form.mask, Shape{1, position + count}, [](int64_t) { return 1; }));
     RETURN_IF_ERROR(add(form.positions, Shape{1, count}, [&](int64_t i) { return position + i; }));
     RETURN_IF_ERROR(add(form.kept_logits, Shape{}, [](int64_t) { return 1; }));
+    RETURN_IF_ERROR(add(form.row, Shape{1}, [&](int64_t) { return count - 1; }));
     if (!form.cache_branch.empty()) {
       ASSIGN_OR_RETURN(const Tensor flag, Tensor::Create(DType::kBool, Shape{1}));
       *flag.data() = static_cast<std::byte>(position > 0);

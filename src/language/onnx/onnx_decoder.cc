@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "importers/onnx/importer.h"
 #include "importers/onnx/model_edit.h"
+#include "language/onnx/last_row.h"
 #include "language/onnx/onnx_cache.h"
 #include "language/run_lengths.h"
 #include "language/saved_cache.h"
@@ -172,15 +173,16 @@ Result<std::unique_ptr<SequenceDecoder>> OpenOnnxDecoder(const std::string& path
     return InvalidArgument("{}: the type of an ONNX model's cache is the file's, and not bytes",
                            path);
   ASSIGN_OR_RETURN(ir::Graph graph, ImportDecoder(path));
-  ASSIGN_OR_RETURN(auto loaded, runtime::Model::FromGraph(std::move(graph), path));
   auto model = std::make_shared<OnnxModel>();
-  auto form = ReadOnnxForm(loaded->imported_graph(), facts);
+  auto form = ReadOnnxForm(graph, facts);
   if (!form.ok()) return form.status().WithContext(path);
   model->form = std::move(*form);
+  model->fingerprint = FingerprintOf(graph);
+  RETURN_IF_ERROR(PickLastRow(graph, model->form).WithContext(path));
+  ASSIGN_OR_RETURN(auto loaded, runtime::Model::FromGraph(std::move(graph), path));
   model->trained_context = facts.trained_context > 0 ? facts.trained_context : kDefaultContext;
   model->context =
       options.context > 0 ? options.context : std::min(kDefaultContext, model->trained_context);
-  model->fingerprint = FingerprintOf(loaded->imported_graph());
   model->device = options.device;
   runtime::SessionOptions session;
   session.threads = options.threads;

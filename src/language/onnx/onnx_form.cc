@@ -19,7 +19,8 @@ class FormReader {
       return Unsupported(
           "there is no cache: no input is called past...; export the model with one");
     RETURN_IF_ERROR(TakeLogits());
-    form_.in_place = !form_.mask.name.empty() && HasOwnCaches() && MaskOnlyCounts();
+    form_.in_place = !form_.mask.name.empty() && form_.cache_branch.empty() && HasOwnCaches() &&
+                     MaskOnlyCounts();
     return form_;
   }
 

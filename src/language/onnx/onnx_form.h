@@ -36,6 +36,7 @@ struct OnnxForm {
   DType logits = DType::kF32;  // output 'logits' [1, rows, vocabulary]
   int64_t vocabulary = 0;
   bool one_row = false;  // logits are of a run's last token alone
+  OnnxInts row;          // of which of a run's tokens logits are (last_row.h)
   /// Caches may have room for more tokens than were read, and be written in place: attention counts
   /// tokens by the ones of the mask, whose zeros lie behind them.
   bool in_place = false;
