@@ -86,6 +86,15 @@ TEST(JsonTokenizerTest, RefusesWhatItDoesNotKnow) {
   EXPECT_FALSE(ParseJson("{\"a\":", "t.json").ok());
 }
 
+TEST(JsonTokenizerTest, UnknownCharactersCostMoreThanAnyToken) {
+  const Json json = Json::parse(
+      R"({"model":{"type":"Unigram","unk_id":0,"vocab":[["<unk>",0],["a",-1],["ab",-12]]}})");
+  const auto tokenizer = ReadTokenizer(json, "t.json");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
+  EXPECT_EQ((*tokenizer)->Encode("ab", true), (std::vector<int32_t>{2}));
+  EXPECT_EQ((*tokenizer)->Encode("axxa", true), (std::vector<int32_t>{1, 0, 1}));
+}
+
 TEST(WordPatternTest, ExpressionsThatNeverEndStop) {
   const auto pattern = WordPattern::Create("(a+)+$");
   ASSERT_TRUE(pattern.ok());
