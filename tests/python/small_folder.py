@@ -74,8 +74,16 @@ def grouped_attention(layer):
                          domain="com.microsoft", num_heads=HEADS, kv_num_heads=KEY_HEADS)]  # fmt: skip
 
 
-def decoder(grouped=True, tokens=len(TOKENS), size=SIZE, extra=()):
-    """The bytes of a decoder of LAYERS layers; `grouped`: with GroupQueryAttention, as onnxruntime-genai's builder writes it."""
+def kept_rows(hidden):
+    """The last num_logits_to_keep rows of a value, all where that is 0, and the constants for it: as transformers.js exports models."""
+    nodes = [node("Neg", ["num_logits_to_keep"], ["minus"]), node("Reshape", ["minus", "list"], ["starts"]),
+             node("Slice", [hidden, "starts", "ends", "rows_axis"], ["kept"])]  # fmt: skip
+    return nodes, [integers("list", [1], [1]), integers("ends", [1], [1 << 40]), integers("rows_axis", [1], [1])]
+
+
+def decoder(grouped=True, tokens=len(TOKENS), size=SIZE, extra=(), keeps=False, branches=False):
+    """The bytes of a decoder of LAYERS layers; `grouped`: with GroupQueryAttention, as onnxruntime-genai's builder writes it. `keeps`, `branches`:
+    with the inputs num_logits_to_keep and use_cache_branch."""
     rng, width, keys = Numbers(), HEADS * size, KEY_HEADS * size
     table, noise = rng(tokens * width, 1.0), rng(tokens * width, 0.6)
     # What follows a token is another one, by what was before; letters rather than control tokens.
@@ -99,7 +107,15 @@ def decoder(grouped=True, tokens=len(TOKENS), size=SIZE, extra=()):
         constants += [floats(at + part, [width, columns], rng(width * columns, 0.4)) for part, columns in (("q", width), ("k", keys), ("v", keys))]
         nodes += grouped_attention(layer) if grouped else spelled_attention(layer, None)
         nodes.append(node("Add", [at + "x", at + "y"], [f"l{layer + 1}.x"]))
-    nodes.append(node("MatMul", [f"l{LAYERS}.x", "out"], ["logits"]))
+    last = f"l{LAYERS}.x"
+    if branches:  # 0 times the flag, added
+        constants.append(floats("nothing", [], [0.0]))
+        nodes += [node("Cast", ["use_cache_branch"], ["flag"], to=1), node("Mul", ["flag", "nothing"], ["no"]), node("Add", [last, "no"], ["branched"])]
+        last, extra = "branched", [*extra, value("use_cache_branch", [1], "bool")]
+    if keeps:
+        more, numbers = kept_rows(last)
+        nodes, constants, last, extra = nodes + more, constants + numbers, "kept", [*extra, value("num_logits_to_keep", [], "int64")]
+    nodes.append(node("MatMul", [last, "out"], ["logits"]))
     inputs = [value("input_ids", ["batch", "step"], "int64"), value("attention_mask", ["batch", "total"], "int64")]
     inputs += [] if grouped else [value("position_ids", ["batch", "step"], "int64")]
     outputs = [value("logits", ["batch", "step", tokens])]

@@ -54,6 +54,13 @@ class Folders(unittest.TestCase):
             self.assertEqual((answer["text"], answer["tokens"], answer["prompt"]["tokens"]), (ANSWER, TOKENS, 10), path)
             self.assertEqual((answer["context"], answer["cache_bytes"]), (128, 2 * 2 * 2 * 128 * 8 * 4))
 
+    def test_inputs_of_other_exporters(self):
+        for options in ({"keeps": True}, {"branches": True}, {"keeps": True, "branches": True}):
+            for grouped in (True, False):
+                folder = small_folder.write(pathlib.Path(self.scratch.name, "more"), grouped, **options)
+                path = folder / ("model.onnx" if grouped else "onnx/model.onnx")
+                self.assertEqual(self.document("generate", str(path), PROMPT, "--tokens", "16")["text"], ANSWER, (options, grouped))
+
     def test_stop_words_and_chats(self):
         done = fettle("generate", str(self.folder), PROMPT, "--tokens", "16", "--stop", "7y")
         self.assertEqual((done.returncode, done.stdout), (0, b"m58{\n"), done.stderr)

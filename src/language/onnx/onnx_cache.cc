@@ -183,7 +183,8 @@ class GrowingCache final : public OnnxCache {
     RETURN_IF_ERROR(add(form.ids, Shape{1, count}, [&](int64_t i) { return tokens[i]; }));
     RETURN_IF_ERROR(add(form.mask, Shape{1, position + count}, [](int64_t) { return 1; }));
     RETURN_IF_ERROR(add(form.positions, Shape{1, count}, [&](int64_t i) { return position + i; }));
-    RETURN_IF_ERROR(add(form.kept_logits, Shape{}, [](int64_t) { return 1; }));
+    const int64_t kept = form.row.name.empty() ? 1 : 0;  // the row is one of all
+    RETURN_IF_ERROR(add(form.kept_logits, Shape{}, [&](int64_t) { return kept; }));
     RETURN_IF_ERROR(add(form.row, Shape{1}, [&](int64_t) { return count - 1; }));
     if (!form.cache_branch.empty()) {
       ASSIGN_OR_RETURN(const Tensor flag, Tensor::Create(DType::kBool, Shape{1}));
