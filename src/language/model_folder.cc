@@ -190,14 +190,18 @@ class FolderReader {
 
 Result<ModelFolder> ReadModelFolder(const std::string& path) {
   std::error_code none;
-  if (fs::is_directory(path, none)) return FolderReader(path).Run("");
+  const auto in_one_line = [](Result<ModelFolder> made) -> Result<ModelFolder> {
+    if (!made.ok()) return InOneLine(made.status());
+    return made;
+  };
+  if (fs::is_directory(path, none)) return in_one_line(FolderReader(path).Run(""));
   if (!IsFile(path)) return Error(StatusCode::kNotFound, "{}: no such file or folder", path);
   fs::path folder = fs::path(path).parent_path();
   if (folder.empty()) folder = ".";
   if (!IsFile(folder / "tokenizer.json") && folder.filename() == kModelFolder &&
       IsFile(folder.parent_path() / "tokenizer.json"))
     folder = folder.parent_path();
-  return FolderReader(folder).Run(path);
+  return in_one_line(FolderReader(folder).Run(path));
 }
 
 }  // namespace fettle::language

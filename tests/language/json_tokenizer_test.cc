@@ -76,6 +76,8 @@ TEST(JsonTokenizerTest, RefusesWhatItDoesNotKnow) {
   expect(with("model", R"({"type":"BPE","vocab":{"a":0},"merges":["a b"]})"), kInvalidModel,
          "'b' is not in the vocabulary");
   expect(with("model", R"({"type":"BPE","vocab":{"a":-1},"merges":[]})"), kInvalidModel, "'a'");
+  expect(with("model", R"({"type":"BPE","vocab":{"a\nb":-1},"merges":[]})"), kInvalidModel,
+         "'a\\x0ab'");
   expect(with("model", R"({"type":"BPE","dropout":0.1,"vocab":{},"merges":[]})"), kUnsupported,
          "dropout");
   expect(

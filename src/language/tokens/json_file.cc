@@ -1,5 +1,7 @@
 #include "language/tokens/json_file.h"
 
+#include <fmt/format.h>
+
 #include "base/file.h"
 
 namespace fettle::language {
@@ -15,6 +17,19 @@ Result<Json> ReadJsonFile(const std::string& path) {
   ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
   const std::span<const std::byte> bytes = file->bytes();
   return ParseJson({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+}
+
+Status InOneLine(const Status& status) {
+  if (status.ok()) return status;
+  std::string line;
+  for (char c : status.message()) {
+    if (static_cast<uint8_t>(c) < 0x20 || c == 0x7f) {
+      line += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<uint8_t>(c)));
+    } else {
+      line += c;
+    }
+  }
+  return {status.code(), line};
 }
 
 const Json* Find(const Json& json, std::string_view key) {

@@ -17,6 +17,9 @@ Result<Json> ReadJsonFile(const std::string& path);
 /// The same of a text; `name` starts messages.
 Result<Json> ParseJson(std::string_view text, const std::string& name);
 
+/// The same failure with control characters of names that its message repeats spelled out: one line.
+Status InOneLine(const Status& status);
+
 /// Null where `json` is no object, or has no such member, or null there.
 const Json* Find(const Json& json, std::string_view key);
 /// A member, or `fallback` where there is none. kInvalidModel naming the key where it is of another

@@ -233,7 +233,7 @@ Result<std::unique_ptr<const Tokenizer>> ReadTokenizer(const Json& json, const s
                                                        const TokenRoles& roles) {
   auto made = std::make_unique<JsonTokenizer>();
   const Status status = made->Read(json, roles);
-  if (!status.ok()) return status.WithContext(name);
+  if (!status.ok()) return InOneLine(status).WithContext(name);
   return std::unique_ptr<const Tokenizer>(std::move(made));
 }
 
