@@ -40,8 +40,12 @@ bool IsShapeless(uint32_t code) {
 
 bool IsWordPart(uint32_t code) {
   const utf8proc_category_t kind = CategoryOf(code);
+  // Letters in circles and squares, and what joins characters, are of other categories.
+  const bool framed = (code >= 0x24b6 && code <= 0x24e9) || (code >= 0x1f130 && code <= 0x1f149) ||
+                      (code >= 0x1f150 && code <= 0x1f169) || (code >= 0x1f170 && code <= 0x1f189);
+  const bool joins = code == 0x200c || code == 0x200d;
   return (kind >= UTF8PROC_CATEGORY_LU && kind <= UTF8PROC_CATEGORY_NL) ||
-         kind == UTF8PROC_CATEGORY_PC;
+         kind == UTF8PROC_CATEGORY_PC || framed || joins;
 }
 
 bool IsChinese(uint32_t code) {

@@ -17,7 +17,7 @@ Result<Json> ReadJsonFile(const std::string& path);
 /// The same of a text; `name` starts messages.
 Result<Json> ParseJson(std::string_view text, const std::string& name);
 
-/// The same failure with control characters of names that its message repeats spelled out: one line.
+/// The same failure with control characters of names in its message spelled out: one line.
 Status InOneLine(const Status& status);
 
 /// Null where `json` is no object, or has no such member, or null there.

@@ -75,7 +75,9 @@ Status AddReplacement(const Json& json, TextSteps& steps) {
     std::string out;
     for (const MatchedRange& range : pattern->Split(text)) {
       if (range.matched) {
-        whole &= !content.empty() || range.begin > 0;
+        const bool one =
+            CodePointsOf(text.substr(range.begin, range.end - range.begin)).size() == 1;
+        whole &= range.begin > 0 || (one && !content.empty());
         out += content;
       } else {
         out.append(text, range.begin, range.end - range.begin);
