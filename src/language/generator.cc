@@ -292,15 +292,8 @@ Result<std::unique_ptr<SequenceDecoder>> SequenceDecoder::Create(
   auto graph = gguf::BuildDecoder(common->file, common->decoder, common->context, form);
   if (!graph.ok()) return graph.status().WithContext(name);
   ASSIGN_OR_RETURN(auto model, runtime::Model::FromGraph(std::move(*graph), name));
-  runtime::SessionOptions session;
-  session.threads = options.threads;
-  session.cancelled = options.cancelled;
-  if (options.device != nullptr) session.accelerators = {options.device};
-  session.accelerator_only = options.device_only;
-  session.queue_window = options.queue_window;
-  session.kernel_ms = options.kernel_ms;
-  session.waits_for_steps = options.waits_for_steps;
-  ASSIGN_OR_RETURN(common->session, runtime::Session::Create(std::move(model), session));
+  ASSIGN_OR_RETURN(common->session,
+                   runtime::Session::Create(std::move(model), SessionOptionsOf(options)));
   auto made = std::make_unique<GgufDecoder>(std::move(common));
   RETURN_IF_ERROR(made->TakeCache());
   return std::unique_ptr<SequenceDecoder>(std::move(made));

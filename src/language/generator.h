@@ -36,6 +36,9 @@ struct DecoderOptions {
   const std::atomic<bool>* cancelled = nullptr;
 };
 
+/// Those of a decoder's session.
+runtime::SessionOptions SessionOptionsOf(const DecoderOptions& options);
+
 /// One sequence of tokens, and a cache of their keys and values. Belongs to one thread at a time,
 /// Cancel excepted; sequences forked of each other may belong to several, their runs come one after
 /// another.

@@ -1,35 +1,44 @@
-// The merging of neighbours that both kinds of tokenizers do.
+// The merging of neighbours that byte-pair encoding and its kin do.
 #pragma once
 
 #include <optional>
 #include <queue>
-#include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace fettle::language {
 
-/// Merges neighbours of `symbols` (parts of one text, in order), always those of the highest
-/// priority(left, right), the first of equals, until no pair has one. O(n log n).
-template <typename Priority>
-std::vector<std::string_view> MergeSymbols(std::vector<std::string_view> symbols,
-                                           Priority priority) {
-  struct Entry {
-    double priority;
-    int left, right;
-    size_t size;
-    bool operator<(const Entry& other) const {
-      return std::tie(priority, other.left) < std::tie(other.priority, left);
-    }
-  };
+/// What two neighbours become, and how early: the highest priority first, the first of equals.
+template <typename Symbol>
+struct Merge {
+  double priority = 0;
+  Symbol symbol{};
+};
+
+/// One that two neighbours wait for; void once one of them has merged with another.
+template <typename Symbol>
+struct WaitingMerge {
+  Merge<Symbol> merge;
+  int left, right, left_merges, right_merges;
+  bool operator<(const WaitingMerge& other) const {
+    return std::tie(merge.priority, other.left) < std::tie(other.merge.priority, left);
+  }
+};
+
+/// Merges neighbours of `symbols` until join(left, right), an optional Merge, has nothing for any
+/// two of them. O(n log n) calls.
+template <typename Symbol, typename Join>
+std::vector<Symbol> MergeSymbols(std::vector<Symbol> symbols, Join join) {
+  constexpr int kGone = -1;
   const int count = static_cast<int>(symbols.size());
-  std::vector<int> previous(count), next(count);
-  std::priority_queue<Entry> queue;
+  std::vector<int> previous(count), next(count), merges(count);
+  std::priority_queue<WaitingMerge<Symbol>> queue;
   const auto add = [&](int left, int right) {
     if (left < 0 || right >= count) return;
-    const std::optional<double> found = priority(symbols[left], symbols[right]);
-    if (found) queue.push({*found, left, right, symbols[left].size() + symbols[right].size()});
+    if (const std::optional<Merge<Symbol>> found = join(symbols[left], symbols[right]))
+      queue.push({*found, left, right, merges[left], merges[right]});
   };
   for (int i = 0; i < count; ++i) {
     previous[i] = i - 1;
@@ -37,20 +46,27 @@ std::vector<std::string_view> MergeSymbols(std::vector<std::string_view> symbols
     add(i, i + 1);
   }
   while (!queue.empty()) {
-    const Entry entry = queue.top();
+    const WaitingMerge<Symbol> entry = queue.top();
     queue.pop();
-    std::string_view &left = symbols[entry.left], &right = symbols[entry.right];
-    // What has merged with others since is empty or longer.
-    if (left.empty() || right.empty() || left.size() + right.size() != entry.size) continue;
-    left = {left.data(), entry.size};
-    right = {};
+    if (merges[entry.left] != entry.left_merges || merges[entry.right] != entry.right_merges)
+      continue;
+    symbols[entry.left] = entry.merge.symbol;
+    ++merges[entry.left];
+    merges[entry.right] = kGone;
     next[entry.left] = next[entry.right];
     if (next[entry.left] < count) previous[next[entry.left]] = entry.left;
     add(previous[entry.left], entry.left);
     add(entry.left, next[entry.left]);
   }
-  std::erase_if(symbols, [](std::string_view symbol) { return symbol.empty(); });
-  return symbols;
+  std::vector<Symbol> left;
+  for (int i = 0; i < count; ++i)
+    if (merges[i] != kGone) left.push_back(std::move(symbols[i]));
+  return left;
+}
+
+/// What two parts of one text are together.
+inline std::string_view Together(std::string_view left, std::string_view right) {
+  return {left.data(), left.size() + right.size()};
 }
 
 }  // namespace fettle::language

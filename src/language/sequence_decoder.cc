@@ -5,6 +5,18 @@
 
 namespace fettle::language {
 
+runtime::SessionOptions SessionOptionsOf(const DecoderOptions& options) {
+  runtime::SessionOptions session;
+  session.threads = options.threads;
+  session.cancelled = options.cancelled;
+  if (options.device != nullptr) session.accelerators = {options.device};
+  session.accelerator_only = options.device_only;
+  session.queue_window = options.queue_window;
+  session.kernel_ms = options.kernel_ms;
+  session.waits_for_steps = options.waits_for_steps;
+  return session;
+}
+
 Status SequenceDecoder::Check(std::span<const int32_t> tokens) const {
   const auto count = std::ssize(tokens);
   if (count == 0) return InvalidArgument("no tokens to read");

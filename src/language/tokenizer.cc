@@ -12,6 +12,8 @@
 namespace fettle::language {
 namespace {
 
+using Joined = Merge<std::string_view>;
+
 using Ids = std::unordered_map<std::string, int32_t>;
 
 enum Kind : uint8_t { kControl = 3, kUser = 4 };
@@ -74,13 +76,13 @@ class ByteLevel final : public PieceTokenizer {
       begin = end;
     }
     std::string pair;
-    const auto rank = [&](std::string_view left, std::string_view right) -> std::optional<double> {
+    const auto join = [&](std::string_view left, std::string_view right) -> std::optional<Joined> {
       pair.assign(left).append(" ").append(right);
       const auto found = ranks_.find(pair);
       if (found == ranks_.end()) return std::nullopt;
-      return -found->second;
+      return Joined{-static_cast<double>(found->second), Together(left, right)};
     };
-    for (std::string_view symbol : MergeSymbols(std::move(symbols), rank)) {
+    for (std::string_view symbol : MergeSymbols(std::move(symbols), join)) {
       const auto found = ids_.find(std::string(symbol));
       if (found != ids_.end()) {
         to.push_back(found->second);
@@ -129,12 +131,12 @@ class SentencePiece final : public PieceTokenizer {
       const size_t end = i + 1 < points.size() ? points[i + 1].begin : escaped.size();
       symbols.push_back(std::string_view(escaped).substr(points[i].begin, end - points[i].begin));
     }
-    const auto score = [&](std::string_view left, std::string_view right) -> std::optional<double> {
-      const auto found = ids_.find(std::string(left.data(), left.size() + right.size()));
+    const auto join = [&](std::string_view left, std::string_view right) -> std::optional<Joined> {
+      const auto found = ids_.find(std::string(Together(left, right)));
       if (found == ids_.end()) return std::nullopt;
-      return scores_[found->second];
+      return Joined{scores_[found->second], Together(left, right)};
     };
-    for (std::string_view symbol : MergeSymbols(std::move(symbols), score)) {
+    for (std::string_view symbol : MergeSymbols(std::move(symbols), join)) {
       const auto found = ids_.find(std::string(symbol));
       if (found != ids_.end()) {
         to.push_back(found->second);

@@ -184,15 +184,8 @@ Result<std::unique_ptr<SequenceDecoder>> OpenOnnxDecoder(const std::string& path
   model->context =
       options.context > 0 ? options.context : std::min(kDefaultContext, model->trained_context);
   model->device = options.device;
-  runtime::SessionOptions session;
-  session.threads = options.threads;
-  session.cancelled = options.cancelled;
-  if (options.device != nullptr) session.accelerators = {options.device};
-  session.accelerator_only = options.device_only;
-  session.queue_window = options.queue_window;
-  session.kernel_ms = options.kernel_ms;
-  session.waits_for_steps = options.waits_for_steps;
-  ASSIGN_OR_RETURN(model->session, runtime::Session::Create(std::move(loaded), session));
+  ASSIGN_OR_RETURN(model->session,
+                   runtime::Session::Create(std::move(loaded), SessionOptionsOf(options)));
   auto made = std::make_unique<OnnxDecoder>(std::move(model));
   RETURN_IF_ERROR(made->Make());
   return std::unique_ptr<SequenceDecoder>(std::move(made));

@@ -1,14 +1,14 @@
 // Byte-pair encoding: neighbours are merged in the order of a list.
-#include <queue>
-#include <tuple>
+#include <optional>
 
 #include "language/code_points.h"
+#include "language/merge_symbols.h"
 #include "language/tokens/word_models.h"
 
 namespace fettle::language {
 namespace {
 
-struct Merge {
+struct RankedMerge {
   int32_t rank = 0, token = 0;
 };
 
@@ -21,7 +21,7 @@ struct BpeOptions {
 
 class Bpe final : public WordModel {
  public:
-  Bpe(Vocabulary vocabulary, std::unordered_map<uint64_t, Merge> merges, BpeOptions options)
+  Bpe(Vocabulary vocabulary, std::unordered_map<uint64_t, RankedMerge> merges, BpeOptions options)
       : merges_(std::move(merges)), options_(std::move(options)) {
     vocabulary_ = std::move(vocabulary);
   }
@@ -30,10 +30,13 @@ class Bpe final : public WordModel {
     const auto whole =
         options_.keeps_words ? vocabulary_.find(std::string(word)) : vocabulary_.end();
     if (whole != vocabulary_.end()) return to.push_back(whole->second);
-    std::vector<int32_t> symbols = SymbolsOf(word);
-    MergeAll(symbols);
-    for (int32_t symbol : symbols)
-      if (symbol >= 0) to.push_back(symbol);
+    const auto join = [&](int32_t left, int32_t right) -> std::optional<Merge<int32_t>> {
+      const auto found = merges_.find(Pair(left, right));
+      if (found == merges_.end()) return std::nullopt;
+      return Merge<int32_t>{-static_cast<double>(found->second.rank), found->second.token};
+    };
+    const std::vector<int32_t> symbols = MergeSymbols(SymbolsOf(word), join);
+    to.insert(to.end(), symbols.begin(), symbols.end());
   }
 
   static uint64_t Pair(int32_t left, int32_t right) {
@@ -65,46 +68,7 @@ class Bpe final : public WordModel {
     return symbols;
   }
 
-  /// What was merged into a neighbour becomes -1.
-  void MergeAll(std::vector<int32_t>& symbols) const {
-    struct Candidate {
-      int32_t rank, left, right, token;
-      bool operator<(const Candidate& other) const {
-        return std::tie(rank, left) > std::tie(other.rank, other.left);
-      }
-    };
-    const auto count = static_cast<int32_t>(symbols.size());
-    std::vector<int32_t> previous(count), next(count);
-    std::priority_queue<Candidate> queue;
-    const auto add = [&](int32_t left, int32_t right) {
-      if (left < 0 || right >= count) return;
-      const auto found = merges_.find(Pair(symbols[left], symbols[right]));
-      if (found != merges_.end())
-        queue.push({found->second.rank, left, right, found->second.token});
-    };
-    for (int32_t i = 0; i < count; ++i) {
-      previous[i] = i - 1;
-      next[i] = i + 1;
-      add(i, i + 1);
-    }
-    while (!queue.empty()) {
-      const Candidate top = queue.top();
-      queue.pop();
-      if (symbols[top.left] < 0 || next[top.left] >= count) continue;
-      const int32_t right = next[top.left];
-      const auto found = merges_.find(Pair(symbols[top.left], symbols[right]));
-      // The two have merged with others since.
-      if (found == merges_.end() || found->second.token != top.token) continue;
-      symbols[top.left] = top.token;
-      symbols[right] = -1;
-      next[top.left] = next[right];
-      if (next[right] < count) previous[next[right]] = top.left;
-      add(previous[top.left], top.left);
-      add(top.left, next[top.left]);
-    }
-  }
-
-  std::unordered_map<uint64_t, Merge> merges_;
+  std::unordered_map<uint64_t, RankedMerge> merges_;
   BpeOptions options_;
 };
 
@@ -119,10 +83,10 @@ Result<std::pair<std::string, std::string>> ReadMerge(const Json& merge) {
   return std::pair(text.substr(0, space), text.substr(space + 1));
 }
 
-Result<std::unordered_map<uint64_t, Merge>> ReadMerges(const Json& json,
-                                                       const Vocabulary& vocabulary,
-                                                       const std::string& prefix) {
-  std::unordered_map<uint64_t, Merge> merges;
+Result<std::unordered_map<uint64_t, RankedMerge>> ReadMerges(const Json& json,
+                                                             const Vocabulary& vocabulary,
+                                                             const std::string& prefix) {
+  std::unordered_map<uint64_t, RankedMerge> merges;
   ASSIGN_OR_RETURN(const Json* list, Need(json, "merges"));
   if (!list->is_array() || list->size() > kMostTokenNumbers)
     return InvalidModel("'merges': expected a list");
@@ -141,7 +105,7 @@ Result<std::unordered_map<uint64_t, Merge>> ReadMerges(const Json& json,
     if (!pair.second.starts_with(prefix))
       return InvalidModel("'merges': '{}' has no prefix '{}'", pair.second, prefix);
     ASSIGN_OR_RETURN(const int32_t token, number(pair.first + pair.second.substr(prefix.size())));
-    merges.insert_or_assign(Bpe::Pair(left, right), Merge{rank++, token});
+    merges.insert_or_assign(Bpe::Pair(left, right), RankedMerge{rank++, token});
   }
   return merges;
 }

@@ -119,15 +119,6 @@ Status AddBytes(const Json&, TextSteps& steps) {
   return OkStatus();
 }
 
-Status AddTextSteps(const Json& json, TextSteps& steps, int depth);
-
-Status AddSequence(const Json& json, TextSteps& steps, int depth) {
-  ASSIGN_OR_RETURN(const Json* parts, Need(json, "normalizers"));
-  if (!parts->is_array()) return InvalidModel("'normalizers': expected a list");
-  for (const Json& part : *parts) RETURN_IF_ERROR(AddTextSteps(part, steps, depth));
-  return OkStatus();
-}
-
 constexpr std::pair<std::string_view, Status (*)(const Json&, TextSteps&)> kNormalizers[] = {
     {"BertNormalizer", AddBert},
     {"ByteLevel", AddBytes},
@@ -142,21 +133,12 @@ constexpr std::pair<std::string_view, Status (*)(const Json&, TextSteps&)> kNorm
     {"StripAccents", AddStripAccents},
 };
 
-Status AddTextSteps(const Json& json, TextSteps& steps, int depth) {
-  const std::string type = TypeOf(json);
-  if (depth > kMostNested) return InvalidModel("normalizer: sequences in sequences");
-  if (type == "Sequence") return AddSequence(json, steps, depth + 1);
-  for (const auto& [name, add] : kNormalizers) {
-    if (name == type) return add(json, steps).WithContext("normalizer " + type);
-  }
-  return UnknownPart("normalizer", type, kNormalizers);
-}
-
 }  // namespace
 
 Result<std::vector<TextStep>> ReadNormalizer(const Json* json) {
   TextSteps steps;
-  if (json != nullptr) RETURN_IF_ERROR(AddTextSteps(*json, steps, 0));
+  if (json != nullptr)
+    RETURN_IF_ERROR(AddPart({"normalizer", "normalizers"}, kNormalizers, *json, steps));
   return steps;
 }
 

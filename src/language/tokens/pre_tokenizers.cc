@@ -202,26 +202,12 @@ constexpr std::pair<std::string_view, Status (*)(const Json&, WordSteps&)> kPreT
     {"WhitespaceSplit", AddWhitespaceSplit},
 };
 
-Status AddWordSteps(const Json& json, WordSteps& steps, int depth) {
-  const std::string type = TypeOf(json);
-  if (depth > kMostNested) return InvalidModel("pre_tokenizer: sequences in sequences");
-  if (type == "Sequence") {
-    ASSIGN_OR_RETURN(const Json* parts, Need(json, "pretokenizers"));
-    if (!parts->is_array()) return InvalidModel("'pretokenizers': expected a list");
-    for (const Json& part : *parts) RETURN_IF_ERROR(AddWordSteps(part, steps, depth + 1));
-    return OkStatus();
-  }
-  for (const auto& [name, add] : kPreTokenizers) {
-    if (name == type) return add(json, steps).WithContext("pre_tokenizer " + type);
-  }
-  return UnknownPart("pre_tokenizer", type, kPreTokenizers);
-}
-
 }  // namespace
 
 Result<std::vector<WordStep>> ReadPreTokenizer(const Json* json) {
   WordSteps steps;
-  if (json != nullptr) RETURN_IF_ERROR(AddWordSteps(*json, steps, 0));
+  if (json != nullptr)
+    RETURN_IF_ERROR(AddPart({"pre_tokenizer", "pretokenizers"}, kPreTokenizers, *json, steps));
   return steps;
 }
 

@@ -11,7 +11,10 @@
 namespace fettle::language {
 namespace {
 
-using NameSteps = std::vector<NameStep>;
+struct NameSteps {
+  std::vector<NameStep> all;
+  bool fused = false;  // tokens are joined: what follows sees their whole text
+};
 
 void ReplaceAll(std::string& text, std::string_view from, std::string_view to) {
   for (size_t at = 0; !from.empty() && (at = text.find(from, at)) != std::string::npos;
@@ -21,7 +24,7 @@ void ReplaceAll(std::string& text, std::string_view from, std::string_view to) {
 
 /// A name in which a character spells no byte is text.
 Status AddByteLevel(const Json&, NameSteps& steps) {
-  steps.push_back([](std::string& name) {
+  steps.all.push_back([](std::string& name) {
     const ByteNames& table = ByteNames::Get();
     std::string bytes;
     const std::vector<CodePoint> points = CodePointsOf(name);
@@ -36,7 +39,7 @@ Status AddByteLevel(const Json&, NameSteps& steps) {
 }
 
 Status AddByteFallback(const Json&, NameSteps& steps) {
-  steps.push_back([](std::string& name) {
+  steps.all.push_back([](std::string& name) {
     unsigned byte = 0;
     const bool is_byte = name.size() == 6 && name.starts_with("<0x") && name.ends_with(">") &&
                          std::sscanf(name.c_str(), "<0x%2X>", &byte) == 1;
@@ -48,7 +51,7 @@ Status AddByteFallback(const Json&, NameSteps& steps) {
 Status AddReplace(const Json& json, NameSteps& steps) {
   ASSIGN_OR_RETURN(const auto pattern, PatternOf(json));
   ASSIGN_OR_RETURN(const std::string content, TextOf(json, "content", ""));
-  steps.push_back([=](std::string& name) {
+  steps.all.push_back([=](std::string& name) {
     std::string out;
     for (const MatchedRange& range : pattern->Split(name))
       out += range.matched ? content : name.substr(range.begin, range.end - range.begin);
@@ -59,7 +62,7 @@ Status AddReplace(const Json& json, NameSteps& steps) {
 
 Status AddMetaspace(const Json& json, NameSteps& steps) {
   ASSIGN_OR_RETURN(const std::string mark, TextOf(json, "replacement", "\xe2\x96\x81"));
-  steps.push_back([=](std::string& name) { ReplaceAll(name, mark, " "); });
+  steps.all.push_back([=](std::string& name) { ReplaceAll(name, mark, " "); });
   return OkStatus();
 }
 
@@ -67,7 +70,7 @@ Status AddMetaspace(const Json& json, NameSteps& steps) {
 Status AddWordPiece(const Json& json, NameSteps& steps) {
   ASSIGN_OR_RETURN(const std::string prefix, TextOf(json, "prefix", "##"));
   ASSIGN_OR_RETURN(const bool cleans, FlagOf(json, "cleanup", true));
-  steps.push_back([=](std::string& name) {
+  steps.all.push_back([=](std::string& name) {
     if (!prefix.empty() && name.starts_with(prefix)) {
       name.erase(0, prefix.size());
     } else {
@@ -85,17 +88,18 @@ Status AddWordPiece(const Json& json, NameSteps& steps) {
 
 Status AddSuffix(const Json& json, NameSteps& steps) {
   ASSIGN_OR_RETURN(const std::string suffix, TextOf(json, "suffix", "</w>"));
-  steps.push_back([=](std::string& name) { ReplaceAll(name, suffix, " "); });
+  steps.all.push_back([=](std::string& name) { ReplaceAll(name, suffix, " "); });
   return OkStatus();
 }
 
 /// Behind a Fuse it changes the ends of whole texts alone, else those of each token.
 Status AddStripEnds(const Json& json, NameSteps& steps) {
+  if (steps.fused) return OkStatus();
   ASSIGN_OR_RETURN(const std::string content, TextOf(json, "content", " "));
   ASSIGN_OR_RETURN(const int64_t start, IntOf(json, "start", 0));
   ASSIGN_OR_RETURN(const int64_t stop, IntOf(json, "stop", 0));
   if (content.empty()) return InvalidModel("'content' is missing");
-  steps.push_back([=](std::string& name) {
+  steps.all.push_back([=](std::string& name) {
     for (int64_t i = 0; i < start && name.starts_with(content); ++i) name.erase(0, content.size());
     for (int64_t i = 0; i < stop && name.ends_with(content); ++i)
       name.resize(name.size() - content.size());
@@ -103,8 +107,10 @@ Status AddStripEnds(const Json& json, NameSteps& steps) {
   return OkStatus();
 }
 
-/// Joins tokens, of which there is one.
-Status AddFuse(const Json&, NameSteps&) { return OkStatus(); }
+Status AddFuse(const Json&, NameSteps& steps) {
+  steps.fused = true;
+  return OkStatus();
+}
 
 constexpr std::pair<std::string_view, Status (*)(const Json&, NameSteps&)> kDecoders[] = {
     {"BPEDecoder", AddSuffix}, {"ByteFallback", AddByteFallback}, {"ByteLevel", AddByteLevel},
@@ -112,34 +118,16 @@ constexpr std::pair<std::string_view, Status (*)(const Json&, NameSteps&)> kDeco
     {"Strip", AddStripEnds},   {"WordPiece", AddWordPiece},
 };
 
-Status AddNameSteps(const Json& json, NameSteps& steps, bool& fused, int depth) {
-  const std::string type = TypeOf(json);
-  if (depth > kMostNested) return InvalidModel("decoder: sequences in sequences");
-  if (type == "Sequence") {
-    ASSIGN_OR_RETURN(const Json* parts, Need(json, "decoders"));
-    if (!parts->is_array()) return InvalidModel("'decoders': expected a list");
-    for (const Json& part : *parts) RETURN_IF_ERROR(AddNameSteps(part, steps, fused, depth + 1));
-    return OkStatus();
-  }
-  fused |= type == "Fuse";
-  if (type == "Strip" && fused) return OkStatus();
-  for (const auto& [name, add] : kDecoders) {
-    if (name == type) return add(json, steps).WithContext("decoder " + type);
-  }
-  return UnknownPart("decoder", type, kDecoders);
-}
-
 }  // namespace
 
 Result<std::vector<NameStep>> ReadDecoderSteps(const Json* json) {
   NameSteps steps;
   if (json == nullptr) {
-    steps.push_back([](std::string& name) { name.insert(0, " "); });
-    return steps;
+    steps.all.push_back([](std::string& name) { name.insert(0, " "); });
+  } else {
+    RETURN_IF_ERROR(AddPart({"decoder", "decoders"}, kDecoders, *json, steps));
   }
-  bool fused = false;
-  RETURN_IF_ERROR(AddNameSteps(*json, steps, fused, 0));
-  return steps;
+  return std::move(steps.all);
 }
 
 }  // namespace fettle::language
