@@ -35,7 +35,8 @@ Status TakeRow(const Tensor& logits, int64_t row, std::span<float> to) {
 /// One memory for past and present, with room for the whole context.
 class InPlaceCache final : public OnnxCache {
  public:
-  explicit InPlaceCache(std::shared_ptr<OnnxModel> model) : OnnxCache(std::move(model)) {}
+  explicit InPlaceCache(std::shared_ptr<OnnxModel> model)
+      : OnnxCache(std::move(model)), one_row_(this->model().form.one_row) {}
 
   Status Allocate() {
     for (const OnnxCacheForm& cache : model().form.caches) {
@@ -68,7 +69,7 @@ class InPlaceCache final : public OnnxCache {
     if (made == others.end()) return Error(StatusCode::kInternal, "there are no logits");
     const bool last_alone = made->second.shape().rank() == 3 && made->second.shape()[1] == 1;
     if (last_alone && length > count && !picks_row()) {  // that of what filled the run up
-      model().form.one_row = true;
+      one_row_ = true;
       return RunExactly(tokens, position, logits);
     }
     return TakeRow(made->second, last_alone ? 0 : count - 1, logits);
@@ -118,8 +119,7 @@ class InPlaceCache final : public OnnxCache {
     return OkStatus();
   }
   int64_t LengthOf(int64_t tokens, int64_t position) const {
-    return RunLength(tokens, model().context - position, model().device != nullptr,
-                     !model().form.one_row);
+    return RunLength(tokens, model().context - position, model().device != nullptr, !one_row_);
   }
   bool picks_row() const { return !model().form.row.name.empty(); }
   bool has_positions() const { return !model().form.positions.name.empty(); }
@@ -149,6 +149,7 @@ class InPlaceCache final : public OnnxCache {
     return steps_.back().get();
   }
 
+  bool one_row_;  // as the form says, or as the first run shows: other threads have own caches
   std::vector<SharedBuffer> buffers_;
   runtime::BufferMap pasts_, presents_;
   std::vector<std::unique_ptr<Step>> steps_;
