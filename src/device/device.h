@@ -194,6 +194,9 @@ class Device {
   virtual Result<std::unique_ptr<Stream>> NewStream(const StreamOptions& options) const = 0;
   /// Whether kernels may compute in f16 (kernels::Arithmetic::kF16).
   virtual bool computes_f16() const { return false; }
+  /// Whether the driver replays the launches of a run (Stream::MakeGraph), which it can of those
+  /// that have their operands in buffers alone.
+  virtual bool replays_launches() const { return false; }
   /// Whether several launches may take less time as one (Stream::MakeChain): OK, or why not.
   virtual Status ChainsMayPay() const {
     return Error(StatusCode::kUnsupported, "chains of launches: not on this device");

@@ -31,32 +31,6 @@ std::string LimitOf(const kernels::StateAssignment& states, const ir::Graph& gro
   return reason.empty() ? check(group.outputs, states.outputs) : reason;
 }
 
-/// Why `states` may not be chosen; empty: they may.
-std::string Refusal(const kernels::StateAssignment& states, const ir::Graph& group,
-                    const Device& device, const Limits& limits) {
-  if (device.kind() == DeviceKind::kCpu) return {};
-  if (std::string limit = LimitOf(states, group, device); !limit.empty()) return limit;
-  if (limits.precision == Precision::kHigh) {
-    const auto narrows = [&](const std::vector<ir::ValueId>& ids,
-                             const std::vector<State>& of_values) {
-      for (size_t i = 0; i < ids.size(); ++i) {
-        const DType type = group.value(ids[i]).dtype;
-        if (of_values[i].storage == DType::kF16 && (type == DType::kF32 || type == DType::kBF16))
-          return true;
-      }
-      return false;
-    };
-    if (narrows(group.inputs, states.inputs) || narrows(group.outputs, states.outputs))
-      return "precision high stores no f32 or bf16 value as f16";
-  }
-  const MemoryKind wanted = limits.memory;
-  if (wanted == MemoryKind::kBuffer && AnyState(states, [](const State& state) {
-        return state.memory == MemoryKind::kImage2d || state.memory == MemoryKind::kImage1d;
-      }))
-    return "images are switched off";
-  return {};
-}
-
 /// Leaves states without images out of what a kernel offers beside possible states with them.
 void PreferImages(const ir::Graph& group, const Device& device, std::vector<Choice>& choices) {
   const auto has_image = [&](const Choice& choice) {
@@ -109,7 +83,7 @@ void AddChoices(const Device& device, const Limits& limits, GroupChoices& result
     std::string refusal;
     bool taken = false;
     for (Choice& offer : *offers) {
-      std::string reason = Refusal(offer.states(), group, device, limits);
+      std::string reason = RefusalOf(offer.states(), group, device, limits);
       if (reason.empty()) {
         result.choices.push_back(std::move(offer));
         taken = true;
@@ -137,6 +111,33 @@ Status CheckBorder(const ir::Graph& group) {
 }
 
 }  // namespace
+
+std::string RefusalOf(const kernels::StateAssignment& states, const ir::Graph& group,
+                      const Device& device, const Limits& limits) {
+  if (device.kind() == DeviceKind::kCpu) return {};
+  if (std::string limit = LimitOf(states, group, device); !limit.empty()) return limit;
+  if (limits.precision == Precision::kHigh) {
+    const auto narrows = [&](const std::vector<ir::ValueId>& ids,
+                             const std::vector<State>& of_values) {
+      for (size_t i = 0; i < ids.size(); ++i) {
+        const DType type = group.value(ids[i]).dtype;
+        if (of_values[i].storage == DType::kF16 && (type == DType::kF32 || type == DType::kBF16))
+          return true;
+      }
+      return false;
+    };
+    if (narrows(group.inputs, states.inputs) || narrows(group.outputs, states.outputs))
+      return "precision high stores no f32 or bf16 value as f16";
+  }
+  const bool has_image = AnyState(states, [](const State& state) {
+    return state.memory == MemoryKind::kImage2d || state.memory == MemoryKind::kImage1d;
+  });
+  if (has_image && limits.memory == MemoryKind::kBuffer) return "images are switched off";
+  // One image in a plan, and the host enqueues all of its launches one by one.
+  if (has_image && limits.memory == MemoryKind::kHost && device.replays_launches())
+    return "the driver replays no launch on images (--memory image allows them)";
+  return {};
+}
 
 Precision LeastPrecision(kernels::Arithmetic arithmetic) {
   switch (kernels::RowOf(arithmetic).loss) {

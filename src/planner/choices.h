@@ -52,6 +52,10 @@ struct Choice {
   const kernels::StateAssignment& states() const { return match->states()[states_index]; }
 };
 
+/// Why a kernel of `device` may not have its operands in `states`; empty: it may.
+std::string RefusalOf(const kernels::StateAssignment& states, const ir::Graph& group,
+                      const Device& device, const Limits& limits);
+
 struct Rejection {
   std::string_view kernel;
   std::string reason;

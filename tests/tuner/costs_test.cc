@@ -13,6 +13,7 @@
 #include "ops/op.h"
 #include "planner/catalogue.h"
 #include "planner/planner.h"
+#include "tests/asked_device.h"
 #include "tests/tuner/known_machine.h"
 #include "tuner/cost/calibrated_costs.h"
 #include "tuner/cost/calibration.h"
@@ -290,6 +291,18 @@ TEST(CalibratedCostsTest, HalfOfWhatTheHostTakesLongerThanTheDeviceCounts) {
         CalibratedCosts(alone, device, *store, false).Kernel(kind, kind.entries[0]);
     EXPECT_DOUBLE_EQ(cost.us, want);
     EXPECT_DOUBLE_EQ(cost.alone_us, us);
+  }
+}
+
+TEST(CalibratedCostsTest, TheHostEnqueuesNothingWhereLaunchesAreReplayed) {
+  const CpuDevice cpu(std::make_shared<ThreadPool>(1));
+  const std::shared_ptr<Store> store = MemoryStore();
+  const State buffer{.device = DeviceKind::kOpenCl, .memory = MemoryKind::kBuffer};
+  for (const bool replays : {false, true}) {
+    const AskedDevice device(replays);
+    FixedCosts alone(2, 6);
+    CalibratedCosts costs(alone, DeviceSet(cpu, &device), *store, false);
+    EXPECT_DOUBLE_EQ(costs.Conversion({4, 8}, DType::kF32, {}, buffer, 1).us, replays ? 2 : 4);
   }
 }
 

@@ -69,6 +69,8 @@ Status OpenClDevice::ChainsMayPay() const {
     return Unsupported(
         "chains of launches: the cores of a CPU have other work, and all work-groups wait for one "
         "that has none");
+  if (replays_launches())
+    return Unsupported("chains of launches: the driver replays those of a whole run instead");
   return CheckChains();
 }
 

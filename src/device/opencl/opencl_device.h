@@ -161,6 +161,7 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
   bool IsPinned(const void* data, int64_t bytes) const { return pinned_->Holds(data, bytes); }
   Status CheckLimits(const MemoryRequest& request) const override;
   bool computes_f16() const override { return facts_.fp16_compute; }
+  bool replays_launches() const override { return graphs() != nullptr; }
   std::vector<ProgramBinary> ExportPrograms() const override;
   void ImportPrograms(std::vector<ProgramBinary> binaries) const override;
   ProgramStatistics program_statistics() const override { return programs_->statistics(); }

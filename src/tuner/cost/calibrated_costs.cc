@@ -9,10 +9,11 @@ namespace {
 
 /// Where the host takes longer to enqueue a step than the device to run it, the difference is lost
 /// in a network of such steps, and hidden in one whose other steps keep the device busy for
-/// longer. Costs add up, so they stand between the two.
-double WithHost(double us, double host_us) {
+/// longer. Costs add up, so they stand between the two. Where the driver replays launches, the host
+/// enqueues a run at once.
+double WithHost(double us, double host_us, const Device& device) {
   constexpr double kLost = 0.5;
-  return us + kLost * std::max(host_us - us, 0.0);
+  return device.replays_launches() ? us : us + kLost * std::max(host_us - us, 0.0);
 }
 
 }  // namespace
@@ -42,7 +43,7 @@ planner::EntryCost CalibratedCosts::Kernel(const planner::Kind& kind, const plan
   planner::EntryCost cost = alone_.Kernel(kind, entry);
   cost.alone_us = cost.us;
   const double factor = FactorOf(kind, entry, cost.alone_us);
-  cost.us = WithHost(cost.us * factor, cost.host_us);
+  cost.us = WithHost(cost.us * factor, cost.host_us, *devices_.Find(entry.kernel->device()));
   cost.seen_us *= factor;
   if (cost.measured && !favoured_.empty() && !favoured_.contains(&entry)) cost.us *= kDoubt;
   if (!cost.measured && cost.banned.empty() && given_up_.contains(&entry))
@@ -61,7 +62,7 @@ planner::EntryCost CalibratedCosts::Conversion(const Shape& shape, DType dtype, 
   cost.alone_us = cost.us;
   const auto [it, is_new] = conversion_factors_.try_emplace({of.states, cost.alone_us}, 1);
   if (is_new) it->second = calibrations_.Of(of, cost.alone_us).factor;
-  cost.us = WithHost(cost.us * it->second, cost.host_us);
+  cost.us = WithHost(cost.us * it->second, cost.host_us, device);
   return cost;
 }
 

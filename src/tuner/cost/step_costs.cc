@@ -65,7 +65,7 @@ std::vector<StepCost> StepCostsOf(const exec::Plan& plan, const DeviceSet& devic
       SetMeasured(key, store, cost);
       cost.problem = std::move(key.problem);
     }
-    if (cost.host_us > 0) cost.host_us *= paces.Of(device);
+    cost.host_us = device.replays_launches() ? 0 : cost.host_us * paces.Of(device);
     const bool is_view =
         step.kernel != nullptr && step.match != nullptr && step.match->is_view(step.states_index);
     cost.known = is_view || cost.alone_us > 0;

@@ -18,7 +18,7 @@ struct StepCost {
   double alone_us = 0;
   double us = 0;
   /// What the host takes in a network to enqueue it on a device that works meanwhile; 0: not known,
-  /// or the host does nothing else in `us`.
+  /// or the host does nothing else in `us`, or the driver replays the launches of a run.
   double host_us = 0;
   bool known = false;
 };

@@ -60,7 +60,8 @@ std::vector<double> ModelTuner::RunDefaultAgain(const Timetable& timetable) {
 
 Status ModelTuner::RunGate(const Timetable& timetable) {
   GateOptions gate = task_.options.gate;
-  gate.warms_up = false;
+  // Both have run, but where runs are recorded they are replayed only after another one.
+  gate.warms_up = std::ranges::any_of(tuned_->devices().beside_cpu(), &Device::replays_launches);
   if (!gate.now_ns || gate.await) {
     if (!gate.interruptions) gate.interruptions = Interruptions;
     gate.prepare = [this] { AwaitLanes(*tuned_); };

@@ -111,6 +111,7 @@ ParamSpace TiledSpace(const Problem& problem, const PixelConv& conv, const Devic
   const auto check = [conv, storage = problem.states.outputs[0].storage,
                       &device](const Params& params) -> Status {
     if (conv.groups > 1) return Unsupported("weights of several groups lie in buffers");
+    if (device.replays_launches()) return Unsupported("the driver replays no launch on images");
     return device.CheckLimits(RowImage(conv, PlanQuads(conv, kTileFields.Read(params)), storage));
   };
   const bool in_image = PrefersImages(facts) && check(space.usual).ok();
