@@ -6,7 +6,7 @@
 
 #include "kernels/cpu/conv/taps.h"
 #include "kernels/cpu/cpu_kernel.h"
-#include "kernels/cpu/gemm/task_grid.h"
+#include "kernels/cpu/product/tasks.h"
 #include "kernels/cpu/simd/amx_tiles.h"
 
 namespace fettle::kernels {
@@ -81,12 +81,9 @@ class Bf16Gemm final : public CpuKernel {
     }
     std::optional<AmxTiles> tiles;
     if (blocks_.uses_tiles) tiles.emplace(BlockTiles(tile_rows_));
-    for (int64_t panel = first; panel < end;) {
-      const int64_t group = panel / panels_, in_group = panel % panels_;
-      const int64_t count = std::min(end - panel, panels_ - in_group);
-      RunGroup(task, group, in_group, in_group + count);
-      panel += count;
-    }
+    ForEachGroup(first, end, panels_, [&](int64_t group, int64_t panel, int64_t panel_end) {
+      RunGroup(task, group, panel, panel_end);
+    });
   }
 
   /// Panels [first, end) of a group. Where all stay near, two tiles of rows at a time are packed

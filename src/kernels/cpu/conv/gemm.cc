@@ -12,7 +12,7 @@
 #include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
-#include "kernels/cpu/gemm/task_grid.h"
+#include "kernels/cpu/product/tasks.h"
 #include "kernels/family.h"
 #include "kernels/join_windows.h"
 #include "kernels/takes_extents.h"
@@ -202,15 +202,12 @@ class ConvGemm final : public CpuKernel, public WritesWindow, public MovesToExte
     block.far_rows = even_ && far_rows_;
     block.low = epilogue_.clamp().low;
     block.high = epilogue_.clamp().high;
-    const int64_t panels = weights_.panels(kernels_->nr);
-    for (int64_t panel = task.panel; panel < task.panel_end;) {
-      const int64_t group = panel / panels, in_group = panel % panels;
-      const int64_t count = std::min(task.panel_end - panel, panels - in_group);
-      RunColumns(args, binding, range, group, in_group * kernels_->nr,
-                 std::min(count * kernels_->nr, weights_.oc - in_group * kernels_->nr), pointers,
-                 block);
-      panel += count;
-    }
+    const int64_t nr = kernels_->nr;
+    ForEachGroup(task.panel, task.panel_end, weights_.panels(nr),
+                 [&](int64_t group, int64_t panel, int64_t panel_end) {
+                   const int64_t columns = std::min(panel_end * nr, weights_.oc) - panel * nr;
+                   RunColumns(args, binding, range, group, panel * nr, columns, pointers, block);
+                 });
   }
 
   void RunColumns(const CpuLaunch& args, const elementwise::Binding& binding, PixelRange range,

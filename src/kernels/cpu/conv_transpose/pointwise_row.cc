@@ -13,7 +13,7 @@
 #include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
-#include "kernels/cpu/gemm/task_grid.h"
+#include "kernels/cpu/product/tasks.h"
 #include "kernels/family.h"
 #include "kernels/takes_extents.h"
 #include "tensor/read_floats.h"

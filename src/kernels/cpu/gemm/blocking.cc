@@ -4,7 +4,7 @@
 
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
-#include "kernels/cpu/gemm/task_grid.h"
+#include "kernels/cpu/product/tasks.h"
 #include "kernels/fields.h"
 
 namespace fettle::kernels {

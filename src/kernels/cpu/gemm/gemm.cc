@@ -5,7 +5,7 @@
 #include "base/subnormals.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/microkernel.h"
-#include "kernels/cpu/gemm/task_grid.h"
+#include "kernels/cpu/product/tasks.h"
 #include "tensor/tensor.h"
 
 namespace fettle::kernels {

@@ -4,8 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
+#include "kernels/cpu/product/panel_source.h"
 #include "tensor/dtype.h"
 
 namespace fettle::kernels {
@@ -13,22 +13,12 @@ namespace fettle::kernels {
 /// Rows of A that multiply a panel as it is read, at most.
 inline constexpr int kMostHalfRows = 8;
 /// Depth that is summed by itself, before it is added to what lies before it.
-inline constexpr int64_t kHalfSlice = 256;
+inline constexpr int64_t kHalfSlice = PanelSource::kSliceRows;
 
-/// C[rows, columns] = clamp(bias + A * B + addend), of one panel, or of two where there is one row.
-struct HalfRowsArgs {
-  const float* a = nullptr;  // rows a_stride elements apart
-  int64_t a_stride = 0;
-  int64_t rows = 0;
+/// Of one panel, or of two where there is one row: 1 .. nr columns, or 2 nr.
+struct HalfRowsArgs : RowsByPanel {
   int64_t depth = 0;
   const std::byte* b = nullptr;  // [depth][nr]; what lies behind is fetched, and not used
-  float* c = nullptr;
-  int64_t c_stride = 0;
-  int64_t columns = 0;            // 1 .. nr, or 2 nr of one row
-  const float* bias = nullptr;    // for each column of the panels, or null for zero
-  const float* addend = nullptr;  // lies as C does; or null
-  float low = -std::numeric_limits<float>::infinity();
-  float high = std::numeric_limits<float>::infinity();
 };
 
 struct HalfKernels {

@@ -12,9 +12,9 @@
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
-#include "kernels/cpu/gemm/task_grid.h"
 #include "kernels/cpu/matmul/product_states.h"
 #include "kernels/cpu/move/tile_transpose.h"
+#include "kernels/cpu/product/tasks.h"
 #include "kernels/family.h"
 #include "kernels/takes_extents.h"
 
@@ -111,30 +111,23 @@ class MatMul final : public CpuKernel, public MovesToExtents<MatMul> {
     if (!p_.constant_b && !direct_b_) PackOperand(args);
     if (copies_a_) CopyA(args);
     const elementwise::Binding binding = epilogue_.Bind(args, p_.constant_b ? 1 : 0);
-    const EvenParts rows(tiles_.count(), blocking_.rows / kernels_->mr);
-    const EvenParts columns(Panels(), blocking_.panels);
-    const int64_t per_batch = rows.count() * columns.count();
-    const auto batches = static_cast<int64_t>(p_.batches.size());
-    args.stream.ParallelFor(batches * per_batch, [&](int64_t task, int lane) {
-      Block block;
-      block.batch = task / per_batch;
-      const int64_t row = task % per_batch / columns.count(), column = task % columns.count();
-      block.first_tile = rows.Begin(row);
-      block.end_tile = rows.Begin(row + 1);
-      block.row = tiles_.Begin(block.first_tile);
-      block.rows = tiles_.Begin(block.end_tile) - block.row;
-      block.column = columns.Begin(column) * kernels_->nr;
-      block.columns = std::min(columns.Begin(column + 1) * kernels_->nr, p_.n) - block.column;
-      RunTask(args, binding, block, lane);
+    const TileGrid grid(std::ssize(p_.batches), tiles_, blocking_.rows / kernels_->mr, Panels(),
+                        blocking_.panels);
+    args.stream.ParallelFor(grid.count(), [&](int64_t task, int lane) {
+      RunTask(args, binding, BlockOf(grid.At(task)), lane);
     });
     return OkStatus();
   }
 
  private:
   /// A rectangle of one output matrix.
-  struct Block {
-    int64_t batch, first_tile, end_tile, row, rows, column, columns;
+  struct Block : TileGrid::Task {
+    int64_t column, columns;
   };
+  Block BlockOf(const TileGrid::Task& task) const {
+    const int64_t column = task.panel * kernels_->nr;
+    return {task, column, std::min(task.panel_end * kernels_->nr, p_.n) - column};
+  }
 
   static size_t InputIndex(const Problem& problem, ir::ValueId id) {
     return IndexOf(problem.group->inputs, id);
@@ -172,7 +165,7 @@ class MatMul final : public CpuKernel, public MovesToExtents<MatMul> {
   /// The rows of A: a copy where it is transposed, or where they would share cache sets.
   EvenRows RowsOfA(const CpuLaunch& args, const Block& block) const {
     const float* a = copies_a_ ? args.At(copy_) : args.inputs[a_].host<float>();
-    return {a + (p_.batches[block.batch].a * p_.m + block.row) * a_stride_, a_stride_};
+    return {a + (p_.batches[block.product].a * p_.m + block.row) * a_stride_, a_stride_};
   }
 
   /// Gemm's addend; it has no transposed form.
@@ -187,20 +180,20 @@ class MatMul final : public CpuKernel, public MovesToExtents<MatMul> {
 
   float* BlockOfC(const CpuLaunch& args, const Block& block, int lane) const {
     if (transposed_c_) return args.At(result_, lane);
-    return args.outputs[0].host<float>() + (block.batch * p_.m + block.row) * p_.n + block.column;
+    return args.outputs[0].host<float>() + (block.product * p_.m + block.row) * p_.n + block.column;
   }
 
   /// Writes a block, rows innermost.
   void StoreTransposed(const CpuLaunch& args, const Block& block, const float* c) const {
     float* out =
-        args.outputs[0].host<float>() + (block.batch * p_.n + block.column) * p_.m + block.row;
+        args.outputs[0].host<float>() + (block.product * p_.n + block.column) * p_.m + block.row;
     TransposeMatrix(c, block.columns, out, p_.m, block.rows, block.columns);
   }
 
   /// `work` with B in its own order. Behind a caller's nothing may be read, as whole vectors would:
   /// the panel at its end is packed where it ends within one.
   void RunAsItIs(const CpuLaunch& args, const Block& block, BlockArgs work, int lane) const {
-    const int64_t matrix = p_.batches[block.batch].b;
+    const int64_t matrix = p_.batches[block.product].b;
     const int64_t behind = (p_.b_matrices - matrix - 1) * p_.k * p_.n;
     const bool at_end = block.column + block.columns == p_.n && behind < kernels_->nr;
     const int64_t end = packs_end_ && at_end ? p_.n % kernels_->nr : 0;
@@ -247,12 +240,12 @@ class MatMul final : public CpuKernel, public MovesToExtents<MatMul> {
       RunAsItIs(args, block, work, lane);
     } else {
       const float* panels = p_.constant_b ? args.packed[0].host<float>() : args.At(packed_);
-      work.b = panels + p_.batches[block.batch].b * MatrixElements() + block.column * p_.k;
+      work.b = panels + p_.batches[block.product].b * MatrixElements() + block.column * p_.k;
       if (p_.constant_row) work.bias = panels + p_.b_matrices * MatrixElements() + block.column;
       RunBlock(*kernels_, work);
     }
     if (transposed_c_) return StoreTransposed(args, block, c);
-    elementwise::Tile tile{.row = block.batch * p_.m + block.row, .rows = block.rows};
+    elementwise::Tile tile{.row = block.product * p_.m + block.row, .rows = block.rows};
     tile.col = block.column;
     tile.cols = block.columns;
     tile.running = c;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/cpu/gemm/task_grid.h"
+#include "kernels/cpu/product/tasks.h"
 #include "kernels/cpu/quantised/gemm_kernel.h"
 #include "kernels/cpu/quantised/results.h"
 #include "kernels/cpu/quantised/rows.h"
@@ -122,16 +122,13 @@ class AmxGemm final : public QuantKernel {
                                task.range, tile_rows_, scratch.taps, scratch.pointers);
     }
     const AmxTiles tiles(BlockTiles(tile_rows_));
-    const int64_t panels = operands_.layout().panels();
-    for (int64_t panel = first; panel < end;) {
-      const int64_t group = panel / panels, in_group = panel % panels;
-      const int64_t count = std::min(end - panel, panels - in_group);
-      lines_ ? ReadLines(task, scratch, group) : ReadRows(task, scratch, group);
-      // Panels that stay near pass over all rows.
-      for (int64_t p = 0; p < count; p += near_panels_)
-        RunPanels(task, scratch, group, in_group + p, in_group + std::min(p + near_panels_, count));
-      panel += count;
-    }
+    ForEachGroup(first, end, operands_.layout().panels(),
+                 [&](int64_t group, int64_t panel, int64_t panel_end) {
+                   lines_ ? ReadLines(task, scratch, group) : ReadRows(task, scratch, group);
+                   // Panels that stay near pass over all rows.
+                   for (int64_t p = panel; p < panel_end; p += near_panels_)
+                     RunPanels(task, scratch, group, p, std::min(p + near_panels_, panel_end));
+                 });
   }
 
   void ReadLines(const Task& task, const Scratch& scratch, int64_t group) const {

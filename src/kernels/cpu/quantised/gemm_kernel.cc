@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/cpu/gemm/task_grid.h"
+#include "kernels/cpu/product/tasks.h"
 #include "kernels/cpu/quantised/padded_rows.h"
 #include "kernels/cpu/quantised/results.h"
 #include "kernels/cpu/quantised/rows.h"
@@ -141,13 +141,10 @@ class QuantGemm final : public QuantKernel {
                                static_cast<uint8_t>(task.zero), task.range, task.tile_rows,
                                args.At(tap_copies_, task.lane), pointers);
     }
-    const int64_t panels = operands_.layout().panels();
-    for (int64_t panel = first; panel < end;) {
-      const int64_t group = panel / panels, in_group = panel % panels;
-      const int64_t count = std::min(end - panel, panels - in_group);
-      RunGroup(task, pointers, group, in_group, in_group + count);
-      panel += count;
-    }
+    ForEachGroup(first, end, operands_.layout().panels(),
+                 [&](int64_t group, int64_t panel, int64_t panel_end) {
+                   RunGroup(task, pointers, group, panel, panel_end);
+                 });
   }
 
   /// The panels [first, end) of one group.

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/cpu/gemm/task_grid.h"
+#include "kernels/cpu/product/tasks.h"
 #include "kernels/cpu/quantised/gemm_problem.h"
 #include "kernels/cpu/quantised/padded_rows.h"
 #include "kernels/cpu/quantised/results.h"
@@ -126,13 +126,11 @@ class TermGemm final : public QuantKernel {
   };
 
   void RunTile(const Tile& tile, int64_t first, int64_t end) const {
-    const int64_t panels = operands_.layout().panels();
-    for (int64_t panel = first; panel < end;) {
-      const int64_t group = panel / panels;
-      const int64_t group_end = std::min(end, (group + 1) * panels);
-      ReadRows(tile, group);
-      for (; panel < group_end; ++panel) RunPanel(tile, group, panel - group * panels);
-    }
+    ForEachGroup(first, end, operands_.layout().panels(),
+                 [&](int64_t group, int64_t panel, int64_t panel_end) {
+                   ReadRows(tile, group);
+                   for (; panel < panel_end; ++panel) RunPanel(tile, group, panel);
+                 });
   }
 
   void ReadRows(const Tile& tile, int64_t group) const {

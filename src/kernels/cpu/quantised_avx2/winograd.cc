@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cpu/gemm/task_grid.h"
+#include "kernels/cpu/product/tasks.h"
 #include "kernels/cpu/quantised/gemm_problem.h"
 #include "kernels/cpu/quantised/padded_rows.h"
 #include "kernels/cpu/quantised/results.h"

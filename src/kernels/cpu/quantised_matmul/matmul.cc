@@ -7,7 +7,7 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/cpu_kernel.h"
 #include "kernels/cpu/epilogue/epilogue.h"
-#include "kernels/cpu/gemm/task_grid.h"
+#include "kernels/cpu/product/tasks.h"
 #include "kernels/cpu/quantised/microkernel.h"
 #include "kernels/cpu/quantised/pack.h"
 #include "kernels/cpu/quantised/requantise.h"

@@ -3,25 +3,16 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 
+#include "kernels/cpu/product/panel_source.h"
 #include "kernels/match/code_panels.h"
 
 namespace fettle::kernels {
 
-/// Rows of A by one panel: c = clamp(A * B + bias), B as it is defined, (w - zero) * scale, but for
-/// the order of roundings: the codes of a block are summed first, then multiplied by its scale.
-struct PanelTile {
+/// B is as it is defined, (w - zero) * scale, but for the order of roundings: the codes of a block
+/// are summed first, then multiplied by its scale. 1 .. nr columns, and no addend.
+struct PanelTile : RowsByPanel {
   Panel panel;
-  int64_t rows = 0;  // those of the tile
-  const float* a = nullptr;
-  int64_t a_stride = 0;  // elements between rows
-  float* c = nullptr;
-  int64_t c_stride = 0;
-  int64_t columns = 0;          // 1 .. nr
-  const float* bias = nullptr;  // nr values, or null for zero
-  float low = -std::numeric_limits<float>::infinity();
-  float high = std::numeric_limits<float>::infinity();
 };
 
 inline constexpr int kMaxPanelRows = 8;

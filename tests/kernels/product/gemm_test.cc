@@ -8,7 +8,7 @@
 
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
-#include "kernels/cpu/gemm/task_grid.h"
+#include "kernels/cpu/product/tasks.h"
 #include "kernels/cpu/simd/targets.h"
 
 namespace fettle::kernels {
@@ -277,52 +277,6 @@ TEST(Blocking, LanesHaveEqualSharesOfFewTasks) {
           CeilDiv(task.rows, kMr) * (task.panel_end - task.panel);
     }
     EXPECT_LE(std::max(tiles[0], tiles[1]), row.most) << row.m;
-  }
-}
-
-TEST(TaskGrid, CoversEachTileOnceInNearEqualTasks) {
-  constexpr int64_t kMr = 6, kRuns = 2;
-  for (const int64_t rows : {1, 6, 49, 100}) {
-    for (const int64_t panels : {1, 7, 36}) {
-      for (const int64_t together : {1, 2}) {
-        const Blocking blocking{.tile_rows = kMr, .rows = 5 * kMr, .panels = 8};
-        const TaskGrid grid(kRuns, rows, panels, blocking, together);
-        std::vector<int> covered(kRuns * rows * panels);
-        int64_t least = INT64_MAX, most = 0;
-        for (int64_t i = 0; i < grid.count(); ++i) {
-          const TaskGrid::Task task = grid.At(i);
-          EXPECT_EQ(task.row / rows, (task.row + task.rows - 1) / rows) << "one run";
-          EXPECT_EQ(task.row % rows % kMr, 0);
-          EXPECT_EQ(task.panel % together, 0);
-          EXPECT_LE(task.rows, blocking.rows);
-          EXPECT_LE(task.panel_end - task.panel, blocking.panels);
-          least = std::min(least, CeilDiv(task.rows, kMr));
-          most = std::max(most, CeilDiv(task.rows, kMr));
-          for (int64_t row = task.row; row < task.row + task.rows; ++row) {
-            for (int64_t panel = task.panel; panel < task.panel_end; ++panel)
-              ++covered[row * panels + panel];
-          }
-        }
-        EXPECT_LE(most, least + 1);
-        EXPECT_EQ(covered, std::vector<int>(covered.size(), 1)) << rows << " x " << panels;
-      }
-    }
-  }
-}
-
-TEST(RowTiles, AreAsFewAndAsEqualAsCanBe) {
-  for (const int mr : {6, 8, 14}) {
-    for (int64_t rows = 1; rows <= 300; ++rows) {
-      const RowTiles tiles(mr, rows);
-      ASSERT_EQ(tiles.count(), (rows + mr - 1) / mr);
-      ASSERT_EQ(tiles.Begin(0), 0);
-      ASSERT_EQ(tiles.Begin(tiles.count()), rows);
-      for (int64_t i = 0; i < tiles.count(); ++i) {
-        const int64_t height = tiles.Begin(i + 1) - tiles.Begin(i);
-        ASSERT_LE(height, mr);
-        ASSERT_GE(height, rows / tiles.count());
-      }
-    }
   }
 }
 

@@ -1,4 +1,4 @@
-// A product as a grid of tasks of nearly equal size.
+// How products are cut into tasks of nearly equal size, which lanes share.
 #pragma once
 
 #include <algorithm>
@@ -58,5 +58,54 @@ class TaskGrid {
   int64_t runs_, rows_, panels_, together_, tile_rows_;
   EvenParts row_parts_, panel_parts_;
 };
+
+/// The tasks of as many products of equal size, one behind the other, whose rows are cut into
+/// tiles: a task has tiles of one product by panels of it. Neighbouring tasks have the same rows.
+class TileGrid {
+ public:
+  struct Task {
+    int64_t product, first_tile, end_tile;
+    int64_t row, rows;  // of the product
+    int64_t panel, panel_end;
+  };
+
+  /// Tasks have at most `most_tiles` tiles and `most_panels` panels.
+  TileGrid(int64_t products, const RowTiles& tiles, int64_t most_tiles, int64_t panels,
+           int64_t most_panels)
+      : products_(products),
+        tiles_(tiles),
+        row_parts_(tiles.count(), most_tiles),
+        panel_parts_(panels, most_panels) {}
+  int64_t count() const { return products_ * row_parts_.count() * panel_parts_.count(); }
+  Task At(int64_t task) const {
+    const int64_t column = task % panel_parts_.count(), row = task / panel_parts_.count();
+    const int64_t product = row / row_parts_.count(), part = row % row_parts_.count();
+    const int64_t first = row_parts_.Begin(part), end = row_parts_.Begin(part + 1);
+    return {product,
+            first,
+            end,
+            tiles_.Begin(first),
+            tiles_.Begin(end) - tiles_.Begin(first),
+            panel_parts_.Begin(column),
+            panel_parts_.Begin(column + 1)};
+  }
+
+ private:
+  int64_t products_;
+  RowTiles tiles_;
+  EvenParts row_parts_, panel_parts_;
+};
+
+/// Calls f(group, first, end) for the groups of which panels [panel, panel_end) are, counted over
+/// groups of `panels` panels each: those of the group are [first, end) of its own.
+template <typename F>
+void ForEachGroup(int64_t panel, int64_t panel_end, int64_t panels, const F& f) {
+  while (panel < panel_end) {
+    const int64_t group = panel / panels, first = panel % panels;
+    const int64_t end = std::min(first + panel_end - panel, panels);
+    f(group, first, end);
+    panel += end - first;
+  }
+}
 
 }  // namespace fettle::kernels
