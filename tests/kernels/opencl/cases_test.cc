@@ -119,8 +119,8 @@ TEST(OpenClTaste, IsLowWhereALocalTileWouldBeMostlyEmpty) {
     const auto match = MatchGroup(kOpenClConvLocal, group.graph, **device);
     return match.ok() ? (*match)->taste() : -2;
   };
-  EXPECT_EQ(taste_of(8), 1);
-  EXPECT_EQ(taste_of(32), 4);
+  EXPECT_EQ(taste_of(4), 1);
+  EXPECT_EQ(taste_of(8), 4);
 }
 
 /// The general kernel takes what others know more of, behind them.

@@ -1,11 +1,11 @@
+#include "kernels/cpu/product/tasks.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
-
-#include "kernels/cpu/product/tasks.h"
 
 namespace fettle::kernels {
 namespace {

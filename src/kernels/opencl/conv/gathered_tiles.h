@@ -46,6 +46,11 @@ constexpr int64_t ChunkOf(MmaFactors factors) {
   return factors == MmaFactors::kHalves ? kChunkBytes / 2 : kChunkBytes / 4;
 }
 
+/// Whether a convolution in one group is faster by opencl.conv.mma, whose tiles have 16 rows of
+/// pixels and whose instructions take 16 channels, although it may not fill them
+/// (docs/laboratory/gpu.md).
+bool FillsMmaTiles(const PixelConv& conv);
+
 /// Family::states and ::work.
 template <MmaFactors kFactors>
 Result<std::vector<StateAssignment>> MmaStates(const ir::Graph& group, const PixelConv& conv,

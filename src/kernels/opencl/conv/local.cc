@@ -111,7 +111,7 @@ ParamSpace Space(const Problem&, const PixelConv& conv, const Device& device) {
 }
 
 /// Fewer channels leave most of a tile empty.
-int Taste(const PixelConv& conv, const Device&) { return conv.oc < 16 ? 1 : 4; }
+int Taste(const PixelConv& conv, const Device&) { return conv.oc < 8 ? 1 : 4; }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const PixelConv& conv,
                                                 const Params& params, const Device& device) {

@@ -72,23 +72,12 @@ Result<std::unique_ptr<PreparedKernel>> PrepareMma(const Problem& problem, const
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
-/// Tiles have 16 rows of pixels, and 16 channels go into one instruction. Blocks of groups are
-/// mostly zero, and faster all the same where there are such instructions: ResNeXt-50 at fp16 on an
-/// H100 takes 0.26 ms by them and 0.73 without.
+/// Blocks of groups are mostly zero, and faster all the same where there are such instructions:
+/// ResNeXt-50 at fp16 on an H100 takes 0.26 ms by them and 0.73 without.
 template <int kUsual>
 int MmaTaste(const PixelConv& conv, const Device& device) {
   if (conv.groups > 1) return AsOpenCl(device).facts().mma.emulated ? kOnlyMeasured : kUsual;
-  // Patches of pictures (transformers of vision), frames of sound and volumes are long sums of few
-  // channels.
-  const int64_t long_sum = conv.kernel == conv.stride || conv.is_volume ? 128 : 512;
-  const bool is_deep = conv.ic >= 16 || conv.ic * conv.taps() >= long_sum;
-  // Three outputs of 3x3 taps of 48 channels take 9 us at fp16 on an H100, and 44 by
-  // opencl.conv.direct.
-  const bool is_wide = conv.oc >= 16 || conv.taps() > 1;
-  // 16 outputs of 3x3 taps of 288 channels at 2x2 take 0.26 ms at fp32 on an H200 by
-  // opencl.conv.direct, whose items have a sum each.
-  const bool is_large = conv.image_pixels() >= 16 || (conv.taps() > 1 && is_deep);
-  return is_deep && is_wide && is_large ? kUsual : 2;
+  return FillsMmaTiles(conv) ? kUsual : 2;
 }
 
 template <MmaFactors kFactors, int kUsualTaste>

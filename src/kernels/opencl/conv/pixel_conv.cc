@@ -66,7 +66,7 @@ bool BelongsInLocalMemory(const PixelConv& conv, const Device& device) {
   const OpenClFacts& facts = AsOpenCl(device).facts();
   const bool is_large_gpu =
       facts.local_memory_is_dedicated && (facts.family == "nvidia" || facts.family == "amd");
-  return is_large_gpu && conv.groups == 1 && conv.oc >= 32 && conv.ic >= 16;
+  return is_large_gpu && conv.groups == 1 && conv.oc >= 8 && conv.ic >= 8;
 }
 
 Result<std::unique_ptr<RecordedKernel>> RecordConv(const Problem& problem, const PixelConv& conv,

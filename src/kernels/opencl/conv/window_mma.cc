@@ -155,11 +155,14 @@ Work WindowWork(const Problem&, const WindowConv& conv, const Params&, const Dev
 
 /// Where several taps read each pixel, and few tiles of k would make up for bringing it each time.
 /// Long sums of f32 are left to opencl.conv.mma.f32: 5x5 of 24 channels to 144 at 112x112 takes
-/// 0.078 ms by it on an H200, and 0.145 here.
-int WindowTaste(const WindowConv& conv, const Device&) {
+/// 0.078 ms by it on an H200, and 0.145 here. What is left of windows has few channels and pixels:
+/// 3x3 of 8 to 16 at 30x40 takes 3.7 us, and 17 by opencl.conv.direct.
+int WindowTaste(const WindowConv& conv, const Device& device) {
+  if (conv.taps() == 1) return 2;
   const bool is_large = conv.image_pixels() >= 56 * 56;
   const bool is_short = conv.factors == MmaFactors::kHalves || conv.taps() * conv.chunks() <= 72;
-  return conv.taps() > 1 && conv.ic <= 32 && is_large && is_short ? 13 : 2;
+  if (conv.ic <= 32 && is_large && is_short) return 13;
+  return FillsMmaTiles(conv) || AsOpenCl(device).facts().mma.emulated ? 2 : 11;
 }
 
 template <MmaFactors kFactors>
