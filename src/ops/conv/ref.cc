@@ -100,7 +100,9 @@ void ForEachRow(const ConvOperands& op, const HostView* bias, const Region& regi
     row(out, std::span<double>(sums));
     const double b = bias == nullptr ? 0.0 : bias->GetDouble(out[1] * bias->strides[0]);
     for (double sum : sums) {
-      y.SetDouble(y.Offset(out), sum + b);
+      // What i32 does not hold wraps around.
+      y.dtype == DType::kI32 ? y.SetInt(y.Offset(out), static_cast<int64_t>(sum))
+                             : y.SetDouble(y.Offset(out), sum + b);
       ++out[rank - 1];
     }
     i += count;

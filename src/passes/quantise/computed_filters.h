@@ -1,4 +1,4 @@
-// ConvInteger of which kernels of bytes do not compute the sums.
+// ConvInteger whose sums kernels of floats compute sooner than those of bytes.
 #pragma once
 
 #include "base/status.h"
@@ -6,11 +6,9 @@
 
 namespace fettle::passes {
 
-/// A ConvInteger with computed weights, or with groups of up to two channels whose sums nothing
-/// casts to floats, becomes convolutions of floats, whose sums are exact. Sums of over 258 terms
-/// are cut into those of some channels each; where there are groups, or that many terms a channel,
-/// into those of the input's multiples of 16 and of the rest, and sums of over 4112 terms are left
-/// as they are. Shapes must be known.
+/// A ConvInteger of at most 258 terms, whose sums floats hold, becomes a convolution of floats:
+/// one that is depthwise with computed weights, or of groups of up to two channels whose sums
+/// nothing casts to floats. Shapes must be known.
 Result<bool> SpellComputedFilters(ir::Graph& graph);
 
 }  // namespace fettle::passes

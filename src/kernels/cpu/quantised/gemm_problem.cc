@@ -2,6 +2,7 @@
 #include "kernels/cpu/quantised/gemm_problem.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/quantised/tail.h"
@@ -26,6 +27,25 @@ Result<QuantShapes> ReadProductShapes(const ir::Graph& group, const QuantisedGro
   return shapes;
 }
 
+/// Whether these weights' sums are far below 2^31, whatever the input.
+bool SumsFit(const ir::Graph& group, const QuantBytes& bytes) {
+  const QuantConstants constants = QuantConstants::Of(group, bytes.q);
+  const Constant& w = *constants.w;
+  const ConvGeometry& g = bytes.shapes.g;
+  std::vector<uint8_t> all(w.elements());
+  w.CopyTo(0, w.elements(), reinterpret_cast<std::byte*>(all.data()));
+  std::vector<int64_t> sums(g.oc), zeros;
+  for (int64_t c = 0; c < g.oc; ++c) zeros.push_back(constants.Zero(c));
+  const int64_t depth = w.elements() / g.oc;
+  for (int64_t i = 0; i < w.elements(); ++i) {
+    const int64_t channel = bytes.shapes.transposed ? i % g.oc : i / depth;
+    const int weight = w.dtype() == DType::kI8 ? static_cast<int8_t>(all[i]) : all[i];
+    sums[channel] += std::abs(weight - zeros[channel]);
+  }
+  constexpr int64_t kMost = (int64_t{1} << 30) / 255;
+  return *std::max_element(sums.begin(), sums.end()) <= kMost;
+}
+
 }  // namespace
 
 Result<QuantBytes> ReadQuantBytes(const ir::Graph& group) {
@@ -38,9 +58,9 @@ Result<QuantBytes> ReadQuantBytes(const ir::Graph& group) {
   } else {
     ASSIGN_OR_RETURN(bytes.shapes, ReadProductShapes(group, bytes.q));
   }
-  if (g.ic / g.groups * g.taps() > kMaxQuantDepth)
-    return Unsupported("sums of over {} products", kMaxQuantDepth);
   if (g.pixels() == 0 || g.ic == 0 || g.oc == 0) return Unsupported("an empty operand");
+  if (g.ic / g.groups * g.taps() > kMaxQuantDepth && !SumsFit(group, bytes))
+    return Unsupported("sums of over {} products that i32 may not hold", kMaxQuantDepth);
   return bytes;
 }
 

@@ -7,7 +7,7 @@
 
 namespace fettle::kernels {
 
-/// Longest sum of products that i32 holds: 2^31 / (255 * 255), rounded down.
+/// Longest sum of products that i32 holds, whatever the bytes: 2^31 / (255 * 255), rounded down.
 inline constexpr int64_t kMaxQuantDepth = 33000;
 
 struct QuantBytes {

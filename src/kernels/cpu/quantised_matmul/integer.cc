@@ -1,9 +1,9 @@
 // compiled: small
 // cpu.quantised.integer: MatMulInteger of any operands and zero points, as sums of 32 bits, or as
-// floats where these are scaled and columns have an addend. Bytes are multiplied as they are (as u8
-// times i8); what zero points add follows from sums of rows and columns: sum (a - za)(b - zb) = sum
-// ab - za sum b - zb sum a + K za zb. Where the CPU has matrix tiles, these compute it
-// (integer_tiles.cc).
+// floats where these are scaled and columns have an addend; ConvInteger of computed filters. Bytes
+// are multiplied as they are (as u8 times i8); what zero points add follows from sums of rows and
+// columns: sum (a - za)(b - zb) = sum ab - za sum b - zb sum a + K za zb. Where the CPU has matrix
+// tiles, these compute it (integer_tiles.cc).
 #include "kernels/cpu/quantised_matmul/integer.h"
 
 #include <algorithm>
@@ -16,9 +16,7 @@
 #include "kernels/cpu/quantised/rows.h"
 #include "kernels/cpu/quantised_avx2/byte_sum.h"
 #include "kernels/cpu/quantised_matmul/panel.h"
-#include "kernels/cpu/quantised_matmul/sum_scale.h"
-#include "kernels/family.h"
-#include "ops/op.h"
+#include "kernels/cpu/quantised_matmul/windows.h"
 
 namespace fettle::kernels {
 namespace {
@@ -60,6 +58,10 @@ class IntegerMatMul final : public CpuKernel {
     packed_ = PerLane<std::byte>(panels_ * panel_bytes_);
     ones_ = PerLane<std::byte>(RowBytes());
     factors_ = PerRun<float>(scale_ ? 2 * all_panels_ * kernels_.nr : 0);
+    if (!f_.windows || f_.windows->IsPointwise()) return;
+    windows_.emplace(*f_.windows);
+    padded_ = PerRun<uint8_t>(RoundUp(windows_->copy_bytes(), 64));
+    gathered_ = PerLane<uint8_t>(ByteWindows::kGathered);
   }
 
   std::vector<PackRequest> packs() const override {
@@ -72,6 +74,10 @@ class IntegerMatMul final : public CpuKernel {
     if (scale_) scale_->Fill(args, f_.p.n, args.At(factors_), args.At(factors_) + Addends());
     const bool sums = HasZeros(args);
     const int64_t copies = reads_rows_ && !sums ? 0 : CeilDiv(AllRows(), kRows);
+    if (windows_) {
+      windows_->Copy(args.stream, reinterpret_cast<const uint8_t*>(operands_.input(args, 0)),
+                     static_cast<uint8_t>(f_.b.Zero(operands_, args, 0)), args.At(padded_));
+    }
     if (copies_last_) CopyRow(RowOf(args, AllRows() - 1), args.At(copies_));
     args.stream.ParallelFor(copies, [&](int64_t task, int) {
       CopyRows(args, task * kRows, std::min(AllRows(), (task + 1) * kRows), sums);
@@ -96,7 +102,7 @@ class IntegerMatMul final : public CpuKernel {
   int64_t RowBytes() const { return steps_ * 4; }                // of a copy, and of a row of ones
   int64_t AllRows() const { return a_matrices_ * f_.p.m; }
   const uint8_t* RowOf(const CpuLaunch& args, int64_t row) const {
-    return reinterpret_cast<const uint8_t*>(operands_.input(args, 0)) + row * f_.p.k;
+    return reinterpret_cast<const uint8_t*>(operands_.input(args, f_.a.operand)) + row * f_.p.k;
   }
 
   /// The zero point at `i`, of the numbers that are multiplied.
@@ -151,17 +157,19 @@ class IntegerMatMul final : public CpuKernel {
     std::fill(to + f_.p.k, to + RowBytes(), uint8_t{0});
   }
 
-  /// A panel of the columns of B, of the matrix at `b`, and their sums where they count, by a row
-  /// of `ones`.
-  void PackPanel(const uint8_t* b, int zero, std::byte* panel, std::byte* ones,
+  /// A panel of the columns of B and their sums where they count.
+  void PackPanel(const CpuLaunch& args, int64_t batch, int lane, std::byte* panel,
                  Columns& columns) const {
-    const ByteMatrix part{b + columns.first, f_.p.k, columns.count, f_.p.n, 1};
-    if (kernels_.wide) {
-      PackWideSteps(part, f_.b.is_signed, zero, kernels_.nr, reinterpret_cast<int16_t*>(panel));
+    const PanelForm form{kernels_.wide, f_.b.is_signed, Subtracted(args, f_.b), kernels_.nr};
+    if (windows_) {
+      windows_->Pack(args.At(padded_), batch, columns.first, columns.count, form,
+                     args.At(gathered_, lane), panel);
     } else {
-      PackByteSteps(part, f_.b.is_signed ? 0 : 0x80, kernels_.nr,
-                    reinterpret_cast<uint8_t*>(panel));
+      const auto* b = reinterpret_cast<const uint8_t*>(operands_.input(args, f_.b.operand)) +
+                      f_.p.batches[batch].b * f_.p.k * f_.p.n;
+      PackSteps({b + columns.first, f_.p.k, columns.count, f_.p.n, 1}, form, panel);
     }
+    std::byte* const ones = args.At(ones_, lane);
     std::fill_n(columns.sums, kMaxColumns, 0);
     if (!needs_column_sums_) return;
     if (kernels_.wide) {
@@ -176,8 +184,6 @@ class IntegerMatMul final : public CpuKernel {
   /// Packs the panels of a task from `first` on. Returns how many there are.
   int64_t PackPanels(const CpuLaunch& args, int64_t batch, int64_t first, int lane,
                      Columns* columns) const {
-    const auto* b = reinterpret_cast<const uint8_t*>(operands_.input(args, 1)) +
-                    f_.p.batches[batch].b * f_.p.k * f_.p.n;
     const int64_t count = std::min(panels_, all_panels_ - first);
     const bool one_zero = f_.b.zeros <= 1;
     const int32_t zero = one_zero && !subtracts_ ? Zero(args, f_.b, 0) : 0;
@@ -186,8 +192,7 @@ class IntegerMatMul final : public CpuKernel {
       Columns& of = columns[p];
       of.first = (first + p) * kernels_.nr;
       of.count = std::min<int64_t>(kernels_.nr, f_.p.n - of.first);
-      PackPanel(b, Subtracted(args, f_.b), args.At(packed_, lane) + p * panel_bytes_,
-                args.At(ones_, lane), of);
+      PackPanel(args, batch, lane, args.At(packed_, lane) + p * panel_bytes_, of);
       if (begins_ && needs_column_sums_) {
         for (int32_t& sum : of.sums) sum = static_cast<int32_t>(static_cast<uint32_t>(sum) * less);
       }
@@ -321,27 +326,18 @@ class IntegerMatMul final : public CpuKernel {
   RunScratch<std::byte> copies_;    // of rows
   RunScratch<int32_t> row_sums_;
   LaneScratch<std::byte> packed_, ones_;
-  RunScratch<float> factors_;  // of columns, where there is a scale, and their addends
+  RunScratch<float> factors_;           // of columns, where there is a scale, and their addends
+  std::optional<ByteWindows> windows_;  // of a convolution that is not pointwise
+  RunScratch<uint8_t> padded_;          // their copy
+  LaneScratch<uint8_t> gathered_;
 };
-
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem,
-                                                const IntegerProduct& product, const Params&,
-                                                const Device&) {
-  if (IntegerTilesFit(product)) return MakeIntegerTiles(problem, product);
-  std::optional<SumScale> scale;
-  if (problem.group->nodes().size() > 1) {
-    ASSIGN_OR_RETURN(scale, SumScale::Read(*problem.group, problem.states));
-  }
-  return std::unique_ptr<PreparedKernel>(new IntegerMatMul(problem, product, std::move(scale)));
-}
-
-constexpr Family<IntegerProduct> kFamily{
-    .read = ReadIntegerGroup, .states = IntegerStates, .prepare = Prepare, .taste = Always<9>};
 
 }  // namespace
 
-extern const KernelDesc kCpuQuantisedInteger;
-const KernelDesc kCpuQuantisedInteger = {
-    .name = "cpu.quantised.integer", .version = 3, .match = MatchAs<kFamily>};
+std::unique_ptr<PreparedKernel> MakeIntegerVectors(const Problem& problem,
+                                                   const IntegerProduct& product,
+                                                   std::optional<SumScale> scale) {
+  return std::make_unique<IntegerMatMul>(problem, product, std::move(scale));
+}
 
 }  // namespace fettle::kernels

@@ -165,6 +165,7 @@ class IntegerTiles final : public CpuKernel {
 }  // namespace
 
 bool IntegerTilesFit(const IntegerProduct& product) {
+  if (product.windows) return false;
   // A few rows, or a few columns, take less than the columns that are packed.
   return GetAmxSets().int8 && RunsAvx512Vnni() && product.p.m >= 4 && product.p.k >= 16;
 }

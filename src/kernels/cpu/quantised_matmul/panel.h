@@ -2,6 +2,7 @@
 // read.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace fettle::kernels {
@@ -20,6 +21,20 @@ struct ByteMatrix {
 void PackByteSteps(const ByteMatrix& b, uint8_t flip, int nr, uint8_t* panel);
 /// [steps][nr][2] of i16: each element, i8 where `is_signed`, less `zero`; likewise.
 void PackWideSteps(const ByteMatrix& b, bool is_signed, int zero, int nr, int16_t* panel);
+
+/// How a panel of the right operand is packed: as words less `zero` where `wide`, else as i8.
+struct PanelForm {
+  bool wide = false, is_signed = false;
+  int zero = 0, nr = 0;
+};
+/// A panel, or some whole steps of it, or its last ones.
+inline void PackSteps(const ByteMatrix& b, const PanelForm& form, std::byte* steps) {
+  if (form.wide) {
+    PackWideSteps(b, form.is_signed, form.zero, form.nr, reinterpret_cast<int16_t*>(steps));
+  } else {
+    PackByteSteps(b, form.is_signed ? 0 : 0x80, form.nr, reinterpret_cast<uint8_t*>(steps));
+  }
+}
 
 /// The sum of x ^ flip.
 int32_t SumOfBytes(const uint8_t* x, int64_t n, uint8_t flip = 0);
