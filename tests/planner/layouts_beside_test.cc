@@ -53,6 +53,27 @@ TEST_F(LayoutsBeside, PlanesStayPlanes) {
               ElementsAre("cpu.conv.pointwise.row"));
 }
 
+/// Channels-last kernels repeat inputs that several filters read for each row.
+TEST_F(LayoutsBeside, StridedVolumesOfSeveralFiltersAreFlat) {
+  EXPECT_THAT(Kernels("input %x: f32[1x8x19x20x19]\nconst %w: f32[24x1x4x4x4]\n"
+                      "%y = Conv(%x, %w) {group=8, strides=[3,3,3]}\noutput %y\n"),
+              ElementsAre("cpu.conv.planes.flat"));
+}
+
+/// Few inputs, or narrow groups, make sums that take longer to convert than windows to gather.
+TEST_F(LayoutsBeside, SumsOfFewBytesAreProductsOfWindows) {
+  const auto kernels = [](int inputs, int outputs, int groups) {
+    return Kernels(
+        fmt::format("input %x: u8[1x{}x40x40]\nconst %w: i8[{}x{}x3x1]\n"
+                    "%y = ConvInteger(%x, %w) {{group={}}}\noutput %y\n",
+                    inputs * groups, outputs * groups, inputs, groups));
+  };
+  EXPECT_THAT(kernels(5, 48, 1), ElementsAre("cpu.quantised.integer"));
+  EXPECT_THAT(kernels(4, 9, 4), ElementsAre("cpu.quantised.integer"));
+  EXPECT_THAT(kernels(48, 48, 1), testing::Not(testing::Contains("cpu.quantised.integer")));
+  EXPECT_THAT(kernels(12, 2, 4), testing::Not(testing::Contains("cpu.quantised.integer")));
+}
+
 /// A view would leave the result in a layout that is converted for the caller.
 TEST(BorderTransposes, AreCopiedOnce) {
   for (const char* axes : {"[0,2,1]", "[2,0,1]", "[1,2,0]"}) {

@@ -45,8 +45,6 @@ ParamSpace Space(const Problem& problem, const FlatProblem& flat, const Device&)
       kFields.Tunables({ValuesAround(usual.rows, flat.conv.g.out[1])}), kFields.Write(usual), {}};
 }
 
-int Taste(const FlatProblem& flat, const Device& device);
-
 class ConvFlat final : public CpuKernel, public MovesToExtents<ConvFlat> {
  public:
   ConvFlat(const Problem& problem, const FlatProblem& flat, const ConvPixels& pixels,
@@ -60,9 +58,9 @@ class ConvFlat final : public CpuKernel, public MovesToExtents<ConvFlat> {
     SetSizes(rows, problem.threads);
   }
 
-  bool MoveTo(const Problem& problem, const Device& device) override {
-    const int taste = Taste(flat_, device);
-    if (!flat_.MoveTo(*problem.group, out_) || Taste(flat_, device) != taste ||
+  bool MoveTo(const Problem& problem, const Device&) override {
+    const int taste = FlatTaste(flat_);
+    if (!flat_.MoveTo(*problem.group, out_) || FlatTaste(flat_) != taste ||
         !epilogue_.TakeElements(problem.shape(problem.group->outputs[0])))
       return false;
     ForgetScratch(problem.threads);
@@ -274,64 +272,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fl
                                  std::max<int64_t>(1, std::min(rows, flat.conv.g.out[1]))));
 }
 
-/// Whether Winograd's kernels need far fewer multiply-adds.
-bool SuitsWinograd(const PlaneProblem& conv) {
-  const ConvGeometry& g = conv.g;
-  return g.kernel[0] == 1 && g.kernel[1] == 3 && g.kernel[2] == 3 && g.stride[1] == 1 &&
-         g.stride[2] == 1 && g.groups == 1 && std::min(g.ic, g.oc) >= 16;
-}
-
-/// Inputs of channels-last kernels that fill no vector, and those whose slices take long to copy.
-constexpr int64_t kFewInputs = 4, kManyInputs = 64;
-/// Taps of a plane that are few enough to be loaded anew for each output row, where channels-last
-/// vectors are full, and where planes are read as they lie instead of converted; and elements of an
-/// input that stay near while it is converted.
-constexpr int64_t kFewTaps = 14, kFewUncopiedTaps = 20, kNearInput = 1 << 20;
-
-/// Whether a depthwise layer of volumes takes fewer cycles than a channels-last one, which loads
-/// wide windows anew for each vector of channels.
-bool SuitsVolume(const FlatProblem& flat, int64_t lanes) {
-  constexpr double kWindowTap = 1.2, kLoadedTap = 6.5, kTap = 1.7;
-  constexpr double kConverted = 1, kCopied = 0.7, kCopiedApart = 2.2;
-  const ConvGeometry& g = flat.conv.g;
-  const auto number = [](int64_t n) { return static_cast<double>(n); };
-  const double taps = number(g.taps() * g.out[0] * g.out[1] * g.out[2]);
-  const double inputs = number(g.ic * g.in[0] * g.in[1] * g.in[2]);
-  const double vectors = number(RoundUp(g.ic, lanes) / lanes);
-  const double by_channels =
-      taps * vectors * (g.kernel[2] > 3 ? kLoadedTap : kWindowTap) + inputs * kConverted;
-  const double copied =
-      flat.reads_planes ? 0 : inputs * (flat.slices.size() > 1 ? kCopiedApart : kCopied);
-  return taps * number(g.ic) / number(lanes) / flat.kept() * kTap + copied < by_channels;
-}
-
-/// As cpu.conv.planes; layers of more multiply-adds, too, where channels-last vectors are emptier.
-int Taste(const FlatProblem& flat, const Device&) {
-  const PlaneProblem& conv = flat.conv;
-  const ConvGeometry& g = conv.g;
-  const int64_t lanes = GetPlaneKernels().lanes, outputs = conv.outputs();
-  if (lanes == 1 || !conv.suits_flat() || g.out[1] * flat.pitch < 2 * lanes) return 6;
-  const bool is_depthwise = conv.inputs() == 1 && outputs == 1 && g.groups > 1;
-  if (is_depthwise && !g.IsImage()) return SuitsVolume(flat, lanes) ? kBesideBest : 6;
-  // Each slice is copied by itself, short strided lines of it element by element.
-  const bool has_many_slices = flat.slices.size() > 4;
-  if (has_many_slices && (g.out[2] < lanes || conv.inputs() > kManyInputs)) return 6;
-  // Near images are converted to channels-last in less time than copied, where channels fill
-  // vectors.
-  const int64_t vectors = RoundUp(g.ic, lanes);
-  const bool is_near = g.IsImage() && g.ic * g.in[1] * g.in[2] <= kNearInput;
-  const bool copies = 5 * g.ic >= 4 * vectors && is_near && !flat.reads_planes;
-  const int64_t few = flat.reads_planes ? kFewUncopiedTaps : kFewTaps;
-  if (is_depthwise && (copies || g.kernel[1] * g.kernel[2] * g.ic > few * vectors)) return 6;
-  const double kept = flat.kept();
-  if (2 * outputs <= lanes && !is_depthwise) return kept >= 0.5 ? kBeforeBest : 6;
-  const bool is_shallow = conv.inputs() <= kFewInputs && !is_depthwise;
-  if (conv.is_light())
-    return kept >= (is_shallow ? 0.5 : g.groups > 1 ? 0.6 : 0.75) ? kBesideBest : 6;
-  const double filled = static_cast<double>(outputs) /
-                        static_cast<double>(RoundUp(outputs, lanes)) * (is_shallow ? 0.5 : 1.0);
-  return kept > 1.15 * filled && !SuitsWinograd(conv) ? kBesideBest : 6;
-}
+int Taste(const FlatProblem& flat, const Device&) { return FlatTaste(flat); }
 
 constexpr Family<FlatProblem> kFamily{.read = Read,
                                       .states = States,

@@ -51,4 +51,7 @@ struct FlatProblem {
 /// Of node 0 of `group`, a Conv. Fails with kUnsupported and the reason.
 Result<FlatProblem> ReadFlatPlanes(const ir::Graph& group);
 
+/// Match::taste() of cpu.conv.planes.flat.
+int FlatTaste(const FlatProblem& flat);
+
 }  // namespace fettle::kernels
