@@ -42,6 +42,7 @@
 #include "passes/rewrite/residual_reshapes.h"
 #include "passes/rewrite/spell_attention.h"
 #include "passes/rewrite/spell_einsum.h"
+#include "passes/rewrite/spell_norm_pools.h"
 #include "passes/rewrite/spell_rotary.h"
 #include "passes/rewrite/spell_typed.h"
 #include "passes/rewrite/sums.h"
@@ -69,6 +70,7 @@ constexpr Pass kPasses[] = {
     {"einsum", SpellEinsum, true},
     {"rotary", SpellRotary, true},
     {"typed", SpellTyped, true},
+    {"norm_pools", SpellNormPools, true},
     {"computed_filters", SpellComputedFilters, true},
     {"constant_left", SwapConstantLeft, true},
     {"unrolled_rnn", FindUnrolledRnn, true},
