@@ -135,7 +135,14 @@ TEST(StridedCopy, TransposesByWideVectors) {
       for (int64_t columns : {5, 8, 16, 17, 40, 64}) {
         for (int64_t gap : {0, 3}) {
           done += WideRows<uint8_t>(rows, columns, gap, false);
-          done += WideRows<uint32_t>(rows, columns, gap, true);
+          for (const int64_t more : {WideRows<uint16_t>(rows, columns, gap, true),
+                                     WideRows<uint32_t>(rows, columns, gap, true),
+                                     WideRows<uint64_t>(rows, columns, gap, true)}) {
+            done += more;
+            if (target.starts_with("AVX") && rows >= 64 && columns >= 16) {
+              EXPECT_EQ(more, rows);
+            }
+          }
         }
       }
     }

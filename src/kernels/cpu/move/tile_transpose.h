@@ -112,8 +112,8 @@ void TransposeBlock(const T* src, int64_t src_stride, T* dst, int64_t dst_stride
 /// cache that these cannot hold them.
 constexpr bool FillsSets(int64_t stride) { return stride % 2048 == 0; }
 
-/// Matrices over this many bytes come from far memory.
-constexpr int64_t kNearMatrix = 4 << 20;
+/// Matrices over this many bytes come from beyond the first-level cache.
+constexpr int64_t kNearMatrix = 128 << 10;
 
 /// Asks for the lines of a block that is written next; no prefetcher guesses them.
 template <typename T>

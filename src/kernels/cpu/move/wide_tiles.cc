@@ -80,6 +80,12 @@ HWY_NOINLINE int64_t Transpose(decltype(&WideTile<uint8_t>) tile, const void* fr
         for (int64_t r = r0; r < r0 + block; ++r)
           __builtin_prefetch(src + (r * src_stride + c + line) * bytes);
       }
+      if (far) {
+        // The lines that the next rows end in: no prefetcher guesses what is written.
+        const int64_t end = std::min(rows, r0 + 2 * block) - 1;
+        for (int64_t i = c; i < std::min(columns, c + lanes); ++i)
+          __builtin_prefetch(dst + (i * dst_stride + end) * bytes, 1);
+      }
 #pragma GCC unroll 1
       for (int64_t r = r0; r < r0 + block; r += tile_rows)
         tile(src + (r * src_stride + c) * bytes, src_stride, dst + (c * dst_stride + r) * bytes,
@@ -93,10 +99,12 @@ HWY_NOINLINE int64_t Transpose(decltype(&WideTile<uint8_t>) tile, const void* fr
 int64_t TransposeOnTarget(const void* src, int64_t src_stride, void* dst, int64_t dst_stride,
                           int64_t rows, int64_t columns, int64_t bytes, bool far) {
   // Lines that share sets of the cache are written from a buffer in less time.
-  const bool is_wide = bytes == 4 && far && dst_stride * bytes % 2048 != 0;
-  if (bytes != 1 && !is_wide) return 0;
-  return Transpose(bytes == 1 ? WideTile<uint8_t> : WideTile<uint32_t>, src, src_stride, dst,
-                   dst_stride, rows, columns, bytes, far);
+  if (bytes != 1 && !(far && dst_stride * bytes % 2048 != 0)) return 0;
+  const auto tile = bytes == 1   ? WideTile<uint8_t>
+                    : bytes == 2 ? WideTile<uint16_t>
+                    : bytes == 4 ? WideTile<uint32_t>
+                                 : WideTile<uint64_t>;
+  return Transpose(tile, src, src_stride, dst, dst_stride, rows, columns, bytes, far);
 }
 #else
 int64_t TransposeOnTarget(const void*, int64_t, void*, int64_t, int64_t, int64_t, int64_t, bool) {
