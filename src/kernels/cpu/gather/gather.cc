@@ -135,8 +135,9 @@ class GatherRuns final : public NodeKernel {
     const std::byte* src = operands().input(args, 0);
     std::byte* dst = operands().output(args, 0);
     // A run in parts, or some runs to a task.
-    const int64_t bytes = std::min(run_bytes_, kTaskBytes), per_task = kTaskBytes / bytes;
-    const int64_t runs = rows_ * plan_.count;
+    const int64_t bytes = std::min(run_bytes_, kTaskBytes), runs = rows_ * plan_.count;
+    int64_t per_task = kTaskBytes / bytes;
+    if (TakesColumns()) per_task = std::max(plan_.count, per_task / plan_.count * plan_.count);
     args.stream.ParallelFor((runs + per_task - 1) / per_task * parts_, [&](int64_t task, int) {
       const int64_t begin = task / parts_ * per_task, skip = task % parts_ * bytes;
       Copy(indices, begin, std::min(runs, begin + per_task), src + skip, dst + skip,
@@ -146,9 +147,28 @@ class GatherRuns final : public NodeKernel {
   }
 
  private:
+  /// Whether few short runs are chosen of rows that lie evenly: whole rows are copied by index.
+  bool TakesColumns() const {
+    return plan_.count <= 16 && plan_.slice.size() == 1 && run_bytes_ <= 16;
+  }
+
+  void CopyColumns(const Indices& indices, int64_t begin, int64_t end, const std::byte* src,
+                   std::byte* dst) const {
+    const CopyAxis& rows = plan_.slice[0];
+    for (int64_t i = 0; i < plan_.count; ++i) {
+      const int64_t from = indices.Normal(i, plan_.extent) * plan_.src_step,
+                    to = i * plan_.dst_step;
+      for (int64_t row = begin; row < end; ++row)
+        CopyRun(dst + (to + row * rows.dst_stride) * size_,
+                src + (from + row * rows.src_stride) * size_, run_bytes_);
+    }
+  }
+
   /// `bytes` of each of the runs [begin, end), those of a row by index.
   void Copy(const Indices& indices, int64_t begin, int64_t end, const std::byte* src,
             std::byte* dst, int64_t bytes) const {
+    if (TakesColumns())
+      return CopyColumns(indices, begin / plan_.count, end / plan_.count, src, dst);
     int64_t row = begin / plan_.count;
     RowOffsets at(plan_.slice, row);
     for (int64_t first = begin % plan_.count; begin < end; first = 0) {

@@ -32,15 +32,24 @@ struct RowOffsets {
 
 /// Short runs in two moves that overlap: a call takes longer than they do.
 inline void CopyRun(std::byte* to, const std::byte* from, int64_t bytes) {
-  if (bytes < 8 || bytes > 16) {
-    std::memcpy(to, from, bytes);
-    return;
+  const auto move_both = [&]<typename T>() {
+    T first, last;
+    std::memcpy(&first, from, sizeof(T));
+    std::memcpy(&last, from + bytes - sizeof(T), sizeof(T));
+    std::memcpy(to, &first, sizeof(T));
+    std::memcpy(to + bytes - sizeof(T), &last, sizeof(T));
+  };
+  if (bytes > 16 || bytes <= 0) {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  } else if (bytes >= 8) {
+    move_both.operator()<uint64_t>();
+  } else if (bytes >= 4) {
+    move_both.operator()<uint32_t>();
+  } else if (bytes >= 2) {
+    move_both.operator()<uint16_t>();
+  } else {
+    *to = *from;
   }
-  uint64_t first, last;
-  std::memcpy(&first, from, 8);
-  std::memcpy(&last, from + bytes - 8, 8);
-  std::memcpy(to, &first, 8);
-  std::memcpy(to + bytes - 8, &last, 8);
 }
 
 }  // namespace fettle::kernels

@@ -22,6 +22,7 @@ namespace fettle::kernels {
 namespace {
 
 constexpr int kMaxColumns = 32;  // of a panel
+constexpr int32_t kNoZeros[kMaxColumns] = {};  // where kernels take them off
 /// Panels that are computed side by side, row by row: what is written lies together.
 constexpr int64_t kMostPanels = 8;
 /// Rows that are copied by a task.
@@ -169,16 +170,21 @@ class IntegerMatMul final : public CpuKernel {
                       f_.p.batches[batch].b * f_.p.k * f_.p.n;
       PackSteps({b + columns.first, f_.p.k, columns.count, f_.p.n, 1}, form, panel);
     }
-    std::byte* const ones = args.At(ones_, lane);
-    std::fill_n(columns.sums, kMaxColumns, 0);
-    if (!needs_column_sums_) return;
+    if (!needs_column_sums_) {
+      std::memset(columns.sums, 0, sizeof(columns.sums));
+      return;
+    }
+    const std::byte* ones = args.At(ones_, lane);
+    kernels_.tile[1]({.a = &ones, .steps = steps_, .b = panel, .c = columns.sums});
+  }
+
+  /// A row of ones, whose product by a panel are its sums.
+  void FillOnes(std::byte* ones) const {
     if (kernels_.wide) {
       std::fill_n(reinterpret_cast<int16_t*>(ones), RowBytes() / 2, int16_t{1});
     } else {
-      std::fill_n(ones, RowBytes(), std::byte{1});
+      std::memset(ones, 1, RowBytes());
     }
-    const std::byte* row = ones;
-    kernels_.tile[1]({.a = &row, .steps = steps_, .b = panel, .c = columns.sums});
   }
 
   /// Packs the panels of a task from `first` on. Returns how many there are.
@@ -188,19 +194,19 @@ class IntegerMatMul final : public CpuKernel {
     const bool one_zero = f_.b.zeros <= 1;
     const int32_t zero = one_zero && !subtracts_ ? Zero(args, f_.b, 0) : 0;
     const uint32_t less = -static_cast<uint32_t>(Zero(args, f_.a, 0));  // modulo 2^32
+    if (needs_column_sums_) FillOnes(args.At(ones_, lane));
     for (int64_t p = 0; p < count; ++p) {
       Columns& of = columns[p];
       of.first = (first + p) * kernels_.nr;
       of.count = std::min<int64_t>(kernels_.nr, f_.p.n - of.first);
       PackPanel(args, batch, lane, args.At(packed_, lane) + p * panel_bytes_, of);
-      if (begins_ && needs_column_sums_) {
-        for (int32_t& sum : of.sums) sum = static_cast<int32_t>(static_cast<uint32_t>(sum) * less);
-      }
-      std::fill_n(of.zeros, kMaxColumns, zero);
-      for (int64_t n = 0; n < of.count && !one_zero; ++n)
+      if (begins_ && needs_column_sums_) ScaleSums(of.sums, kMaxColumns, less);
+      of.has_zeros = zero != 0;
+      if (!lessens_) std::fill_n(of.zeros, kMaxColumns, zero);
+      for (int64_t n = 0; n < of.count && !one_zero; ++n) {
         of.zeros[n] = Zero(args, f_.b, of.first + n);
-      of.has_zeros = zero != 0 || (!one_zero && std::any_of(of.zeros, of.zeros + of.count,
-                                                            [](int32_t z) { return z != 0; }));
+        of.has_zeros = of.has_zeros || of.zeros[n] != 0;
+      }
     }
     return count;
   }
@@ -265,7 +271,8 @@ class IntegerMatMul final : public CpuKernel {
     run(tile);
     if (is_done) return;
     ProductSums all{sums, target.to, target.rows, of.count, kernels_.nr, f_.p.n};
-    const ZeroTerms zeros{target.terms.zeros, target.terms.sums, of.sums, of.zeros};
+    const int32_t* const column_zeros = lessens_ ? kNoZeros : of.zeros;
+    const ZeroTerms zeros{target.terms.zeros, target.terms.sums, of.sums, column_zeros};
     if (!scale_) return TakeOffZeros(all, zeros);
     all.to = sums;
     all.to_stride = kernels_.nr;
@@ -274,7 +281,7 @@ class IntegerMatMul final : public CpuKernel {
                    .sums_stride = kernels_.nr,
                    .rows = target.rows,
                    .columns = of.count,
-                   .w_zero = of.zeros,  // read, not used
+                   .w_zero = column_zeros,  // read, not used
                    .scale = factors,
                    .add = factors + Addends(),
                    .floats = reinterpret_cast<float*>(target.to),

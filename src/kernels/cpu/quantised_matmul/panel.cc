@@ -157,6 +157,14 @@ void TakeOffOnTarget(const ProductSums& sums, const ZeroTerms& terms) {
   }
 }
 
+void ScaleOnTarget(int32_t* sums, int64_t n, uint32_t factor) {
+  const hn::CappedTag<uint32_t, 16> d;
+  const auto by = hn::Set(d, factor);
+  auto* const values = reinterpret_cast<uint32_t*>(sums);
+  for (int64_t i = 0; i < n; i += static_cast<int64_t>(hn::Lanes(d)))
+    hn::StoreU(hn::Mul(hn::LoadU(d, values + i), by), d, values + i);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace fettle::kernels
 HWY_AFTER_NAMESPACE();
@@ -172,6 +180,7 @@ HWY_EXPORT(PackBytesOnTarget);
 HWY_EXPORT(PackWideOnTarget);
 HWY_EXPORT(SumOnTarget);
 HWY_EXPORT(TakeOffOnTarget);
+HWY_EXPORT(ScaleOnTarget);
 
 void PackByteSteps(const ByteMatrix& b, uint8_t flip, int nr, uint8_t* panel) {
   uint8_t copy[4 * kMostLanes];
@@ -187,6 +196,10 @@ void PackWideSteps(const ByteMatrix& b, bool is_signed, int zero, int nr, int16_
 
 int32_t SumOfBytes(const uint8_t* x, int64_t n, uint8_t flip) {
   return HWY_DYNAMIC_DISPATCH(SumOnTarget)(x, n, flip);
+}
+
+void ScaleSums(int32_t* sums, int64_t n, uint32_t factor) {
+  HWY_DYNAMIC_DISPATCH(ScaleOnTarget)(sums, n, factor);
 }
 
 void TakeOffZeros(const ProductSums& sums, const ZeroTerms& terms) {

@@ -39,6 +39,9 @@ inline void PackSteps(const ByteMatrix& b, const PanelForm& form, std::byte* ste
 /// The sum of x ^ flip.
 int32_t SumOfBytes(const uint8_t* x, int64_t n, uint8_t flip = 0);
 
+/// sums *= factor, modulo 2^32; `n` is a multiple of 16.
+void ScaleSums(int32_t* sums, int64_t n, uint32_t factor);
+
 /// What zero points add to rows of sums of products; all modulo 2^32.
 struct ZeroTerms {
   const uint32_t* row_zeros = nullptr;  // of each row's operand
