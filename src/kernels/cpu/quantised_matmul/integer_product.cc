@@ -41,13 +41,14 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem,
 /// Constant filters are packed for pixels whose channels follow each other. Where few inputs make
 /// many outputs, or groups are narrow, sums are converted for longer than windows are gathered.
 int Taste(const IntegerProduct& product, const Device&) {
-  constexpr int64_t kManyPixels = 64, kFewInputs = 8, kSomeOutputs = 4, kShallow = 400;
+  constexpr int64_t kManyPixels = 64, kFewInputs = 6, kShallow = 400;
   if (!product.constant_filters) return 9;
   const ConvGeometry& g = *product.windows;
   const Product& p = product.p;
+  const int64_t inputs = g.ic / g.groups;
   if (p.n < kManyPixels || p.k > kShallow) return 9;
   const bool has_more_outputs = g.groups == 1 && p.k <= 2 * p.m;
-  const bool is_narrow = g.groups > 1 && p.m >= kSomeOutputs && g.ic / g.groups <= kFewInputs;
+  const bool is_narrow = g.groups > 1 && inputs <= kFewInputs && 2 * p.m >= 3 * inputs;
   return has_more_outputs || is_narrow ? kBesideBest : 9;
 }
 
