@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/cpu/norm/rows.h"
+#include "kernels/cpu/simd/targets.h"
 #include "tests/kernels/kernel_check.h"
 
 namespace fettle::kernels {
@@ -46,6 +47,32 @@ TEST(ChannelNorm, OnePixelOfAnInstanceIsTheBias) {
     SCOPED_TRACE(text);
     CheckKernel(kCpuNormChannel, text, {.atol = 0, .rtol = 0});
   }
+}
+
+/// Rows that are read once, in parts: their means and variances differ, and the mean is far from 0.
+TEST(ChannelNorm, LongRowsKeepTheirDigits) {
+  for (std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    SCOPED_TRACE(target);
+    for (std::string_view noise : {"noise(-1, 1)", "noise(1000, 1001)", "noise(-3, 50)"}) {
+      CheckKernel(kCpuNormChannel,
+                  fmt::format("input %x: f32[1x2x16389] = {}\nconst %s: f32[2] = noise(1, 3)\n"
+                              "const %b: f32[2] = noise(-1, 1)\n%y = InstanceNormalization(%x, %s, "
+                              "%b)\noutput %y\n",
+                              noise),
+                  {.atol = 1e-3, .rtol = 1e-4});
+    }
+    std::vector<float> x(40000);
+    for (size_t i = 0; i < x.size(); ++i)
+      x[i] = 100.0F + static_cast<float>(i / 4096) + static_cast<float>(i % 7);
+    double mean = 0, squares = 0;
+    for (float v : x) mean += static_cast<double>(v) / static_cast<double>(x.size());
+    for (float v : x) squares += (v - mean) * (v - mean) / static_cast<double>(x.size());
+    const RowStatistics of = MeasureRow(x.data(), std::ssize(x), true);
+    EXPECT_NEAR(of.mean, mean, 1e-5 * mean);
+    EXPECT_NEAR(of.variance, squares, 1e-5 * squares);
+  }
+  ForceSimdTarget("");
 }
 
 }  // namespace

@@ -16,6 +16,9 @@ HWY_BEFORE_NAMESPACE();
 namespace fettle::kernels {
 namespace HWY_NAMESPACE {
 
+/// Elements whose sums are made at once, and those of a row that is read once.
+constexpr int64_t kPart = 4096, kLongRow = 16384;
+
 /// The sum of x - shift, or of its squares, of a part of a row.
 template <bool squares>
 float SumOfPart(const float* x, int64_t n, float shift) {
@@ -45,15 +48,36 @@ float SumOfPart(const float* x, int64_t n, float shift) {
 /// The same of a whole row. Sums of parts keep their digits, whatever the lanes are.
 template <bool squares>
 float SumOf(const float* x, int64_t n, float shift) {
-  constexpr int64_t kPart = 4096;
   double sum = 0;
   for (int64_t begin = 0; begin < n; begin += kPart)
     sum += SumOfPart<squares>(x + begin, n - begin < kPart ? n - begin : kPart, shift);
   return static_cast<float>(sum);
 }
 
+/// A row that outgrows the near caches, in parts that do not: it is read once. What parts know of
+/// their own means is joined as Chan, Golub and LeVeque do.
+RowStatistics MeasureParts(const float* x, int64_t n) {
+  double mean = 0, squares = 0;
+  for (int64_t begin = 0; begin < n; begin += kPart) {
+    const int64_t count = std::min(kPart, n - begin);
+    const auto of = static_cast<float>(count);
+    const float first = SumOfPart<false>(x + begin, count, 0) / of;
+    const float own = first + SumOfPart<false>(x + begin, count, first) / of;
+    const double share = static_cast<double>(count) / static_cast<double>(begin + count);
+    const double apart = static_cast<double>(own) - mean;
+    squares += static_cast<double>(SumOfPart<true>(x + begin, count, own)) +
+               apart * apart * static_cast<double>(begin) * share;
+    mean += apart * share;
+  }
+  return {static_cast<float>(mean), static_cast<float>(squares / static_cast<double>(n))};
+}
+
 void MeasureRowsOnTarget(const float* x, int64_t rows, int64_t n, bool takes_mean,
                          RowStatistics* statistics) {
+  if (takes_mean && n >= kLongRow) {
+    for (int64_t r = 0; r < rows; ++r) statistics[r] = MeasureParts(x + r * n, n);
+    return;
+  }
   const auto count = static_cast<float>(n);
   for (int64_t r = 0; r < rows; ++r)
     statistics[r].mean = takes_mean ? SumOf<false>(x + r * n, n, 0) / count : 0;

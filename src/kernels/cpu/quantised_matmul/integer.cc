@@ -21,7 +21,7 @@
 namespace fettle::kernels {
 namespace {
 
-constexpr int kMaxColumns = 32;  // of a panel
+constexpr int kMaxColumns = 32;                // of a panel
 constexpr int32_t kNoZeros[kMaxColumns] = {};  // where kernels take them off
 /// Panels that are computed side by side, row by row: what is written lies together.
 constexpr int64_t kMostPanels = 8;
