@@ -53,6 +53,7 @@ TEST(ComputedFilters, OfDepthwiseOnesAreFiltersOfFloats) {
       Filtered(1, 4, 4, "input %u: u8[] = noise(0, 255)\nconst %v: i8[4] = -7 0 9 3\n", ", %u, %v"),
       "Cast Cast Sub Cast Cast Reshape Sub Conv Cast");
   EXPECT_EQ(Filtered(1, 2, 2, "", "", 86), "Cast Cast Conv Cast");
+  EXPECT_EQ(Filtered(1, 1, 1), "Cast Cast Conv Cast");
 }
 
 TEST(ComputedFilters, OfOthersStayBytes) {

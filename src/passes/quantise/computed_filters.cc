@@ -61,7 +61,7 @@ bool IsSpelled(const Editor& editor, const ir::Node& node) {
   const int64_t inputs = (*w.shape)[1];
   if (w.shape->elements() == 0 || !y.has_concrete_shape()) return false;
   if (w.shape->elements() / outputs > kExactTerms) return false;
-  if (!w.is_constant()) return inputs == 1 && groups > 1 && outputs == groups;
+  if (!w.is_constant()) return inputs == 1 && outputs == groups;
   const ir::NodeId reader = editor.OnlyReader(node.outputs[0]);
   return inputs <= 2 && groups > 1 && (reader < 0 || editor.node(reader).op != "Cast"_op);
 }
