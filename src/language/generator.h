@@ -90,6 +90,8 @@ class SequenceDecoder {
   virtual int64_t idle_bytes() const { return 0; }
   virtual const runtime::Session& session() const = 0;
   virtual int64_t cache_bytes() const = 0;
+  /// Steps write their rows; elsewhere each one makes the cache anew, and is planned for it.
+  virtual bool cache_in_place() const { return true; }
 
  protected:
   SequenceDecoder() = default;

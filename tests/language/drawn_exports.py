@@ -62,6 +62,8 @@ def values_of(name, draw):
         kind, values = f"{kind}ForCausalLM", {**given, **more(draw, given)}
     if name in FIXED_SIZE:
         values.pop("head_dim", None)
+    if name in ("gpt_neox", "opt"):  # heads of keys are those of queries
+        values.pop("num_key_value_heads")
     return kind, values
 
 

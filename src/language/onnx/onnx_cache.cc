@@ -53,14 +53,22 @@ class InPlaceCache final : public OnnxCache {
     return std::min(left, LengthOf(left, position));
   }
 
-  Status Run(std::span<const int32_t> tokens, int64_t position, std::span<float> logits) override {
+  Status Run(std::span<const int32_t> tokens, int64_t position, int64_t all,
+             std::span<float> logits) override {
     const auto count = std::ssize(tokens);
     const int64_t length = LengthOf(count, position);
     ASSIGN_OR_RETURN(Step* const step, StepOf(length));
     // What fills the run up lies behind its tokens: no query sees it, the next run overwrites it.
     SetInts(step->ids.host, [&](int64_t i) { return tokens[std::min(i, count - 1)]; });
-    SetInts(step->mask.host, [&](int64_t i) { return i < position + length ? 1 : 0; });
-    if (has_positions()) SetInts(step->positions.host, [&](int64_t i) { return position + i; });
+    const auto is_given = [](const OnnxInts& ints) { return !ints.name.empty(); };
+    const OnnxForm& form = model().form;
+    if (is_given(form.mask))
+      SetInts(step->mask.host, [&](int64_t i) { return i < position + length ? 1 : 0; });
+    if (is_given(form.last))
+      SetInts(step->last.host, [&](int64_t) { return position + length - 1; });
+    if (is_given(form.all)) SetInts(step->all.host, [&](int64_t) { return all; });
+    if (is_given(form.positions))
+      SetInts(step->positions.host, [&](int64_t i) { return position + i; });
     if (picks_row()) SetInts(step->row.host, [&](int64_t) { return count - 1; });
     for (BoundTensor* input : step->given) RETURN_IF_ERROR(input->Send());
     runtime::TensorMap others;
@@ -70,7 +78,7 @@ class InPlaceCache final : public OnnxCache {
     const bool last_alone = made->second.shape().rank() == 3 && made->second.shape()[1] == 1;
     if (last_alone && length > count && !picks_row()) {  // that of what filled the run up
       one_row_ = true;
-      return RunExactly(tokens, position, logits);
+      return RunExactly(tokens, position, all, logits);
     }
     return TakeRow(made->second, last_alone ? 0 : count - 1, logits);
   }
@@ -105,14 +113,15 @@ class InPlaceCache final : public OnnxCache {
   /// What runs of one length read and write.
   struct Step {
     int64_t length = 0;
-    BoundTensor ids, mask, positions, kept, row;
+    BoundTensor ids, mask, last, all, positions, kept, row;
     std::vector<BoundTensor*> given;
     runtime::BufferMap inputs, outputs;
   };
-  Status RunExactly(std::span<const int32_t> tokens, int64_t position, std::span<float> logits) {
+  Status RunExactly(std::span<const int32_t> tokens, int64_t position, int64_t all,
+                    std::span<float> logits) {
     while (!tokens.empty()) {
       const int64_t taken = MostTokens(std::ssize(tokens), position);
-      RETURN_IF_ERROR(Run(tokens.first(taken), position, logits));
+      RETURN_IF_ERROR(Run(tokens.first(taken), position, all, logits));
       position += taken;
       tokens = tokens.subspan(taken);
     }
@@ -122,7 +131,6 @@ class InPlaceCache final : public OnnxCache {
     return RunLength(tokens, model().context - position, model().device != nullptr, !one_row_);
   }
   bool picks_row() const { return !model().form.row.name.empty(); }
-  bool has_positions() const { return !model().form.positions.name.empty(); }
 
   Result<Step*> StepOf(int64_t length) {
     for (const auto& step : steps_)
@@ -141,6 +149,8 @@ class InPlaceCache final : public OnnxCache {
     };
     RETURN_IF_ERROR(add(form.ids, Shape{1, length}, step->ids));
     RETURN_IF_ERROR(add(form.mask, Shape{1, model().context}, step->mask));
+    RETURN_IF_ERROR(add(form.last, Shape{1}, step->last));
+    RETURN_IF_ERROR(add(form.all, Shape{1}, step->all));
     RETURN_IF_ERROR(add(form.positions, Shape{1, length}, step->positions));
     RETURN_IF_ERROR(add(form.kept_logits, Shape{}, step->kept));
     RETURN_IF_ERROR(add(form.row, Shape{1}, step->row));
@@ -170,7 +180,8 @@ class GrowingCache final : public OnnxCache {
     return std::min(left, kMostOfRun);
   }
 
-  Status Run(std::span<const int32_t> tokens, int64_t position, std::span<float> logits) override {
+  Status Run(std::span<const int32_t> tokens, int64_t position, int64_t,
+             std::span<float> logits) override {
     const OnnxForm& form = model().form;
     const auto count = std::ssize(tokens);
     runtime::TensorMap inputs, outputs;

@@ -31,8 +31,9 @@ class OnnxCache {
 
   /// How many of `left` tokens the next run reads behind `position` others.
   virtual int64_t MostTokens(int64_t left, int64_t position) const = 0;
-  /// Reads so many tokens, and gives the last one's logits, [vocabulary].
-  virtual Status Run(std::span<const int32_t> tokens, int64_t position,
+  /// Reads so many tokens, and gives the last one's logits, [vocabulary]; behind the last run of
+  /// what is being read there are `all` tokens.
+  virtual Status Run(std::span<const int32_t> tokens, int64_t position, int64_t all,
                      std::span<float> logits) = 0;
   /// Keeps the first tokens alone.
   virtual Status Keep(int64_t tokens) = 0;

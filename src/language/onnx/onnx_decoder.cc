@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "importers/onnx/importer.h"
 #include "importers/onnx/model_edit.h"
+#include "language/onnx/in_place_caches.h"
 #include "language/onnx/last_row.h"
 #include "language/onnx/onnx_cache.h"
 #include "language/run_lengths.h"
@@ -136,18 +137,20 @@ class OnnxDecoder final : public SequenceDecoder {
   int64_t trained_context() const override { return model_->trained_context; }
   const runtime::Session& session() const override { return *model_->session; }
   int64_t cache_bytes() const override { return cache_->bytes(); }
+  bool cache_in_place() const override { return model_->form.in_place; }
 
  protected:
   const void* family() const override { return model_.get(); }
 
  private:
   Status ReadAll(std::span<const int32_t> tokens) {
+    const int64_t all = position_ + std::ssize(tokens);
     while (!tokens.empty()) {
       if (cancelled_) return Error(StatusCode::kCancelled, "cancelled");
       const int64_t taken = cache_->MostTokens(std::ssize(tokens), position_);
       const std::lock_guard lock(model_->run_mutex);
       runs_ = true;
-      const Status status = cache_->Run(tokens.first(taken), position_, next_logits_);
+      const Status status = cache_->Run(tokens.first(taken), position_, all, next_logits_);
       runs_ = false;
       RETURN_IF_ERROR(status);
       position_ += taken;
@@ -178,12 +181,13 @@ Result<std::unique_ptr<SequenceDecoder>> OpenOnnxDecoder(const std::string& path
   if (!form.ok()) return form.status().WithContext(path);
   model->form = std::move(*form);
   model->fingerprint = FingerprintOf(graph);
-  RETURN_IF_ERROR(PickLastRow(graph, model->form).WithContext(path));
-  ASSIGN_OR_RETURN(auto loaded, runtime::Model::FromGraph(std::move(graph), path));
   model->trained_context = facts.trained_context > 0 ? facts.trained_context : kDefaultContext;
   model->context =
       options.context > 0 ? options.context : std::min(kDefaultContext, model->trained_context);
   model->device = options.device;
+  RETURN_IF_ERROR(KeepCachesInPlace(graph, model->form, model->context).WithContext(path));
+  RETURN_IF_ERROR(PickLastRow(graph, model->form).WithContext(path));
+  ASSIGN_OR_RETURN(auto loaded, runtime::Model::FromGraph(std::move(graph), path));
   ASSIGN_OR_RETURN(model->session,
                    runtime::Session::Create(std::move(loaded), SessionOptionsOf(options)));
   auto made = std::make_unique<OnnxDecoder>(std::move(model));

@@ -37,6 +37,8 @@ struct OnnxForm {
   int64_t vocabulary = 0;
   bool one_row = false;  // logits are of a run's last token alone
   OnnxInts row;          // of which of a run's tokens logits are (last_row.h)
+  OnnxInts last;         // the position of a run's last row, where no mask says it
+  OnnxInts all;          // how many tokens there are once all that are being read have been
   /// Caches may have room for more tokens than were read, and be written in place: attention counts
   /// tokens by the ones of the mask, whose zeros lie behind them.
   bool in_place = false;

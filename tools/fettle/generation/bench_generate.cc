@@ -171,6 +171,7 @@ Json DocumentOf(const std::string& path, const Lengths& lengths, int64_t sequenc
                    {"iterations", measured.prompts.size()},
                    {"weight_bytes", weights},
                    {"cache_bytes", decoder.cache_bytes()},
+                   {"cache_in_place", decoder.cache_in_place()},
                    {"gbps", static_cast<double>(TokenBytes(decoder)) *
                                 TokensPerSecond(lengths.answer, answer_ms) * 1e-9},
                    {"peak_rss_bytes", PeakResidentBytes()},

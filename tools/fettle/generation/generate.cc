@@ -145,6 +145,7 @@ void Print(const GenerateOptions& options, const language::SequenceDecoder& deco
                {"answer", RateJson(times.answer_steps, times.answer_ms)},
                {"context", decoder.context()},
                {"cache_bytes", decoder.cache_bytes()},
+               {"cache_in_place", decoder.cache_in_place()},
                {"device", DeviceJson(threads, DeviceOf(decoder))},
                {"warnings", warnings}});
     return;
