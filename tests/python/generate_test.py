@@ -302,6 +302,25 @@ class Folders(unittest.TestCase):
             generator.rewind(0)
             self.assertEqual(generator.generate_all(prompts, tokens=6), alone)
 
+    def test_sequences_of_any_length_step_together(self):
+        for generator in self.generators(sequences=4):  # and more of them than have room in one memory
+            draw = numpy.random.default_rng(5)
+            together = [generator, *(generator.fork() for _ in range(5))]
+            read = [[int(token) for token in draw.integers(0, 256, draw.integers(1, 50))] for _ in together]
+            for sequence, tokens in zip(together, read):
+                sequence.read(tokens)
+            for _ in range(12):
+                chosen = draw.permutation(len(together))[: draw.integers(1, len(together) + 1)]
+                tokens = [int(token) for token in draw.integers(0, 256, len(chosen))]
+                fettle.Generator._step([together[i] for i in chosen], tokens)
+                for i, token in zip(chosen, tokens):
+                    read[i].append(token)
+            got, alone = [sequence.logits.copy() for sequence in together], together[2]
+            for logits, tokens in zip(got, read):
+                alone.rewind(0)
+                alone.read(tokens)
+                numpy.testing.assert_allclose(logits, alone.logits, rtol=0, atol=1e-4)
+
     def test_what_cannot_be_read_reads_nothing(self):
         for generator in self.generators(context=8):
             generator.read([1, 2, 3])

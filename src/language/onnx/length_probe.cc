@@ -11,7 +11,7 @@ namespace {
 /// Between a cache and the product that reads it, or this and its softmax.
 constexpr int kMostEvaluated = 32;
 
-Status SetInts(ir::Graph& graph, const OnnxInts& ints, const Shape& shape, int64_t first,
+Status FixInts(ir::Graph& graph, const OnnxInts& ints, const Shape& shape, int64_t first,
                int64_t step) {
   if (ints.name.empty()) return OkStatus();
   ASSIGN_OR_RETURN(Tensor tensor, Tensor::Create(ints.dtype, shape));
@@ -36,12 +36,12 @@ Result<LengthProbe> LengthProbe::Make(const ir::Graph& graph, const OnnxForm& fo
 }
 
 Status LengthProbe::SetInputs(const OnnxForm& form) {
-  RETURN_IF_ERROR(SetInts(graph_, form.mask, Shape{1, all()}, 1, 0));
-  RETURN_IF_ERROR(SetInts(graph_, form.positions, Shape{1, fresh_}, past_, 1));
+  RETURN_IF_ERROR(FixInts(graph_, form.mask, Shape{1, all()}, 1, 0));
+  RETURN_IF_ERROR(FixInts(graph_, form.positions, Shape{1, fresh_}, past_, 1));
   graph_.value(*graph_.FindValue(form.ids.name)).shape = Shape{1, fresh_};
   for (const OnnxCacheForm& cache : form.caches)
     graph_.value(*graph_.FindValue(cache.past)).shape = Shape{1, cache.heads, past_, cache.size};
-  return SetInts(graph_, form.kept_logits, Shape{}, 0, 0);
+  return FixInts(graph_, form.kept_logits, Shape{}, 0, 0);
 }
 
 Status LengthProbe::Spread() {

@@ -6,8 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "language/bound_tensor.h"
-#include "language/onnx/onnx_form.h"
+#include "language/onnx/cache_slots.h"
 #include "runtime/session.h"
 
 namespace fettle::language {
@@ -20,6 +19,9 @@ struct OnnxModel {
   std::shared_ptr<const Device> device;  // null: the CPU
   std::mutex run_mutex;                  // the session belongs to one thread at a time
   std::unique_ptr<runtime::Session> session;
+  int64_t sequences = 1;  // whose caches lie together
+  std::mutex slots_mutex;
+  std::vector<std::weak_ptr<CacheSlots>> slots;  // under slots_mutex
 };
 
 /// Belongs to one thread at a time.
@@ -42,6 +44,9 @@ class OnnxCache {
   virtual Result<std::vector<Tensor>> Read() const = 0;
   /// Takes caches of `context` rows, of which the first are of tokens.
   virtual Status Write(const std::vector<Tensor>& caches, int64_t tokens) = 0;
+  /// Where it lies beside others; null: it does not.
+  virtual CacheSlots* slots() const { return nullptr; }
+  virtual int64_t slot() const { return 0; }
   /// Of memory that a sequence may take.
   int64_t bytes() const;
 
@@ -55,7 +60,5 @@ class OnnxCache {
 
 /// Caches of `rows` rows, zeros that take memory only where they are written.
 Result<std::vector<Tensor>> EmptyCaches(const OnnxForm& form, int64_t rows);
-/// The first `tokens` rows of `from`, [1, heads, rows, size], in a tensor of `rows` rows.
-Status CopyTokens(const Tensor& from, Tensor& to, int64_t tokens);
 
 }  // namespace fettle::language

@@ -10,6 +10,7 @@
 #include "language/onnx/in_place_caches.h"
 #include "language/onnx/last_row.h"
 #include "language/onnx/onnx_cache.h"
+#include "language/onnx/shared_caches.h"
 #include "language/run_lengths.h"
 #include "language/saved_cache.h"
 #include "runtime/model.h"
@@ -141,8 +142,12 @@ class OnnxDecoder final : public SequenceDecoder {
 
  protected:
   const void* family() const override { return model_.get(); }
+  Status StepTogether(std::span<SequenceDecoder* const> sequences,
+                      std::span<const int32_t> tokens) override;
 
  private:
+  using Parts = std::vector<std::pair<OnnxDecoder*, CacheSlots::Part>>;
+  Status RunStep(Parts& parts);
   Status ReadAll(std::span<const int32_t> tokens) {
     const int64_t all = position_ + std::ssize(tokens);
     while (!tokens.empty()) {
@@ -167,6 +172,51 @@ class OnnxDecoder final : public SequenceDecoder {
   std::vector<float> logits_, next_logits_;
 };
 
+/// Sequences whose caches lie together in a run, one run for each memory.
+Status OnnxDecoder::RunStep(Parts& parts) {
+  const auto memory = [](const auto& part) { return part.first->cache_->slots(); };
+  std::ranges::stable_sort(parts, std::less<>(), memory);
+  for (auto begin = parts.begin(); begin != parts.end();) {
+    const auto end = std::find_if(begin, parts.end(),
+                                  [&](const auto& part) { return memory(part) != memory(*begin); });
+    std::vector<CacheSlots::Part> run;
+    for (auto at = begin; at != end; ++at) {
+      if (at->first->cancelled_) return Error(StatusCode::kCancelled, "cancelled");
+      run.push_back(at->second);
+    }
+    const std::lock_guard lock(model_->run_mutex);
+    for (auto at = begin; at != end; ++at) at->first->runs_ = true;
+    const auto status = memory(*begin)->Run(*model_->session, run, 1).status();
+    for (auto at = begin; at != end; ++at) at->first->runs_ = false;
+    RETURN_IF_ERROR(status);
+    begin = end;
+  }
+  return OkStatus();
+}
+
+Status OnnxDecoder::StepTogether(std::span<SequenceDecoder* const> sequences,
+                                 std::span<const int32_t> tokens) {
+  if (model_->sequences == 1) return SequenceDecoder::StepTogether(sequences, tokens);
+  Parts parts;
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    auto& sequence = static_cast<OnnxDecoder&>(*sequences[i]);
+    sequence.cancelled_ = false;
+    sequence.reads_ = true;
+    const int64_t place = sequence.position_;
+    parts.push_back(
+        {&sequence,
+         {sequence.cache_->slot(), tokens.subspan(i, 1), place, place + 1, sequence.next_logits_}});
+  }
+  const Status status = RunStep(parts);
+  for (const auto& [sequence, part] : parts) {
+    sequence->reads_ = false;
+    if (!status.ok()) continue;
+    ++sequence->position_;
+    std::swap(sequence->logits_, sequence->next_logits_);
+  }
+  return status;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SequenceDecoder>> OpenOnnxDecoder(const std::string& path,
@@ -187,6 +237,9 @@ Result<std::unique_ptr<SequenceDecoder>> OpenOnnxDecoder(const std::string& path
   model->device = options.device;
   RETURN_IF_ERROR(KeepCachesInPlace(graph, model->form, model->context).WithContext(path));
   RETURN_IF_ERROR(PickLastRow(graph, model->form).WithContext(path));
+  if (options.sequences > 1 && options.device == nullptr)
+    RETURN_IF_ERROR(ShareCaches(graph, model->form, model->context, options.sequences));
+  if (!model->form.cache_of.name.empty()) model->sequences = options.sequences;
   ASSIGN_OR_RETURN(auto loaded, runtime::Model::FromGraph(std::move(graph), path));
   ASSIGN_OR_RETURN(model->session,
                    runtime::Session::Create(std::move(loaded), SessionOptionsOf(options)));

@@ -9,9 +9,10 @@
 
 namespace fettle::language {
 
-/// A sequence of the ONNX model in the file `path`. Where its caches
-/// are GroupQueryAttention's they are written in place, and one plan holds for every step; else
-/// each run makes them anew, for which it is planned. Sequences of a step run one after another.
+/// A sequence of the ONNX model in the file `path`. Where its caches are read by causal attention
+/// alone they are written in place, and one plan holds for every step; else each run makes them
+/// anew, for which it is planned. Sequences of a step are one run where caches are in place and the
+/// graph takes several sequences; else they run one after another.
 /// Fails as runtime::Model::Load and ReadOnnxForm do, kInvalidArgument where options ask for
 /// another type of cache than the file's.
 Result<std::unique_ptr<SequenceDecoder>> OpenOnnxDecoder(const std::string& path,

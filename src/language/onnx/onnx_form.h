@@ -39,6 +39,7 @@ struct OnnxForm {
   OnnxInts row;          // of which of a run's tokens logits are (last_row.h)
   OnnxInts last;         // the position of a run's last row, where no mask says it
   OnnxInts all;          // how many tokens there are once all that are being read have been
+  OnnxInts cache_of;     // which cache each sequence has, where several lie together
   /// Caches may have room for more tokens than were read, and be written in place: attention counts
   /// tokens by the ones of the mask, whose zeros lie behind them.
   bool in_place = false;
