@@ -257,13 +257,14 @@ class Folders(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
 
-    def generators(self, **options):
-        for grouped in (True, False):
-            with self.subTest(grouped=grouped), fettle.Generator(small_folder.write(pathlib.Path(self.folder.name, str(grouped)), grouped), threads=2, **options) as made:
+    def generators(self, slopes=(0.0, 0.02), **options):
+        for grouped, slope in ((True, 0.0), *((False, slope) for slope in slopes)):
+            folder = small_folder.write(pathlib.Path(self.folder.name, f"{grouped} {slope}"), grouped, slope=slope)
+            with self.subTest(grouped=grouped, slope=slope), fettle.Generator(folder, threads=2, **options) as made:
                 yield made
 
     def test_texts_and_facts(self):
-        for generator in self.generators():
+        for generator in self.generators(slopes=(0.0,)):
             self.assertEqual("".join(generator.generate("hello world, hello", tokens=16)), "m58{7yIyIyyyyyyy")
             facts = generator.facts
             self.assertEqual((facts.vocabulary, facts.context, facts.trained_context, facts.position), (len(small_folder.TOKENS), 128, 128, 26))

@@ -61,7 +61,7 @@ def spelled_attention(layer, cos):
         nodes += [node("Concat", [f"past_key_values.{layer}.{name}", at + part + "2"], [f"present.{layer}.{name}"], axis=2),
                   node("Gather", [f"present.{layer}.{name}", "heads"], [at + part + "3"], axis=1)]  # fmt: skip
     return [*nodes, node("Transpose", [at + "k3"], [at + "k4"], perm=[0, 1, 3, 2]), node("MatMul", [at + "q2", at + "k4"], [at + "s0"]),
-            node("Mul", [at + "s0", "scale"], [at + "s1"]), node("Where", ["hidden", "lowest", at + "s1"], [at + "s2"]),
+            node("Mul", [at + "s0", "scale"], [at + "s"]), node("Add", [at + "s", "bias"], [at + "s1"]), node("Where", ["hidden", "lowest", at + "s1"], [at + "s2"]),
             node("Softmax", [at + "s2"], [at + "s3"], axis=-1), node("MatMul", [at + "s3", at + "v3"], [at + "y0"]),
             node("Transpose", [at + "y0"], [at + "y1"], perm=[0, 2, 1, 3]), node("Reshape", [at + "y1", "flat"], [at + "y"])]  # fmt: skip
 
@@ -81,9 +81,9 @@ def kept_rows(hidden):
     return nodes, [integers("list", [1], [1]), integers("ends", [1], [1 << 40]), integers("rows_axis", [1], [1])]
 
 
-def decoder(grouped=True, tokens=len(TOKENS), size=SIZE, extra=(), keeps=False, branches=False):
+def decoder(grouped=True, tokens=len(TOKENS), size=SIZE, extra=(), keeps=False, branches=False, slope=0.0):
     """The bytes of a decoder of LAYERS layers; `grouped`: with GroupQueryAttention, as onnxruntime-genai's builder writes it. `keeps`, `branches`:
-    with the inputs num_logits_to_keep and use_cache_branch."""
+    with the inputs num_logits_to_keep and use_cache_branch. `slope`, of those without GroupQueryAttention: scores rise with a key's position, so that caches grow."""
     rng, width, keys = Numbers(), HEADS * size, KEY_HEADS * size
     table, noise = rng(tokens * width, 1.0), rng(tokens * width, 0.6)
     # What follows a token is another one, by what was before; letters rather than control tokens.
@@ -98,10 +98,11 @@ def decoder(grouped=True, tokens=len(TOKENS), size=SIZE, extra=(), keeps=False, 
     else:
         constants += [integers(f"shape{heads}", [4], [0, 0, heads, size]) for heads in (HEADS, KEY_HEADS)]
         constants += [integers("flat", [3], [0, 0, width]), integers("heads", [HEADS], [i * KEY_HEADS // HEADS for i in range(HEADS)]), floats("scale", [], [size**-0.5]),
-                      floats("lowest", [], [-1e9]), integers("zero", [], [0]), integers("step", [], [1]), integers("last", [1], [-1]), integers("first", [1], [1])]  # fmt: skip
+                      floats("lowest", [], [-1e9]), floats("slope", [], [slope]), integers("zero", [], [0]), integers("step", [], [1]), integers("last", [1], [-1]), integers("first", [1], [1])]  # fmt: skip
         # Keys of later positions: those of the mask count from 0, those of queries are position_ids.
         nodes += [node("Shape", ["attention_mask"], ["extents"]), node("Gather", ["extents", "step"], ["all"]), node("Range", ["zero", "all", "step"], ["places"]),
-                  node("Unsqueeze", ["position_ids", "last"], ["rows"]), node("Less", ["rows", "places"], ["later"]), node("Unsqueeze", ["later", "first"], ["hidden"])]  # fmt: skip
+                  node("Unsqueeze", ["position_ids", "last"], ["rows"]), node("Less", ["rows", "places"], ["later"]), node("Unsqueeze", ["later", "first"], ["hidden"]),
+                  node("Cast", ["places"], ["places.f"], to=1), node("Mul", ["places.f", "slope"], ["bias"])]  # fmt: skip
     for layer in range(LAYERS):
         at = f"l{layer}."
         constants += [floats(at + part, [width, columns], rng(width * columns, 0.4)) for part, columns in (("q", width), ("k", keys), ("v", keys))]

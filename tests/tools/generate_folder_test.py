@@ -52,14 +52,15 @@ class Folders(unittest.TestCase):
         for path in (self.folder, self.folder / "model.onnx", other, other / "onnx/model.onnx"):
             answer = self.document("generate", str(path), PROMPT, "--tokens", "16")
             self.assertEqual((answer["text"], answer["tokens"], answer["prompt"]["tokens"]), (ANSWER, TOKENS, 10), path)
-            self.assertEqual((answer["context"], answer["cache_bytes"]), (128, 2 * 2 * 2 * 128 * 8 * 4))
+            self.assertEqual((answer["context"], answer["cache_bytes"], answer["cache_in_place"]), (128, 2 * 2 * 2 * 128 * 8 * 4, True))
 
     def test_inputs_of_other_exporters(self):
         for options in ({"keeps": True}, {"branches": True}, {"keeps": True, "branches": True}):
             for grouped in (True, False):
                 folder = small_folder.write(pathlib.Path(self.scratch.name, "more"), grouped, **options)
                 path = folder / ("model.onnx" if grouped else "onnx/model.onnx")
-                self.assertEqual(self.document("generate", str(path), PROMPT, "--tokens", "16")["text"], ANSWER, (options, grouped))
+                answer = self.document("generate", str(path), PROMPT, "--tokens", "16")
+                self.assertEqual((answer["text"], answer["cache_in_place"]), (ANSWER, True), (options, grouped))
 
     def test_stop_words_and_chats(self):
         done = fettle("generate", str(self.folder), PROMPT, "--tokens", "16", "--stop", "7y")
@@ -78,6 +79,13 @@ class Folders(unittest.TestCase):
                 # The answer's first tokens as a longer prompt.
                 more = self.document("generate", str(folder), "x" * count + whole["text"][:2], "--tokens", "2")
                 self.assertEqual(whole["text"][2:], more["text"], count)
+
+    def test_caches_that_grow(self):
+        # Scores that rise with a key's position are no causal attention.
+        folder = small_folder.write(pathlib.Path(self.scratch.name, "slope"), grouped=False, slope=0.02)
+        whole = self.document("generate", str(folder), "x" * 30, "--tokens", "4")
+        self.assertFalse(whole["cache_in_place"])
+        self.assertEqual(whole["text"][2:], self.document("generate", str(folder), "x" * 30 + whole["text"][:2], "--tokens", "2")["text"])
 
     def test_bench(self):
         rates = self.document("bench", str(self.folder), "--generate", "20,4", "--iters", "1", "--sequences", "2")

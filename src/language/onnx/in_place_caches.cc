@@ -45,6 +45,7 @@ class CacheKeeper {
       : graph_(std::move(graph)), form_(std::move(form)), context_(context) {}
 
   Result<bool> Run() {
+    if (!TakeCacheBranch()) return false;
     RETURN_IF_ERROR(Tidy(graph_));
     std::vector<LengthProbe> probes = Probe(kLengths, 2);
     if (probes.empty()) probes = Probe(kSingleLengths, 1);
@@ -113,6 +114,20 @@ class CacheKeeper {
            });
   }
 
+  /// The branch that reads a cache, of no tokens at first.
+  bool TakeCacheBranch() {
+    if (form_.cache_branch.empty()) return true;
+    auto flag = Tensor::Create(DType::kBool, Shape{1});
+    if (!flag.ok()) return false;
+    *flag->data() = std::byte{1};
+    const ir::ValueId input = *graph_.FindValue(form_.cache_branch);
+    graph_.value(input).shape = Shape{1};
+    graph_.value(input).constant = std::make_shared<const Constant>(Constant::FromTensor(*flag));
+    std::erase(graph_.inputs, input);
+    form_.cache_branch.clear();
+    return true;
+  }
+
   void AddLast() {
     form_.last = {"fettle.last", DType::kI32};
     last_ = graph_.AddValue(
@@ -178,7 +193,7 @@ class CacheKeeper {
 }  // namespace
 
 Status KeepCachesInPlace(ir::Graph& graph, OnnxForm& form, int64_t context) {
-  if (form.in_place || !form.cache_branch.empty() || context > kLongestContext) return OkStatus();
+  if (form.in_place || context > kLongestContext) return OkStatus();
   CacheKeeper keeper(graph, form, context);
   ASSIGN_OR_RETURN(const bool kept, keeper.Run());
   if (!kept) return OkStatus();
