@@ -95,7 +95,7 @@ bool TypesFit(const LengthProbe& probe, const OnnxForm& form, const GrowingAtten
 
 bool ScoresSee(const LengthProbe& probe, const AttentionMatch& match, SeenWindow& window) {
   const Shape shape = {1, 1, probe.fresh(), probe.all()};
-  const DType dtype = probe.value(match.sums).dtype;
+  const DType dtype = match.score_type;
   auto given = Numbers(dtype, shape);
   if (!given.ok()) return false;
   const HostView in = given->view();
@@ -118,8 +118,7 @@ bool ScoresSee(const LengthProbe& probe, const AttentionMatch& match, SeenWindow
 
 bool MaskSees(const LengthProbe& probe, const ir::Node& node, const AttentionMatch& match,
               SeenWindow& window) {
-  const auto a = ReadAttentionOf(probe, node);
-  if (!a) return false;
+  const bool causal = node.attributes.Int("is_causal", 0) != 0;
   const Constant* mask = match.masks.empty() ? nullptr : probe.Known(match.masks[0]);
   if (!match.masks.empty() && mask == nullptr) return false;
   const Shape shape = mask == nullptr ? Shape{1, 1} : mask->shape();
@@ -130,7 +129,7 @@ bool MaskSees(const LengthProbe& probe, const ir::Node& node, const AttentionMat
   const int64_t plane = rows * probe.all(), heads = mask == nullptr ? 0 : mask->elements() / plane;
   bool clear = true;
   const auto sees = [&](int64_t row, int64_t key) {
-    if (a->causal && key > probe.past() + row) return false;
+    if (causal && key > probe.past() + row) return false;
     if (mask == nullptr) return true;
     const int64_t at = (rows == 1 ? 0 : row * probe.all()) + key;
     const double y = mask->GetDouble(at);
@@ -191,6 +190,18 @@ bool ReadsCaches(std::span<const LengthProbe> probes, const OnnxForm& form, cons
   }
   if (joins) a.scale *= key_factor;
   return !joins || IsClose(value_factor, 1, DType::kF32);
+}
+
+void AddParts(const ir::Graph& graph, const AttentionMatch& match, ProbedParts& parts) {
+  if (match.attention.grouped >= 0) {
+    const ir::Node& node = graph.node(match.node);
+    parts.wanted.insert(parts.wanted.end(), {node.input(5), node.input(6)});
+  } else if (match.node >= 0) {
+    parts.wanted.insert(parts.wanted.end(), match.masks.begin(), match.masks.end());
+  } else {
+    parts.wanted.push_back(match.weighed);
+    parts.scores.emplace_back(match.sums, match.score_type);
+  }
 }
 
 bool SeesWindow(const LengthProbe& probe, const ir::Graph& graph, const AttentionMatch& match,

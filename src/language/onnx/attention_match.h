@@ -15,6 +15,7 @@ struct AttentionMatch {
   ir::ValueId key_present = ir::kAbsent, value_present = ir::kAbsent;
   // Of products: sums of queries by keys, and the softmax's operand.
   ir::ValueId sums = ir::kAbsent, weighed = ir::kAbsent;
+  DType score_type = DType::kUndefined;
   double score_scale = 1;          // from one to the other
   std::vector<ir::ValueId> masks;  // that stand between, or the node's
 };
@@ -26,6 +27,8 @@ std::optional<ops::AttentionShape> ReadAttentionOf(const LengthProbe& probe, con
 /// that GroupQueryAttention takes. Completes the scale.
 bool ReadsCaches(std::span<const LengthProbe> probes, const OnnxForm& form, const ir::Graph& graph,
                  AttentionMatch& match);
+/// What SeesWindow looks at.
+void AddParts(const ir::Graph& graph, const AttentionMatch& match, ProbedParts& parts);
 /// Whether queries see the keys of one window, and nothing else is done to their scores.
 bool SeesWindow(const LengthProbe& probe, const ir::Graph& graph, const AttentionMatch& match,
                 SeenWindow& window);

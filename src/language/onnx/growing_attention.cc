@@ -119,6 +119,7 @@ class GrowingFinder {
     const ir::NodeId product = Product(node.outputs[0]);
     if ((axis != -1 && axis != 3) || scores == nullptr || product < 0) return std::nullopt;
     found.sums = scores->outputs[0];
+    found.score_type = probes_[0].value(found.sums).dtype;
     found.attention.queries = scores->inputs[0];
     found.attention.result = graph_.node(product).outputs[0];
     if (!SetCaches(found, scores->inputs[1], graph_.node(product).inputs[1])) return std::nullopt;
@@ -237,23 +238,34 @@ class WindowTaker {
   WindowTaker(const ir::Graph& graph, std::vector<AttentionMatch>& all)
       : graph_(graph), all_(all) {}
 
+  /// `each`: of all, else of one for each mask.
   bool Take(const LengthProbe& probe, bool each) {
-    std::vector<const AttentionMatch*> seen;
-    for (AttentionMatch& found : all_) {
-      const bool known = std::ranges::any_of(seen, [&](const AttentionMatch* other) {
-        return !each && other->node < 0 && found.node < 0 && other->masks == found.masks;
-      });
-      if (known) continue;
-      seen.push_back(&found);
-      if (!SeesWindow(probe, graph_, found, windows_[found.masks])) return false;
-    }
-    return true;
+    return std::ranges::all_of(Distinct(each), [&](const AttentionMatch* match) {
+      return SeesWindow(probe, graph_, *match, windows_[match->masks]);
+    });
+  }
+  /// What Take of not each looks at.
+  ProbedParts parts() const {
+    ProbedParts parts;
+    for (const AttentionMatch* match : Distinct(false)) AddParts(graph_, *match, parts);
+    return parts;
   }
   void Finish() {
     for (AttentionMatch& found : all_) found.attention.window = windows_[found.masks].keys();
   }
 
  private:
+  std::vector<const AttentionMatch*> Distinct(bool each) const {
+    std::vector<const AttentionMatch*> kept;
+    for (const AttentionMatch& match : all_) {
+      const bool known = std::ranges::any_of(kept, [&](const AttentionMatch* other) {
+        return !each && other->node < 0 && match.node < 0 && other->masks == match.masks;
+      });
+      if (!known) kept.push_back(&match);
+    }
+    return kept;
+  }
+
   const ir::Graph& graph_;
   std::vector<AttentionMatch>& all_;
   std::map<std::vector<ir::ValueId>, SeenWindow> windows_;
@@ -273,9 +285,10 @@ Result<std::optional<std::vector<GrowingAttention>>> FindGrowingAttention(
     if (!windows.Take(probe, /*each=*/true)) return none;
   const bool several = std::ranges::any_of(
       probes, [](const LengthProbe& probe) { return probe.past() > 0 && probe.fresh() > 1; });
+  const ProbedParts parts = windows.parts();
   for (int64_t past = 15; past < context;
        past = past == context - 2 ? context : std::min(2 * past + 1, context - 2)) {
-    const auto probe = LengthProbe::Make(graph, form, past, several ? 2 : 1);
+    const auto probe = LengthProbe::Make(graph, form, past, several ? 2 : 1, &parts);
     if (!probe.ok() || !windows.Take(*probe, /*each=*/false)) return none;
   }
   windows.Finish();

@@ -54,6 +54,7 @@ class CacheKeeper {
     if (!found) return false;
     ASSIGN_OR_RETURN(const bool follows, Follow(*found, probes));
     if (!follows) return false;
+    producers_ = graph_.Producers();
     AddLast();
     for (const GrowingAttention& attention : *found) Replace(attention);
     DropInput(form_.mask.name);
@@ -145,9 +146,8 @@ class CacheKeeper {
 
   /// Lets a new node write `value`, and nobody else.
   void LetWrite(ir::NodeId node, size_t output, ir::ValueId value) {
-    for (ir::NodeId at : graph_.nodes().ids())
-      for (ir::ValueId& written : graph_.node(at).outputs)
-        if (written == value) written = ir::kAbsent;
+    if (const ir::NodeId at = producers_[value]; at >= 0)
+      std::ranges::replace(graph_.node(at).outputs, value, ir::kAbsent);
     graph_.node(node).outputs[output] = value;
   }
 
@@ -187,6 +187,7 @@ class CacheKeeper {
   ir::Graph graph_;
   OnnxForm form_;
   int64_t context_;
+  IdVector<ir::ValueId, ir::NodeId> producers_;  // before attentions are replaced
   ir::ValueId last_ = ir::kAbsent, total_ = ir::kAbsent;
 };
 

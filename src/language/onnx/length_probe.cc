@@ -10,6 +10,7 @@ namespace {
 
 /// Between a cache and the product that reads it, or this and its softmax.
 constexpr int kMostEvaluated = 32;
+constexpr int64_t kMostElements = int64_t{1} << 26;
 
 Status FixInts(ir::Graph& graph, const OnnxInts& ints, const Shape& shape, int64_t first,
                int64_t step) {
@@ -28,11 +29,39 @@ LengthProbe::LengthProbe(const ir::Graph& graph, int64_t past, int64_t fresh)
     : graph_(graph), producers_(graph.Producers()), past_(past), fresh_(fresh) {}
 
 Result<LengthProbe> LengthProbe::Make(const ir::Graph& graph, const OnnxForm& form, int64_t past,
-                                      int64_t fresh) {
+                                      int64_t fresh, const ProbedParts* parts) {
   LengthProbe probe(graph, past, fresh);
   RETURN_IF_ERROR(probe.SetInputs(form));
-  RETURN_IF_ERROR(probe.Spread());
+  if (parts != nullptr) {
+    for (const auto& [score, dtype] : parts->scores) {
+      probe.graph_.value(score).dtype = dtype;
+      probe.graph_.value(score).shape = Shape{1, 1, fresh, probe.all()};
+    }
+    RETURN_IF_ERROR(probe.Spread(probe.Needed(*parts)));
+    return probe;
+  }
+  IdVector<ir::NodeId, bool> every(graph.nodes().size());
+  for (ir::NodeId id : graph.nodes().ids()) every[id] = true;
+  RETURN_IF_ERROR(probe.Spread(every));
   return probe;
+}
+
+IdVector<ir::NodeId, bool> LengthProbe::Needed(const ProbedParts& parts) const {
+  IdVector<ir::NodeId, bool> needed(graph_.nodes().size());
+  std::vector<bool> seen(graph_.values().size());
+  for (const auto& [score, dtype] : parts.scores) seen[score] = true;
+  std::vector<ir::ValueId> open = parts.wanted;
+  while (!open.empty()) {
+    const ir::ValueId value = open.back();
+    open.pop_back();
+    if (value == ir::kAbsent || seen[value]) continue;
+    seen[value] = true;
+    if (producers_[value] < 0) continue;
+    needed[producers_[value]] = true;
+    const ir::Node& node = graph_.node(producers_[value]);
+    open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+  }
+  return needed;
 }
 
 Status LengthProbe::SetInputs(const OnnxForm& form) {
@@ -44,9 +73,10 @@ Status LengthProbe::SetInputs(const OnnxForm& form) {
   return FixInts(graph_, form.kept_logits, Shape{}, 0, 0);
 }
 
-Status LengthProbe::Spread() {
-  for (const ir::Node& node : graph_.nodes()) {
-    if (passes::FoldShape(graph_, node)) continue;
+Status LengthProbe::Spread(const IdVector<ir::NodeId, bool>& needed) {
+  for (ir::NodeId at : graph_.nodes().ids()) {
+    const ir::Node& node = graph_.node(at);
+    if (!needed[at] || passes::FoldShape(graph_, node)) continue;
     const auto is_known = [&](ir::ValueId id, bool data) {
       const ir::Value* value = id == ir::kAbsent ? nullptr : &graph_.value(id);
       return value == nullptr ||
@@ -87,7 +117,10 @@ std::optional<Tensor> LengthProbe::Compute(ir::ValueId to, ir::ValueId from, con
   }
   if (producers_[to] < 0 || --left < 0) return std::nullopt;
   const ir::Node& node = graph_.node(producers_[to]);
-  if (node.op->Has(ir::Trait::kControl) || node.outputs.size() != 1) return std::nullopt;
+  const std::optional<Shape>& shape = value(to).shape;
+  if (node.op->Has(ir::Trait::kControl) || node.outputs.size() != 1 || !shape ||
+      !shape->IsConcrete() || shape->elements() > kMostElements)
+    return std::nullopt;
   std::vector<Tensor> inputs;
   for (ir::ValueId id : node.inputs) {
     std::optional<Tensor> input = Compute(id, from, given, left);

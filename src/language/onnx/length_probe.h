@@ -6,13 +6,20 @@
 
 namespace fettle::language {
 
+/// What is looked at alone: values, and what they follow from. Scores, of a type, are taken as
+/// [1, 1, fresh, all], whatever makes them.
+struct ProbedParts {
+  std::vector<ir::ValueId> wanted;
+  std::vector<std::pair<ir::ValueId, DType>> scores;
+};
+
 /// `fresh` tokens behind `past` others, of which all count: what follows from shapes, the mask of
 /// ones and the positions alone is known. Values have the graph's ids.
 class LengthProbe {
  public:
-  /// `graph` in topological order. Fails where inference refuses a node.
+  /// `graph` in topological order. Fails where inference refuses a node. Null `parts`: all of it.
   static Result<LengthProbe> Make(const ir::Graph& graph, const OnnxForm& form, int64_t past,
-                                  int64_t fresh);
+                                  int64_t fresh, const ProbedParts* parts = nullptr);
 
   int64_t past() const { return past_; }
   int64_t fresh() const { return fresh_; }
@@ -28,7 +35,9 @@ class LengthProbe {
  private:
   LengthProbe(const ir::Graph& graph, int64_t past, int64_t fresh);
   Status SetInputs(const OnnxForm& form);
-  Status Spread();
+  /// Which nodes lead to the parts; those of scores do not.
+  IdVector<ir::NodeId, bool> Needed(const ProbedParts& parts) const;
+  Status Spread(const IdVector<ir::NodeId, bool>& needed);
   std::optional<Tensor> Compute(ir::ValueId to, ir::ValueId from, const Tensor& given,
                                 int& left) const;
 

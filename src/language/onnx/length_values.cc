@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <unordered_map>
 
 #include "ops/op.h"
 #include "passes/edit/constants.h"
@@ -27,7 +28,7 @@ class PositionFollower {
       if (value == ir::kAbsent || !IsTainted(value) || seen[value]) continue;
       seen[value] = true;
       if (const ir::ValueId other = Substitute(value); other != ir::kAbsent) {
-        substitutes_.push_back({value, other});
+        substitutes_.emplace(value, other);
         continue;
       }
       if (producers[value] < 0) return false;
@@ -44,6 +45,8 @@ class PositionFollower {
   /// What depends on the mask, on extents of caches, or on values of either.
   void MarkTainted(std::span<const ir::ValueId> given) {
     tainted_.assign(graph_.values().size(), false);
+    std::vector<bool> is_given(graph_.values().size());
+    for (ir::ValueId id : given) is_given[id] = true;
     const auto mark = [&](const std::string& name) {
       if (name.empty()) return;
       if (const auto id = graph_.FindValue(name)) tainted_[*id] = true;
@@ -58,8 +61,7 @@ class PositionFollower {
       const bool any = std::ranges::any_of(
           node.inputs, [&](ir::ValueId id) { return id != ir::kAbsent && tainted_[id]; });
       for (ir::ValueId id : node.outputs)
-        if (any && id != ir::kAbsent && std::ranges::find(given, id) == given.end())
-          tainted_[id] = true;
+        if (any && id != ir::kAbsent && !is_given[id]) tainted_[id] = true;
     }
   }
 
@@ -153,8 +155,7 @@ class PositionFollower {
   void Replace() {
     for (ir::NodeId at : graph_.nodes().ids()) {
       for (ir::ValueId& input : graph_.node(at).inputs) {
-        const auto found =
-            std::ranges::find(substitutes_, input, &std::pair<ir::ValueId, ir::ValueId>::first);
+        const auto found = substitutes_.find(input);
         if (found != substitutes_.end()) input = found->second;
       }
     }
@@ -165,7 +166,7 @@ class PositionFollower {
   std::span<const LengthProbe> probes_;
   size_t probed_;  // values that probes know
   std::vector<bool> tainted_;
-  std::vector<std::pair<ir::ValueId, ir::ValueId>> substitutes_;
+  std::unordered_map<ir::ValueId, ir::ValueId> substitutes_;
 };
 
 }  // namespace
