@@ -176,6 +176,27 @@ TEST(QuantisedTiles, RepeatInVectorsOf256Bits) {
   }
 }
 
+/// Bytes of B that become words are those words.
+TEST(QuantisedTiles, NarrowOnesGiveTheSumsOfWords) {
+  if (!RunsAvx2() || NarrowKernelsAvx2(16) == nullptr) GTEST_SKIP() << "no AVX2";
+  const QuantKernels& narrow = *NarrowKernelsAvx2(16);
+  const QuantKernels& wide = *QuantKernelsAvx2(16);
+  ASSERT_TRUE(narrow.narrow && narrow.wide && narrow.repeats && narrow.finishes);
+  ASSERT_EQ(narrow.mr, wide.mr);
+  EXPECT_EQ(NarrowKernelsAvx2(8), nullptr);
+  for (int rows = 1; rows <= narrow.mr; ++rows) {
+    const RandomTile tile(rows, narrow.nr);
+    std::vector<int16_t> words;
+    for (size_t i = 0; i < tile.b.size() / 2; ++i) words.push_back(static_cast<int8_t>(tile.b[i]));
+    alignas(64) int32_t expected[kMaxQuantSums] = {}, sums[kMaxQuantSums] = {};
+    narrow.tile[rows](tile.Args(sums));
+    QuantTileArgs args = tile.Args(expected);
+    args.b = reinterpret_cast<const std::byte*>(words.data());
+    wide.tile[rows](args);
+    EXPECT_TRUE(std::ranges::equal(sums, expected)) << rows << " rows";
+  }
+}
+
 TEST(QuantisedTiles, StoreTheBytesThatTheirSumsBecome) {
   if (!RunsAvx512Vnni()) GTEST_SKIP() << "no AVX-512 VNNI";
   for (const int64_t columns : {16, 32}) {

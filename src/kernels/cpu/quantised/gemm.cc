@@ -25,7 +25,7 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Bytes&
 
 Result<Bytes> ReadMerged(const ir::Graph& group, const Device& device) {
   ASSIGN_OR_RETURN(Bytes bytes, Read(group, device));
-  if (bytes.is_conv()) bytes.shapes.MergeGroups(KernelsFor(bytes.shapes.g)->nr, kMaxQuantDepth);
+  if (bytes.is_conv()) bytes.shapes.MergeGroups(KernelsFor(bytes, device)->nr, kMaxQuantDepth);
   return bytes;
 }
 
@@ -59,7 +59,7 @@ Result<std::vector<StateAssignment>> BlockedStates(const ir::Graph& group, const
 }
 
 QuantCut ReadCut(const Problem& problem, const Bytes& bytes, const Device& device) {
-  return CutForVectors(problem, bytes, *KernelsFor(bytes.shapes.g), device);
+  return CutForVectors(problem, bytes, *KernelsFor(bytes, device), device);
 }
 
 QuantCut ReadTileCut(const Problem& problem, const Bytes& bytes, const Device& device) {
@@ -84,9 +84,8 @@ ParamSpace Space(const Problem& problem, const Bytes& bytes, const Device& devic
 template <CutReader kRead, Maker kMake>
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Bytes& bytes,
                                                 const Params& params, const Device& device) {
-  ASSIGN_OR_RETURN(QuantProduct product,
-                   ReadQuantProduct(problem, bytes, KernelsFor(bytes.shapes.g),
-                                    kRead(problem, bytes, device), params));
+  ASSIGN_OR_RETURN(QuantProduct product, ReadQuantProduct(problem, bytes, KernelsFor(bytes, device),
+                                                          kRead(problem, bytes, device), params));
   return kMake(std::move(product), static_cast<const CpuDevice&>(device));
 }
 

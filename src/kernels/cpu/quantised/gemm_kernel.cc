@@ -27,6 +27,7 @@ void FetchNext(int64_t panel_bytes, int64_t fetchers, int64_t tile, QuantTileArg
 QuantLayout LayoutFor(const QuantProduct& p, const TapPlan& taps, const QuantKernels& kernels) {
   QuantLayout layout = ReadQuantLayout(*p.problem.group, p.q, p.shapes, taps);
   layout.wide = layout.joined = kernels.wide;
+  layout.narrow = kernels.narrow;
   layout.bits = kernels.bits;
   layout.nr = kernels.nr;
   return layout;
@@ -313,8 +314,6 @@ class QuantGemm final : public QuantKernel {
 };
 
 }  // namespace
-
-const QuantKernels* KernelsFor(const ConvGeometry& g) { return &GetQuantKernels(g.oc / g.groups); }
 
 std::unique_ptr<PreparedKernel> MakeQuantGemm(QuantProduct product, const CpuDevice& device) {
   const TapPlan taps = PlanTaps(product.shapes.g, product.pixels.in, 1);

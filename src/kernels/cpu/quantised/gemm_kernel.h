@@ -13,9 +13,6 @@
 
 namespace fettle::kernels {
 
-/// The micro-kernels for its columns.
-const QuantKernels* KernelsFor(const ConvGeometry& g);
-
 /// A product to be made ready; `pixels` are those of the problem's states.
 struct QuantProduct {
   const Problem& problem;

@@ -59,9 +59,22 @@ Result<QuantBytes> ReadQuantBytes(const ir::Graph& group) {
     ASSIGN_OR_RETURN(bytes.shapes, ReadProductShapes(group, bytes.q));
   }
   if (g.pixels() == 0 || g.ic == 0 || g.oc == 0) return Unsupported("an empty operand");
+  bytes.signed_bytes =
+      WeightZerosAre(group, bytes.q, group.value(bytes.q.w).dtype == DType::kU8 ? 128 : 0);
   if (g.ic / g.groups * g.taps() > kMaxQuantDepth && !SumsFit(group, bytes))
     return Unsupported("sums of over {} products that i32 may not hold", kMaxQuantDepth);
   return bytes;
+}
+
+const QuantKernels* KernelsFor(const QuantBytes& bytes, const Device& device) {
+  constexpr int64_t kFewRows = 4;
+  const ConvGeometry& g = bytes.shapes.g;
+  const int64_t columns = g.oc / g.groups, words = g.oc * g.ic / g.groups * g.taps() * 2;
+  // Words that stay in the second-level cache need not be made each time.
+  const bool come_from_memory = words > static_cast<const CpuDevice&>(device).info().l2_bytes;
+  if (bytes.signed_bytes && g.pixels() <= kFewRows && come_from_memory)
+    if (const QuantKernels* narrow = GetNarrowKernels(columns)) return narrow;
+  return &GetQuantKernels(columns);
 }
 
 Result<std::optional<elementwise::Program>> CompileResults(const ir::Graph& group,

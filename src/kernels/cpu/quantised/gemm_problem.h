@@ -13,6 +13,7 @@ inline constexpr int64_t kMaxQuantDepth = 33000;
 struct QuantBytes {
   QuantisedGroup q;
   QuantShapes shapes;
+  bool signed_bytes = false;  // weights less their zero points are bytes with a sign
 
   bool is_conv() const { return q.core->op == "Conv"_op || q.core->op == "ConvInteger"_op; }
 };
@@ -20,6 +21,9 @@ struct QuantBytes {
 /// kUnsupported with the reason where the group is none, is empty, or has sums that i32 may not
 /// hold.
 Result<QuantBytes> ReadQuantBytes(const ir::Graph& group);
+
+/// The micro-kernels of vectors for its columns.
+const QuantKernels* KernelsFor(const QuantBytes& bytes, const Device& device);
 
 /// What makes results of floats; nothing where they are bytes, or sums with a shortcut's.
 Result<std::optional<elementwise::Program>> CompileResults(const ir::Graph& group,

@@ -61,6 +61,11 @@ const QuantKernels& GetQuantKernels(int64_t columns) {
   return avx2 != nullptr ? *avx2 : portable;
 }
 
+const QuantKernels* GetNarrowKernels(int64_t columns) {
+  const bool is_avx2 = RunsAvx2() && !RunsAvx512Vnni() && !RunsAvxVnni();
+  return is_avx2 ? NarrowKernelsAvx2(columns) : nullptr;
+}
+
 const QuantKernels* GetBitKernels() { return RunsAvx512Vnni() ? BitKernelsAvx512Vnni() : nullptr; }
 
 }  // namespace fettle::kernels

@@ -19,7 +19,8 @@ struct QuantTileArgs {
   const int64_t* tap_offsets = nullptr;
   int64_t taps = 1;
   int64_t steps = 0;  // per tap
-  /// [taps * steps][nr][4 bytes]; of `bits`: [2][nr][4 bytes], then [taps * steps][nr][4 bits].
+  /// [taps * steps][nr][4 bytes], or 2 bytes where they are narrow; of `bits`: [2][nr][4 bytes],
+  /// then [taps * steps][nr][4 bits].
   const std::byte* b = nullptr;
   /// What a later tile reads as B, brought into the second-level cache meanwhile. Where tiles are
   /// of 512-bit vectors: with each step, next_step bytes from here on and as many from taps * steps
@@ -61,6 +62,8 @@ struct QuantKernels {
   int nr = 0;
   /// True: both operands are i16 with their zero points taken off. False: u8 times i8 as they are.
   bool wide = true;
+  /// Of wide ones: each i16 of B is a byte in memory, with its sign.
+  bool narrow = false;
   bool finishes = false;  // see QuantTileArgs::results
   bool repeats = false;   // see QuantTileArgs::repeat
   bool lessens = false;   // see QuantTileArgs::row_less
@@ -83,12 +86,17 @@ bool RunsAvxVnni();
 /// The best set that this machine runs for products of `columns` columns.
 const QuantKernels& GetQuantKernels(int64_t columns);
 
+/// Wide ones for weights of bytes, where GetQuantKernels are those of AVX2: reading B takes half as
+/// long where it comes from memory, and making words of it is work. Null elsewhere.
+const QuantKernels* GetNarrowKernels(int64_t columns);
+
 /// Null where the build's target does not have them. Of the first there are two sets: tiles of 32
 /// columns, and of 16 for up to 16 and for 33 to 48 columns, of which 32 would waste a quarter or
 /// more. Of the last one too: of 16 columns, and of 8 for up to 8 and for 17 to 24.
 const QuantKernels* QuantKernelsAvx512Vnni(int64_t columns);
 const QuantKernels* QuantKernelsAvxVnni();
 const QuantKernels* QuantKernelsAvx2(int64_t columns);
+const QuantKernels* NarrowKernelsAvx2(int64_t columns);
 
 /// For weights of two values for each column. Null where this machine, or a test that forces
 /// lesser vectors, or the build has none.

@@ -9,7 +9,7 @@
 namespace fettle::kernels {
 namespace {
 
-struct DotProducts {
+struct DotProducts : WholeVectors {
   [[gnu::always_inline]] static __m256i Add(__m256i sums, __m256i x, __m256i b) {
     return _mm256_dpbusd_avx_epi32(sums, x, b);
   }

@@ -71,7 +71,7 @@ class Packer {
     for (int64_t channel = 0; channel < l_.groups * l_.oc; ++channel) {
       const int64_t o = channel % l_.oc;
       std::byte* at = out_ + channel / l_.oc * l_.group_bytes() + o / l_.nr * l_.panel_bytes();
-      const int64_t lane = o % l_.nr * 4;
+      const int64_t lane = o % l_.nr * (l_.narrow ? 2 : 4);
       columns.push_back({l_.bits ? at : at + lane, Zero(channel), lane});
     }
     return columns;
@@ -109,7 +109,8 @@ class Packer {
         const int64_t j = PixelInTap(t % l_.tap_pixels()) * l_.block() + i % l_.block();
         const int64_t k = tap * l_.tap_depth() + j;
         if (l_.wide) {
-          places.push_back(k / 2 * l_.nr * 4 + k % 2 * 2);
+          const int64_t bytes = l_.narrow ? 1 : 2;
+          places.push_back((k / 2 * l_.nr * 2 + k % 2) * bytes);
         } else if (l_.joined) {
           places.push_back(k / 4 * l_.nr * 4 + k % 4);
         } else {
@@ -128,6 +129,10 @@ class Packer {
   void Put(std::byte byte, int64_t place, Column& column) const {
     const int32_t w = l_.unsigned_w ? static_cast<int32_t>(byte)
                                     : static_cast<int32_t>(static_cast<int8_t>(byte));
+    if (l_.narrow) {
+      column.at[place] = static_cast<std::byte>(w - column.zero);
+      return;
+    }
     if (l_.wide) {
       const auto value = static_cast<int16_t>(w - column.zero);
       std::memcpy(column.at + place, &value, sizeof(value));

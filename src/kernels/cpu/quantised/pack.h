@@ -22,6 +22,7 @@ struct QuantLayout {
   int64_t merged = 1;
   bool transposed = false;  // weights [ic][oc]
   bool wide = false;        // see QuantKernels
+  bool narrow = false;      // the same; a weight less its zero point is a byte
   bool joined = false;      // taps follow each other without padding between them
   bool unsigned_w = false;
   int w_shift = 0;  // taken off each weight
@@ -55,7 +56,7 @@ struct QuantLayout {
   int64_t panels() const { return (oc + nr - 1) / nr; }
   int64_t panel_bytes() const {
     if (terms) return 0;
-    const int64_t bytes = taps() * steps() * nr * 4;
+    const int64_t bytes = taps() * steps() * nr * (narrow ? 2 : 4);
     return bits ? 2 * nr * 4 + bytes / 8 : bytes;
   }
   int64_t group_bytes() const { return panels() * panel_bytes(); }
@@ -103,10 +104,9 @@ struct QuantConstants {
 };
 
 /// Packs the weights of `q`. Not wide: bytes less `w_shift`, with sums per column and zero points
-/// of that form. Wide: i16 with the zero points taken off. Scales and addends are those of `q`'s
-/// result in units of the output's scale, where it is requantised. Terms: sums are those of weights
-/// less their zero points. `form` names the micro-kernels
-/// that read them.
+/// of that form. Wide: i16 (narrow: i8) with the zero points taken off. Scales and addends are
+/// those of `q`'s result in units of the output's scale, where it is requantised. Terms: sums are
+/// those of weights less their zero points. `form` names the micro-kernels that read them.
 PackRequest MakeQuantPack(const QuantisedGroup& q, const QuantLayout& layout,
                           std::string_view form);
 

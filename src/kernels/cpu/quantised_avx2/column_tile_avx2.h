@@ -90,8 +90,16 @@ class ColumnBytes {
   __m256i zero_, low_, high_, flip_;
 };
 
+/// B as it lies in memory.
+struct WholeVectors {
+  static constexpr int64_t kVectorBytes = 32;
+  [[gnu::always_inline]] static __m256i LoadB(const std::byte* from) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+  }
+};
+
 /// `Products::Add(sums, x, b)` adds the products of four bytes of a row, in each dword of x, and of
-/// columns.
+/// columns, which Products::LoadB reads from kVectorBytes.
 template <typename Products, int kColumns, typename Rows>
 struct ColumnTile;
 template <typename Products, int kColumns, size_t... kRow>
@@ -99,6 +107,7 @@ struct ColumnTile<Products, kColumns, std::index_sequence<kRow...>> {
   static constexpr int kRows = sizeof...(kRow);
   static constexpr int kSteps = 16 / kColumns;  // that are read at once
   static constexpr int kVectors = kColumns / 8;
+  static constexpr int64_t kBytes = Products::kVectorBytes;
   __m256i sums[kRows][2];
 
   [[gnu::always_inline]] static __m256i Load(const void* from) {
@@ -127,9 +136,10 @@ struct ColumnTile<Products, kColumns, std::index_sequence<kRow...>> {
     ColumnTile odd;
     odd.Start(nullptr);
     int64_t s = 0;
-    for (; s + 2 <= steps; s += 2, b += 128) {
-      StepRow(0, row + s * 4, Load(b), Load(b + 32));
-      odd.StepRow(0, row + s * 4 + 4, Load(b + 64), Load(b + 96));
+    for (; s + 2 <= steps; s += 2, b += 4 * kBytes) {
+      StepRow(0, row + s * 4, Products::LoadB(b), Products::LoadB(b + kBytes));
+      odd.StepRow(0, row + s * 4 + 4, Products::LoadB(b + 2 * kBytes),
+                  Products::LoadB(b + 3 * kBytes));
     }
     for (int v = 0; v < 2; ++v) sums[0][v] = _mm256_add_epi32(sums[0][v], odd.sums[0][v]);
     return s;
@@ -140,14 +150,14 @@ struct ColumnTile<Products, kColumns, std::index_sequence<kRow...>> {
                                        int64_t next_step) {
     int64_t s = 0;
     if constexpr (kRows == 1 && kSteps == 1) s = RunPairs(rows[0], steps, b);
-    for (; s + kSteps <= steps; s += kSteps, b += 64, next += next_step) {
-      const __m256i b0 = Load(b), b1 = Load(b + 32);
+    for (; s + kSteps <= steps; s += kSteps, b += 2 * kBytes, next += next_step) {
+      const __m256i b0 = Products::LoadB(b), b1 = Products::LoadB(b + kBytes);
       (StepRow(kRow, rows[kRow] + s * 4, b0, b1), ...);
       if constexpr (kRows > 2) _mm_prefetch(next, _MM_HINT_T1);
     }
     if (s == steps) return;
-    const __m256i b0 = Load(b);
-    b += 32;
+    const __m256i b0 = Products::LoadB(b);
+    b += kBytes;
     ((sums[kRow][0] = Products::Add(sums[kRow][0], Broadcast(rows[kRow] + s * 4), b0)), ...);
   }
 
