@@ -14,7 +14,7 @@
 namespace fettle::kernels {
 namespace {
 
-struct Sizes {
+struct GemmSizes {
   int64_t m, n, k;
 };
 
@@ -32,7 +32,7 @@ struct Matrix {
   float at(int64_t r, int64_t c) const { return data[static_cast<size_t>(r * stride + c)]; }
 };
 
-void CheckGemm(const Sizes& size, bool transpose_a, bool transpose_b, float alpha, float beta,
+void CheckGemm(const GemmSizes& size, bool transpose_a, bool transpose_b, float alpha, float beta,
                int threads) {
   const Matrix a = transpose_a ? Matrix(size.k, size.m, 1) : Matrix(size.m, size.k, 1);
   const Matrix b = transpose_b ? Matrix(size.n, size.k, 2) : Matrix(size.k, size.n, 2);
@@ -72,9 +72,10 @@ void CheckGemm(const Sizes& size, bool transpose_a, bool transpose_b, float alph
 TEST(Gemm, AllTransposesAndSizesOnEveryInstructionSet) {
   for (const std::string_view target : SimdTargets()) {
     ForceSimdTarget(target);
-    for (const Sizes& size :
-         {Sizes{1, 1, 1}, Sizes{1, 67, 33}, Sizes{2, 16, 5}, Sizes{3, 17, 64}, Sizes{13, 31, 7},
-          Sizes{14, 32, 16}, Sizes{15, 33, 17}, Sizes{29, 65, 130}, Sizes{40, 7, 600}}) {
+    for (const GemmSizes& size :
+         {GemmSizes{1, 1, 1}, GemmSizes{1, 67, 33}, GemmSizes{2, 16, 5}, GemmSizes{3, 17, 64},
+          GemmSizes{13, 31, 7}, GemmSizes{14, 32, 16}, GemmSizes{15, 33, 17},
+          GemmSizes{29, 65, 130}, GemmSizes{40, 7, 600}}) {
       for (int flags = 0; flags < 4; ++flags) {
         CheckGemm(size, (flags & 1) != 0, (flags & 2) != 0, 1, 0, 1);
         CheckGemm(size, (flags & 1) != 0, (flags & 2) != 0, -0.5F, 2, 2);
