@@ -182,7 +182,7 @@ TEST(QuantisedTiles, NarrowOnesGiveTheSumsOfWords) {
   const QuantKernels& narrow = *NarrowKernelsAvx2(16);
   const QuantKernels& wide = *QuantKernelsAvx2(16);
   ASSERT_TRUE(narrow.narrow && narrow.wide && narrow.repeats && narrow.finishes);
-  ASSERT_EQ(narrow.mr, wide.mr);
+  ASSERT_LE(narrow.mr, wide.mr);
   EXPECT_EQ(NarrowKernelsAvx2(8), nullptr);
   for (int rows = 1; rows <= narrow.mr; ++rows) {
     const RandomTile tile(rows, narrow.nr);

@@ -202,7 +202,7 @@ class ConvGemm final : public CpuKernel, public WritesWindow, public MovesToExte
     block.far_rows = even_ && far_rows_;
     block.low = epilogue_.clamp().low;
     block.high = epilogue_.clamp().high;
-    const int64_t nr = kernels_->nr;
+    const int nr = kernels_->nr;
     ForEachGroup(task.panel, task.panel_end, weights_.panels(nr),
                  [&](int64_t group, int64_t panel, int64_t panel_end) {
                    const int64_t columns = std::min(panel_end * nr, weights_.oc) - panel * nr;

@@ -49,7 +49,7 @@ const QuantKernels* QuantKernelsAvx2(int64_t columns) {
 
 const QuantKernels* NarrowKernelsAvx2(int64_t columns) {
   static constexpr QuantKernels sixteen =
-      MakeNarrow(MakeColumns<NarrowProducts, 16>("i8x16", std::make_index_sequence<5>()));
+      MakeNarrow(MakeColumns<NarrowProducts, 16>("i8x16", std::make_index_sequence<4>()));
   return TakesEight(columns) ? nullptr : &sixteen;
 }
 
