@@ -5,6 +5,7 @@
 #include "kernels/cpu/quantised/microkernel.h"
 #include "kernels/cpu/simd/targets.h"
 #include "tests/kernels/kernel_check.h"
+#include "tests/slowed.h"
 
 namespace fettle::kernels {
 
@@ -13,6 +14,7 @@ extern const KernelDesc kCpuQuantisedGemm;
 namespace {
 
 TEST(QuantisedFewRows, OfWeightsFromMemoryAgreeOnEveryInstructionSet) {
+  if (CasesStride() > 1) GTEST_SKIP() << "weights that no cache holds are left to releases";
   constexpr int64_t kDepth = 1101;  // odd
   const int64_t columns = GetCpuInfo().l2_bytes / 2 / kDepth + 19;
   struct Row {
