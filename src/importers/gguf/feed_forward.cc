@@ -1,4 +1,6 @@
 // The feed-forward part of a decoder's layer: one network, or a mixture of experts.
+#include <fmt/format.h>
+
 #include "importers/gguf/decoder_parts.h"
 
 namespace fettle::gguf {
