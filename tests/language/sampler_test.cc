@@ -39,10 +39,10 @@ TEST(SamplerTest, FindsTheGreatestOfManyWithTiesAndNan) {
   std::mt19937 random(7);
   for (int trial = 0; trial < 400; ++trial) {
     std::vector<float> logits(1 + random() % 1500);
-    const unsigned values = 1 + random() % 2000, odd = random() % 4;
+    const auto values = 1 + random() % 2000, odd = random() % 4;
     for (float& logit : logits) {
       logit = static_cast<float>(random() % values) - 500.0F;
-      const unsigned kind = random() % 8;
+      const auto kind = random() % 8;
       if (kind < odd) logit = kind == 0 ? NAN : kind == 1 ? -INFINITY : -0.0F;
     }
     const std::vector<int32_t> order = Sorted(logits);

@@ -20,7 +20,9 @@ TEST(GroupWithin, KeepsAllLimits) {
       EXPECT_LE(static_cast<int64_t>(group[0] * group[1] * group[2]), items);
       EXPECT_LE(static_cast<int64_t>(group[0]), side);
       EXPECT_GE(group[0] * group[1] * group[2], 1u);
-      if (items >= 256 && side >= 64) EXPECT_EQ(group, (std::array<size_t, 3>{64, 4, 1}));
+      if (items >= 256 && side >= 64) {
+        EXPECT_EQ(group, (std::array<size_t, 3>{64, 4, 1}));
+      }
     }
 }
 

@@ -72,7 +72,9 @@ TEST(NearShapes, ArePlannedOnceMoreWhereOneRowCameOften) {
   EXPECT_TRUE(Plans(*session, Shape{5, 30}));
   int plans = 0;
   for (int64_t extent = 31; extent < 61; ++extent) {
-    if (extent < 46) EXPECT_EQ(plans, 0) << extent;
+    if (extent < 46) {
+      EXPECT_EQ(plans, 0) << extent;
+    }
     plans += static_cast<int>(Plans(*session, Shape{1, extent}));
     plans += static_cast<int>(Plans(*session, Shape{1, 2 * extent}));
     EXPECT_FALSE(Plans(*session, Shape{6, extent}));
