@@ -19,7 +19,7 @@ class Sequences:
     """COUNT of one model, forks of the first."""
 
     def __init__(self, library, folder):
-        self.library, self.handles = Library(library), []
+        self.fettle, self.handles = Library(library), []
         options = Options(ctypes.sizeof(Options), 0, 2, COUNT, None, None)
         self.handles.append(self.made("fettle_generate_create", str(folder).encode(), ctypes.byref(options)))
         while len(self.handles) < COUNT:
@@ -27,24 +27,24 @@ class Sequences:
 
     def made(self, name, *arguments):
         handle = ctypes.c_void_p()
-        self.library.call(name, *arguments, ctypes.byref(handle))
+        self.fettle.call(name, *arguments, ctypes.byref(handle))
         return handle
 
     def read(self, index, tokens):
-        self.library.call("fettle_generate_read", self.handles[index], (ctypes.c_int32 * len(tokens))(*tokens), ctypes.c_size_t(len(tokens)))
+        self.fettle.call("fettle_generate_read", self.handles[index], (ctypes.c_int32 * len(tokens))(*tokens), ctypes.c_size_t(len(tokens)))
 
     def step(self, chosen, tokens):
         handles = (ctypes.c_void_p * len(chosen))(*(self.handles[index] for index in chosen))
-        self.library.call("fettle_generate_step", handles, (ctypes.c_int32 * len(tokens))(*tokens), ctypes.c_size_t(len(chosen)))
+        self.fettle.call("fettle_generate_step", handles, (ctypes.c_int32 * len(tokens))(*tokens), ctypes.c_size_t(len(chosen)))
 
     def logits(self, index):
         made, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
-        self.library.call("fettle_generate_logits", self.handles[index], ctypes.byref(made), ctypes.byref(count))
+        self.fettle.call("fettle_generate_logits", self.handles[index], ctypes.byref(made), ctypes.byref(count))
         return numpy.ctypeslib.as_array(made, (count.value,)).copy()
 
     def free(self):
         for handle in self.handles:
-            self.library.calls.fettle_generate_free(handle)
+            self.fettle.calls.fettle_generate_free(handle)
 
 
 def compare(library, folder, draw, size, most_off):
@@ -61,7 +61,7 @@ def compare(library, folder, draw, size, most_off):
             read[index].append(token)
     together = [sequences.logits(index) for index in range(COUNT)]
     for index in range(COUNT):
-        sequences.library.call("fettle_generate_rewind", sequences.handles[0], ctypes.c_int64(0))
+        sequences.fettle.call("fettle_generate_rewind", sequences.handles[0], ctypes.c_int64(0))
         sequences.read(0, read[index])
         alone = sequences.logits(0)
         off = numpy.abs(together[index] - alone).max() / numpy.ptp(alone)
