@@ -4,6 +4,7 @@
 #include <queue>
 #include <span>
 
+#include "planner/fewer_conversions.h"
 #include "planner/same_bytes.h"
 #include "planner/small_steps.h"
 
@@ -13,29 +14,21 @@ namespace {
 /// Chooses group by group, remembering in which states each value exists.
 class Assigner {
  public:
-  Assigner(const ir::Graph& graph, const Cover& cover, int threads)
-      : graph_(graph),
-        threads_(threads),
-        states_of_(graph.values().size()),
-        readers_(graph.values().size()) {
+  Assigner(const ir::Graph& graph, const Cover& cover)
+      : graph_(graph), states_of_(graph.values().size()), readers_(graph.values().size()) {
     for (ir::ValueId id : graph.inputs)
       states_of_[id].push_back({.storage = graph.value(id).dtype, .external = true});
     for (const GroupChoices& group : cover)
       for (ir::ValueId id : group.fragment.inputs) readers_[id].push_back(&group);
   }
 
-  GroupDecision Add(const GroupChoices& group) {
+  const Choice& Choose(const GroupChoices& group) {
     const Choice& choice = Cheapest(group);
     for (size_t i = 0; i < group.fragment.inputs.size(); ++i)
       Remember(group.fragment.inputs[i], choice.states().inputs[i]);
     for (size_t i = 0; i < group.fragment.outputs.size(); ++i)
       Remember(group.fragment.outputs[i], choice.states().outputs[i]);
-    const int threads = ThreadsWorthWaking(choice, group.fragment.graph, threads_);
-    return {.nodes = group.nodes,
-            .kernel = std::string(choice.kernel->name),
-            .version = choice.kernel->version,
-            .states = choice.states(),
-            .threads = threads == threads_ ? 0 : threads};
+    return choice;
   }
 
  private:
@@ -146,10 +139,18 @@ class Assigner {
   }
 
   const ir::Graph& graph_;
-  int threads_;
   IdVector<ir::ValueId, std::vector<State>> states_of_;
   IdVector<ir::ValueId, std::vector<const GroupChoices*>> readers_;
 };
+
+GroupDecision DecisionOf(const GroupChoices& group, const Choice& choice, int threads) {
+  const int worth = ThreadsWorthWaking(choice, group.fragment.graph, threads);
+  return {.nodes = group.nodes,
+          .kernel = std::string(choice.kernel->name),
+          .version = choice.kernel->version,
+          .states = choice.states(),
+          .threads = worth == threads ? 0 : worth};
+}
 
 }  // namespace
 
@@ -187,9 +188,12 @@ Result<std::vector<size_t>> ScheduleCover(const ir::Graph& graph, const Cover& c
 
 Decision AssignStates(const ir::Graph& graph, const Cover& cover, const std::vector<size_t>& order,
                       int threads) {
-  Assigner assigner(graph, cover, threads);
+  Assigner assigner(graph, cover);
+  std::vector<const Choice*> chosen(cover.size());
+  for (size_t g : order) chosen[g] = &assigner.Choose(cover[g]);
+  TakeFewerConversions(graph, cover, order, chosen);
   Decision decision;
-  for (size_t g : order) decision.groups.push_back(assigner.Add(cover[g]));
+  for (size_t g : order) decision.groups.push_back(DecisionOf(cover[g], *chosen[g], threads));
   return decision;
 }
 

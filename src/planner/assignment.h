@@ -11,8 +11,9 @@ namespace fettle::planner {
 Result<std::vector<size_t>> ScheduleCover(const ir::Graph& graph, const Cover& cover);
 
 /// Walks the groups in `order` and gives each its most preferred kernel in the states that need the
-/// fewest converted bytes, given the states its inputs already exist in. A value is converted to a
-/// state once, for all its readers. With several `threads`, what is too small to share runs on one.
+/// fewest converted bytes, given the states its inputs already exist in; beside the CPU it then
+/// takes fewer conversions (fewer_conversions.h). A value is converted to a state once, for all its
+/// readers. With several `threads`, what is too small to share runs on one.
 Decision AssignStates(const ir::Graph& graph, const Cover& cover, const std::vector<size_t>& order,
                       int threads);
 
