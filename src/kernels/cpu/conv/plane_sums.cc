@@ -22,6 +22,11 @@ using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
 constexpr bool kManyRegisters = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON;
 
+/// Lines of so many planes are more than prefetchers follow; how far ahead they are asked for,
+/// where blocks are so small that a line lasts for several.
+constexpr int64_t kManyLines = 32, kAhead = 64;
+constexpr bool kAsks = HWY_TARGET == HWY_AVX2;
+
 /// Vectors of pixels whose sums for `outputs` planes stay in registers.
 constexpr int VectorsFor(int outputs) {
   if (HWY_TARGET == HWY_SCALAR) return 1;
@@ -44,10 +49,13 @@ HWY_INLINE void RunBlock(const PlaneArgs& args, int64_t at) {
   V sums[kOutputs][kVectors];
   for (int o = 0; o < kOutputs; ++o)
     for (int v = 0; v < kVectors; ++v) sums[o][v] = hn::Set(D(), args.bias[o]);
+  // More lines than prefetchers follow are asked for, those of the blocks behind.
+  const int64_t ahead = kAsks && args.num_lines >= kManyLines ? kAhead : 0;
   for (const PlaneLine* line = args.lines; line != args.lines + args.num_lines; ++line) {
     const float* w = args.weights + line->index * args.taps * kOutputs;
     for (int64_t t = 0; t < args.taps; ++t, w += kOutputs) {
       const float* x = line->x + at + args.offsets[t];
+      if constexpr (kAsks && kWhole) __builtin_prefetch(x + ahead, 0, 2);
       V pixels[kVectors];
       for (int v = 0; v < kVectors; ++v)
         pixels[v] = is_part ? LoadFirst(D(), left, x) : hn::LoadU(D(), x + from[v]);
