@@ -86,10 +86,15 @@ Status ByteWeights::PackSide(const Constant& weights, const Constant& steps, con
       return InvalidModel("weights of an LSTM are not the whole steps that they should be");
   }
   const int nr = kernels_->nr;
-  for (int64_t column = 0; column < gates; column += nr, out += this->steps(depth) * nr * 4) {
+  const int64_t elements = this->steps(depth) * nr * 2;  // of a wide panel
+  std::vector<int16_t> words(kernels_->narrow ? elements : 0);
+  for (int64_t column = 0; column < gates; column += nr, out += elements / 2 * step_bytes()) {
     const ByteMatrix part{reinterpret_cast<const uint8_t*>(bytes.data()) + column * depth, depth,
                           std::min<int64_t>(nr, gates - column), 1, depth};
-    if (kernels_->wide) {
+    if (kernels_->narrow) {
+      PackWideSteps(part, true, 0, nr, words.data());
+      std::copy(words.begin(), words.end(), reinterpret_cast<int8_t*>(out));
+    } else if (kernels_->wide) {
       PackWideSteps(part, true, 0, nr, reinterpret_cast<int16_t*>(out));
     } else {
       PackByteSteps(part, 0, nr, reinterpret_cast<uint8_t*>(out));

@@ -34,6 +34,8 @@ class ByteWeights {
   int64_t panels() const;
   /// Of the micro-kernels, for a row of `depth` elements.
   int64_t steps(int64_t depth) const;
+  /// Of a column in one of them.
+  int64_t step_bytes() const { return kernels_->narrow ? 2 : 4; }
 
   /// Parts of what Pack's request wrote.
   ByteSide Input(const std::byte* packed, int64_t direction) const {
@@ -45,7 +47,7 @@ class ByteWeights {
 
  private:
   int64_t Columns() const { return panels() * kernels_->nr; }
-  int64_t PanelBytes(int64_t depth) const { return steps(depth) * Columns() * 4; }
+  int64_t PanelBytes(int64_t depth) const { return steps(depth) * Columns() * step_bytes(); }
   int64_t SideBytes(int64_t depth) const { return PanelBytes(depth) + 3 * Columns() * 4; }
   int64_t DirectionBytes() const { return SideBytes(input_) + SideBytes(hidden_); }
   ByteSide Side(const std::byte* packed, int64_t depth, int64_t offset) const;

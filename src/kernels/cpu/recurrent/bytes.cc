@@ -15,11 +15,22 @@ namespace {
 
 using ops::RecurrentAttributes;
 
+/// Each step of a sequence reads all weights of the states: bytes, where the kernels take them. A
+/// single row waits for bytes to become words unless words would come from beyond the second-level
+/// cache.
+const QuantKernels& KernelsFor(const RecurrentAttributes& cell) {
+  constexpr int64_t kNearWeights = 384 << 10;
+  const int64_t columns = cell.gates * cell.hidden;
+  const bool is_near = cell.batch == 1 && 2 * columns * cell.hidden <= kNearWeights;
+  const QuantKernels* narrow = is_near ? nullptr : GetNarrowKernels(columns);
+  return narrow != nullptr ? *narrow : GetQuantKernels(columns);
+}
+
 class ByteLayer final : public RecurrentLayer {
  public:
   ByteLayer(const Problem& problem, const RecurrentAttributes& attributes)
       : RecurrentLayer(problem, attributes),
-        kernels_(GetQuantKernels(attributes.gates * attributes.hidden)),
+        kernels_(KernelsFor(attributes)),
         weights_(attributes, kernels_),
         planes_(kernels_.wide ? 1 : 2),
         parts_(CountParts(problem.threads)) {}
@@ -107,7 +118,7 @@ class ByteLayer final : public RecurrentLayer {
       const int64_t column = first * nr, width = count * nr;
       tile.c_stride = width;
       for (int64_t p = 0; p < count; ++p) {
-        tile.b = tile.next_b = side.panels + (first + p) * tile.steps * nr * 4;
+        tile.b = tile.next_b = side.panels + (first + p) * tile.steps * nr * weights_.step_bytes();
         tile.c = sums + p * nr;
         kernels_.tile[tile_rows](tile);
       }
