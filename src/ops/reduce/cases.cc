@@ -32,6 +32,8 @@ std::span<const Case> ReduceCases() {
        "output %y\n"},
       {"reduce.argmax_nan",
        "input %x: f32[9x21]\n%s = Sqrt(%x)\n%y = ArgMax(%s) {axis=-1}\noutput %y\n"},
+      {"reduce.argmax_nan_row",
+       "input %x: f32[5x45]\n%s = Sqrt(%x)\n%y = ArgMin(%s) {axis=-1}\noutput %y\n"},
       {"reduce.argmax_last",
        "input %x: i32[3x37] = noise(0, 4)\n%y = ArgMax(%x) {axis=-1, select_last_index=1}\n"
        "output %y\n"},
@@ -98,6 +100,37 @@ std::span<const Case> ReduceCases() {
        "input %x: f32[3x0x2]\n"
        "const %a: i64[] = 1\n"
        "%y = CumSum(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.lines_max_nan",
+       "input %x: f32[2x11x150]\n"
+       "%s = Sqrt(%x)\n"
+       "const %a: i64[1] = 1\n"
+       "%y = ReduceMax(%s, %a)\n"
+       "output %y\n"},
+      {"reduce.lines_product",
+       "input %x: f32[9x141] = noise(-2, 2)\n"
+       "const %a: i64[1] = 0\n"
+       "%y = ReduceProd(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.lines_absolute",
+       "input %x: f32[2x13x133]\n"
+       "const %a: i64[1] = 1\n"
+       "%y = ReduceL1(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.lines_squares",
+       "input %x: f32[2x13x133]\n"
+       "const %a: i64[1] = 1\n"
+       "%y = ReduceL2(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.lines_min_i64",
+       "input %x: i64[3x11x85] = noise(-900, 900)\n"
+       "const %a: i64[1] = 1\n"
+       "%y = ReduceMin(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.lines_max_i8",
+       "input %x: i8[2x10x777] = noise(-90, 90)\n"
+       "const %a: i64[1] = 1\n"
+       "%y = ReduceMax(%x, %a)\n"
        "output %y\n"},
       {"reduce.typed_sum_i32",
        "input %x: i32[3x5x7] = noise(-90, 90)\n"

@@ -21,8 +21,9 @@ constexpr int64_t kElementsPerTask = 32768;
 constexpr int64_t kColumnsPerTask = 256;
 /// Fewer columns than a vector has lanes.
 constexpr int64_t kFewColumns = 16;
-/// Most elements of a row without neighbours that are turned.
-constexpr int64_t kMostTurned = 64;
+/// Most elements of a row without neighbours that are turned. Rows of floats whose first extreme
+/// counts have vectors of their own, and are read from end to end.
+constexpr int64_t kMostTurned = 64, kMostTurnedFloats = 32;
 /// Bytes of what is turned at once: they stay in the first-level cache.
 constexpr int64_t kTurnedBytes = 16 << 10;
 
@@ -57,7 +58,8 @@ class Arg final : public CpuKernel {
  private:
   /// Rows side by side are turned where 16 lots of them fit.
   int64_t MostTurned() const {
-    return extents_.inner == 1 ? kMostTurned : kTurnedBytes / (16 * size_);
+    if (extents_.inner > 1) return kTurnedBytes / (16 * size_);
+    return dtype_ == DType::kF32 && !rule_.last ? kMostTurnedFloats : kMostTurned;
   }
 
   void RunColumns(CpuStream& stream, const std::byte* x, int64_t* y) const {

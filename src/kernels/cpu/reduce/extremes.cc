@@ -22,6 +22,7 @@ struct Extremes {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<hn::ScalableTag<T>>;
   T turn;
+  static constexpr int64_t kLines = 4;  // that are joined with what is held at once
 
   T Larger(T held, T x) const {
     const T value = static_cast<T>(x ^ turn);
@@ -79,6 +80,29 @@ struct Extremes {
     if constexpr (count == 2) hn::StoreU(hn::Xor(b, hn::Set(d, turn)), d, to + lanes);
   }
 
+  /// Many columns: a few rows at a time, which are read from end to end, join what is held in
+  /// memory. The last vector may overlap the one before.
+  void Lines(const FoldBlock& block, const T* x, T* to) const {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const int64_t inner = block.inner, stride = block.inner_stride;
+    std::fill_n(to, inner, std::numeric_limits<T>::lowest());
+    for (int64_t r = 0, rows = 0; r < block.row; r += rows, x += rows * stride) {
+      rows = block.row - r < kLines ? 1 : kLines;
+      for (int64_t i = 0; i < inner; i += lanes) {
+        const int64_t at = std::min(i, inner - lanes);
+        V held = hn::LoadU(d, to + at);
+        if (rows == kLines) {
+          const V a = Larger(Larger(held, x + at), x + stride + at);
+          held = Larger(Larger(a, x + 2 * stride + at), x + 3 * stride + at);
+        } else {
+          held = Larger(held, x + at);
+        }
+        hn::StoreU(held, d, to + at);
+      }
+    }
+    for (int64_t i = 0; i < inner; ++i) to[i] = static_cast<T>(to[i] ^ turn);
+  }
+
   void Run(const FoldBlock& block, T* to) const {
     const T* x = reinterpret_cast<const T*>(block.from);
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -86,6 +110,8 @@ struct Extremes {
     if (block.inner_stride == 1) {
       for (int64_t r = 0; r < block.rows; ++r, x += block.row)
         to[r] = static_cast<T>(Row(x, block.row) ^ turn);
+    } else if (inner >= 8 * lanes && block.row >= 2 * kLines) {
+      Lines(block, x, to);
     } else if (inner >= lanes) {
       int64_t i = 0;
       for (; i + 2 * lanes <= inner; i += 2 * lanes) Columns<2>(block, x + i, to + i);

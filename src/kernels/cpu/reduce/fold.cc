@@ -244,7 +244,7 @@ void FoldTyped(const FoldBlock& block, float* to) {
   const auto at = [from](int64_t offset) { return from == nullptr ? from : from + offset; };
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
   int64_t i = 0;
-  if constexpr (kIsFrequent<kind, T> && kind == FoldKind::kSum && HWY_TARGET != HWY_SCALAR) {
+  if constexpr (std::is_same_v<T, float> && HWY_TARGET != HWY_SCALAR) {
     constexpr int64_t kFewLines = 8;
     if (block.inner >= 8 * lanes && block.row >= kFewLines) i = FoldLines<kind>(block, from, to);
   }
