@@ -86,6 +86,13 @@ std::span<const Case> SoftmaxCases() {
        "input %x: f32[2x131x4] = noise(-9, 9)\n%y = Softmax(%x) {axis=1}\noutput %y\n"},
       {"softmax.five_side_by_side",
        "input %x: f32[2x131x5] = noise(-9, 9)\n%y = Softmax(%x) {axis=1}\noutput %y\n"},
+      {"softmax.long_columns",
+       "input %x: f32[2x131x77] = noise(-9, 9)\n%y = Softmax(%x) {axis=1}\noutput %y\n"},
+      {"softmax.log_long_columns",
+       "input %x: f32[1x197x141] = noise(-9, 9)\n%y = LogSoftmax(%x) {axis=1}\noutput %y\n"},
+      {"softmax.safe_long_columns",
+       FETTLE_ROWS_WITHOUT_NUMBERS(
+           "f32", "2x67x77", "2x1x77") "%y = Softmax(%s) {axis=1, nan_to_zero=1}\noutput %y\n"},
       {"softmax.log_side_by_side",
        "input %x: f32[3x70x3] = noise(-9, 9)\n%y = LogSoftmax(%x) {axis=1}\noutput %y\n"},
       {"softmax.window_of_49",

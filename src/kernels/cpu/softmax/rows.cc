@@ -12,6 +12,7 @@
 
 #include "kernels/cpu/simd/load-inl.h"
 #include "kernels/cpu/simd/math-inl.h"
+#include "kernels/cpu/softmax/columns-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fettle::kernels {
@@ -265,11 +266,16 @@ void SoftmaxColumnsOnTarget(const float* x, float* y, int64_t n, int64_t stride,
     if (columns < lanes && stride == columns && n >= 4 * lanes)
       return FewColumns(n, columns).Run(x, y, form);
   }
-  for (int64_t i = 0; i < columns; i += lanes) {
+  // Shorter columns stay in the first-level cache.
+  constexpr int64_t kLong = 64, kWide = kExpVectors * lanes;
+  const bool log = form == SoftmaxForm::kLogarithm, nan_to_zero = form == SoftmaxForm::kNanToZero;
+  int64_t i = 0;
+  for (; lanes > 1 && n > kLong && i + kWide <= columns; i += kWide)
+    (log ? WideColumns<true, kExpVectors> : WideColumns<false, kExpVectors>)(x + i, y + i, n,
+                                                                             stride, nan_to_zero);
+  for (; i < columns; i += lanes) {
     const int64_t count = columns - i < lanes ? columns - i : lanes;
-    (form == SoftmaxForm::kLogarithm
-         ? ColumnVector<true>
-         : ColumnVector<false>)(x + i, y + i, n, stride, count, form == SoftmaxForm::kNanToZero);
+    (log ? ColumnVector<true> : ColumnVector<false>)(x + i, y + i, n, stride, count, nan_to_zero);
   }
 }
 
