@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/conv/flat_problem.h"
+#include "kernels/cpu/depthwise/row.h"
 #include "kernels/cpu/depthwise/runner.h"
 #include "kernels/cpu/gemm/pack.h"
 
@@ -30,6 +31,16 @@ bool RepeatsInputs(const ConvGeometry& g) {
     return ChannelsLastPixels(channels, extents[0] * extents[1] * extents[2]);
   };
   return !DepthwiseProblem{.g = g, .pixels = {pixels(g.ic, g.in), pixels(g.oc, g.out)}}.pads();
+}
+
+/// Whether a channels-last layer of images loads each pixel anew for each tap, because its width
+/// has no windows in registers, and that from beyond the first-level cache. Only vectors of 16
+/// channels make up for it.
+bool LoadsFarTaps(const ConvGeometry& g) {
+  constexpr int64_t kFarLines = 128 << 10, kFewPixels = 256;
+  const int64_t lines = g.kernel[1] * g.in[2] * g.ic * 4;
+  return g.IsImage() && lines > kFarLines && g.out[1] * g.out[2] >= kFewPixels &&
+         !HasDepthwiseRow(g.kernel[2], g.stride[2], g.dilation[2], true);
 }
 
 /// Whether a layer of volumes with one input to a group takes fewer cycles than a channels-last
@@ -75,6 +86,7 @@ int FlatTaste(const FlatProblem& flat) {
   const bool is_near = g.IsImage() && g.ic * g.in[1] * g.in[2] <= kNearInput;
   const bool copies = 5 * g.ic >= 4 * vectors && is_near && !flat.reads_planes;
   const int64_t few = flat.reads_planes ? kFewUncopiedTaps : kFewTaps;
+  if (is_depthwise && lanes <= 8 && LoadsFarTaps(g)) return flat.kept() >= 0.5 ? kBesideBest : 6;
   if (is_depthwise && (copies || g.kernel[1] * g.kernel[2] * g.ic > few * vectors)) return 6;
   const double kept = flat.kept();
   if (2 * outputs <= lanes && !is_depthwise) return kept >= 0.5 ? kBeforeBest : 6;
