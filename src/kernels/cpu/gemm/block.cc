@@ -146,7 +146,11 @@ int64_t RunAcross(const MicroKernels& kernels, const BlockArgs& args, TileArgs w
   constexpr int64_t kManyPanels = 8;
   const int64_t panels = args.columns / kernels.nr;
   const bool is_plain = args.taps == 1 && args.c_block == INT64_MAX && args.addend == nullptr;
-  if (!is_plain || panels < kManyPanels || args.depth >= kFewSteps) return 0;
+  // Rows of C that lie pages apart are written from end to end, too, while B stays near.
+  constexpr int64_t kFarStride = 2048, kNearPanels = 1 << 15;
+  const bool is_far =
+      kernels.nr <= 16 && args.c_stride >= kFarStride && args.columns * args.depth <= kNearPanels;
+  if (!is_plain || panels < kManyPanels || (args.depth >= kFewSteps && !is_far)) return 0;
   for (const TileSpan& tile : args.tiles) {
     if (tile.a_step == 0) return 0;
   }
