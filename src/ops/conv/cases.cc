@@ -7,9 +7,6 @@ constexpr Case kShapeCases[] = {
     {"conv.1x1",
      "input %x: f32[1x16x7x9]\nconst %w: f32[24x16x1x1]\nconst %b: f32[24]\n"
      "%y = Conv(%x, %w, %b)\noutput %y\n"},
-    {"conv.1x1_rows_pages_apart",
-     "input %x: f32[1x35x46x46]\nconst %w: f32[17x35x1x1]\nconst %b: f32[17]\n"
-     "%y = Conv(%x, %w, %b)\noutput %y\n"},
     {"conv.1x1_strided",
      "input %x: f32[1x19x11x14]\nconst %w: f32[23x19x1x1]\n"
      "%y = Conv(%x, %w) {strides=[2,2]}\noutput %y\n"},
@@ -326,6 +323,9 @@ constexpr Case kOtherCases[] = {
      "input %x: f32[1x240x28x28]\nconst %w: f32[240x1x5x5]\nconst %b: f32[240]\n"
      "%y = Conv(%x, %w, %b) {group=240, pads=[2,2,2,2], strides=[2,2]}\noutput %y\n",
      true},
+    {"conv.1x1_rows_pages_apart",
+     "input %x: f32[1x35x46x46]\nconst %w: f32[17x35x1x1]\nconst %b: f32[17]\n"
+     "%y = Conv(%x, %w, %b)\noutput %y\n"},
 };
 
 }  // namespace
