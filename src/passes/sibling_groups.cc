@@ -8,15 +8,20 @@
 namespace fettle::passes {
 namespace {
 
-constexpr size_t kMostSiblings = 3;
+/// Queries, keys, values, gate and up of a parallel layer; of MatMul three.
+constexpr size_t kMostSiblings = 5, kMostMatMuls = 3;
 
-/// By a constant, of rows that are used for nothing else.
-bool Normalises(const GraphIndex& index, ir::NodeId id) {
+/// By constants, of rows that are used for nothing else.
+bool Normalises(const GraphIndex& index, ir::NodeId id, bool in_blocks) {
   if (id < 0) return false;
   const ir::Graph& graph = index.graph();
   const ir::Node& node = graph.node(id);
-  return node.op == "RMSNormalization"_op && node.outputs.size() == 1 && node.inputs.size() == 2 &&
-         graph.value(node.inputs[1]).is_constant();
+  const bool is_layer = node.op == "LayerNormalization"_op && node.inputs.size() <= 3 && in_blocks;
+  const bool is_rms = node.op == "RMSNormalization"_op && node.inputs.size() == 2;
+  return (is_layer || is_rms) && node.outputs.size() == 1 &&
+         std::all_of(node.inputs.begin() + 1, node.inputs.end(), [&](ir::ValueId id) {
+           return id != ir::kAbsent && graph.value(id).is_constant();
+         });
 }
 
 /// A product of one row by a constant.
@@ -60,7 +65,8 @@ void ListSiblingGroups(const GraphIndex& index, std::vector<Group>& groups) {
     const bool in_blocks = node.op == "BlockMatMul"_op;
     if (!in_blocks && !MultipliesOneRow(graph, node)) continue;
     const std::vector<ir::NodeId>& readers = index.Readers(node.inputs[0]);
-    const bool are_siblings = readers.size() >= 2 && readers.size() <= kMostSiblings &&
+    const size_t most = in_blocks ? kMostSiblings : kMostMatMuls;
+    const bool are_siblings = readers.size() >= 2 && readers.size() <= most &&
                               !index.IsOutput(node.inputs[0]) && std::ranges::min(readers) == id &&
                               std::ranges::all_of(readers, [&](ir::NodeId reader) {
                                 const ir::Node& other = graph.node(reader);
@@ -77,7 +83,7 @@ void ListSiblingGroups(const GraphIndex& index, std::vector<Group>& groups) {
       AddGated(index, group, gate, groups);
     }
     const ir::NodeId norm = index.Maker(node.inputs[0]);
-    if (!Normalises(index, norm)) continue;
+    if (!Normalises(index, norm, in_blocks)) continue;
     group.nodes.insert(group.nodes.begin(), norm);
     groups.push_back(group);
     AddGated(index, std::move(group), gate, groups);

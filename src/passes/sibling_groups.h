@@ -8,9 +8,9 @@
 
 namespace fettle::passes {
 
-/// Adds two or three BlockMatMul that read one value and are all that reads it: queries, keys and
-/// values, gate and up; alone, and with the RMSNormalization that makes it. MatMul of one row by
-/// constants with that alone.
+/// Adds two to five BlockMatMul that read one value and are all that reads it: queries, keys and
+/// values, gate and up; alone, and with the RMSNormalization or LayerNormalization that makes it.
+/// Two or three MatMul of one row by constants with an RMSNormalization alone.
 void ListSiblingGroups(const GraphIndex& index, std::vector<Group>& groups);
 
 }  // namespace fettle::passes

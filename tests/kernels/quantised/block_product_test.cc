@@ -18,11 +18,16 @@ struct BlockMatrix {
   int most = 255;  // of codes of 8 bits
 };
 
-/// Products of `rows` rows of 160, normalised before where `norm` says so.
-std::string Siblings(int64_t rows, bool norm, std::initializer_list<BlockMatrix> matrices) {
+constexpr std::string_view kNoNorm = "", kRms = "RMSNormalization(%x, %g)",
+                           kCentred = "LayerNormalization(%x, %g, %b)";
+
+/// Products of `rows` rows of 160, normalised before by `norm`.
+std::string Siblings(int64_t rows, std::string_view norm,
+                     std::initializer_list<BlockMatrix> matrices) {
   std::string text =
       fmt::format("input %x: f32[1x{}x160]\nconst %g: f32[160] = noise(0.5, 1.5)\n", rows);
-  std::string nodes = norm ? "%a = RMSNormalization(%x, %g) {axis=-1, epsilon=0.01}\n" : "";
+  if (norm == kCentred) text += "const %b: f32[160] = noise(-0.5, 0.5)\n";
+  std::string nodes = norm.empty() ? "" : fmt::format("%a = {} {{axis=-1, epsilon=0.01}}\n", norm);
   std::string outputs;
   for (const BlockMatrix& m : matrices) {
     const size_t i = outputs.size();
@@ -30,7 +35,8 @@ std::string Siblings(int64_t rows, bool norm, std::initializer_list<BlockMatrix>
         "const %w{0}: u{1}[{2}x160] = noise(0, {3})\nconst %s{0}: {4}[{2}x5] = noise(0.01, 0.1)\n"
         "const %m{0}: {4}[{2}x5] = noise(-1, 0.1)\n",
         i, m.bits, m.columns, m.bits == 4 ? 15 : m.most, m.scales);
-    nodes += fmt::format("%y{0} = BlockMatMul(%{1}, %w{0}, %s{0}, %m{0})\n", i, norm ? "a" : "x");
+    nodes += fmt::format("%y{0} = BlockMatMul(%{1}, %w{0}, %s{0}, %m{0})\n", i,
+                         norm.empty() ? "x" : "a");
     outputs += fmt::format("output %y{}\n", i);
   }
   return text + nodes + outputs;
@@ -44,15 +50,18 @@ TEST(BlockProduct, SiblingsOnEveryInstructionSet) {
     ForceSimdTarget(target);
     SCOPED_TRACE(target);
     for (const int64_t rows : {1, 3, 9, 70}) {
-      for (const bool norm : {false, true}) {
+      for (const std::string_view norm : {kNoNorm, kRms, kCentred}) {
         CheckKernel(kCpuBlockProductRows, Siblings(rows, norm, {{64}, {9}, {37}}), kOneByte);
         CheckKernel(kCpuBlockProductRows, Siblings(rows, norm, {{1, 8}, {200, 4, "f32"}}),
                     kOneByte);
       }
-      CheckKernel(kCpuBlockProductRows, Siblings(rows, true, {{33, 8, "f32"}}), kOneByte);
+      CheckKernel(kCpuBlockProductRows, Siblings(rows, kRms, {{33, 8, "f32"}}), kOneByte);
+      CheckKernel(kCpuBlockProductRows, Siblings(rows, kCentred, {{64}, {9}, {9}, {40}, {33}}),
+                  kOneByte);
       // The greatest codes whose sums of eight fit 16 bits, and those behind them.
       for (const int most : {31, 32, 63, 255})
-        CheckKernel(kCpuBlockProductRows, Siblings(rows, false, {{40, 8, "f16", most}}), kOneByte);
+        CheckKernel(kCpuBlockProductRows, Siblings(rows, kNoNorm, {{40, 8, "f16", most}}),
+                    kOneByte);
     }
   }
   ForceSimdTarget("");
