@@ -62,7 +62,7 @@ Result<Tensor> DamageMeter::Logits(const gguf::File& file, const Window& window,
   runtime::TensorMap inputs, outputs;
   ASSIGN_OR_RETURN(Tensor hidden, Tensor::Create(DType::kF32, Shape{1, window_, decoder_.width}));
   for (int64_t i = 0; i < window_; ++i)
-    gguf::EmbeddingRow(file, decoder_, window.tokens[i],
+    gguf::EmbeddingRow(file, decoder_, window.tokens[i], i,
                        hidden.as<float>().data() + i * decoder_.width);
   inputs.emplace("hidden", std::move(hidden));
   ASSIGN_OR_RETURN(Tensor position, Tensor::FromVector(Shape{1}, std::vector<int64_t>{0}));

@@ -128,13 +128,13 @@ Status Common::RunHeld(std::span<const Part> parts, CachePool::Run& run) {
     const Part& part = parts[b];
     const auto count = std::ssize(part.tokens);
     float* const rows = run.hidden.host.as<float>().data() + b * run.length * decoder.width;
+    const int64_t first = part.sequence->place;
     // What fills the run up lies behind its tokens: no query sees it, the next run overwrites it.
     ForEachRow(run.length, [&](int64_t i) {
-      gguf::EmbeddingRow(*file, decoder, part.tokens[std::min(i, count - 1)],
+      gguf::EmbeddingRow(*file, decoder, part.tokens[std::min(i, count - 1)], first + i,
                          rows + i * decoder.width);
     });
     if (count > 1) gguf::DropEmbedding(*file);
-    const int64_t first = part.sequence->place;
     run.position.host.as<int64_t>()[b] = first;
     run.last.host.as<int64_t>()[0] = count - 1;
     run.seqlens.host.as<int32_t>()[b] = static_cast<int32_t>(first + run.length - 1);

@@ -33,7 +33,8 @@ std::vector<float> OracleLogits(const SmallDecoder& form, const std::vector<int3
   runtime::TensorMap inputs, outputs;
   Tensor hidden = *Tensor::Create(DType::kF32, Shape{1, length, decoder->width});
   for (int64_t i = 0; i < length; ++i)
-    gguf::EmbeddingRow(**file, *decoder, tokens[i], hidden.as<float>().data() + i * decoder->width);
+    gguf::EmbeddingRow(**file, *decoder, tokens[i], i,
+                       hidden.as<float>().data() + i * decoder->width);
   inputs["hidden"] = hidden;
   inputs["position"] = *Tensor::FromVector<int64_t>(Shape{1}, {0});
   inputs["last"] = *Tensor::FromVector<int64_t>(Shape{1}, {length - 1});
@@ -95,6 +96,8 @@ INSTANTIATE_TEST_SUITE_P(
                     SmallDecoder{.architecture = "qwen3", .type = 2},
                     SmallDecoder{.architecture = "gemma", .type = 8}, SmallDecoder{.type = 0},
                     SmallDecoder{.type = 1}, SmallDecoder{.architecture = "qwen2", .type = 30},
+                    SmallDecoder{.architecture = "gpt2"},
+                    SmallDecoder{.architecture = "phi2", .type = 8},
                     SmallDecoder{.architecture = "qwen3moe", .experts = 4},
                     SmallDecoder{.architecture = "qwen3moe", .type = 8, .experts = 3},
                     SmallDecoder{.architecture = "qwen3moe", .type = 1, .experts = 3},
@@ -278,6 +281,19 @@ TEST(SequenceDecoderTest, ProductsOfOneInputAreOneStep) {
   }
 }
 
+TEST(SequenceDecoderTest, BothPartsOfParallelLayersAreOneStep) {
+  const auto decoder = Open({.architecture = "phi2"}, 64);
+  for (const size_t length : {1, 32}) {
+    Logits(*decoder, std::vector<int32_t>(length, 5));
+    const auto profile = decoder->session().profile();
+    const auto joined = std::ranges::count_if(profile, [](const exec::StepProfile& step) {
+      return step.kernel == "cpu.block_product.rows" &&
+             step.op == "LayerNormalization+BlockMatMul+BlockMatMul+BlockMatMul+BlockMatMul";
+    });
+    EXPECT_EQ(joined, 2);
+  }
+}
+
 TEST(SequenceDecoderTest, RefusesWhatDoesNotFit) {
   const auto decoder = Open({}, 16);
   std::span<const float> logits;
@@ -292,6 +308,15 @@ TEST(SequenceDecoderTest, RefusesWhatDoesNotFit) {
   EXPECT_FALSE(decoder->Rewind(17).ok());
 }
 
+TEST(SequenceDecoderTest, ContextsEndWithThePositionsThatTheModelHas) {
+  language::DecoderOptions options;
+  options.context = 129;
+  const auto file = ReadText(WriteSmallDecoder({.architecture = "gpt2"}));
+  const auto made = language::SequenceDecoder::Create(*file, options);
+  EXPECT_EQ(made.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(made.status().message().find("the model has 128 positions"), std::string::npos);
+}
+
 TEST(GgufFileTest, NamesWhatItDoesNotKnow) {
   SmallDecoder form;
   form.architecture = "mamba";
@@ -299,7 +324,7 @@ TEST(GgufFileTest, NamesWhatItDoesNotKnow) {
   ASSERT_TRUE(file.ok());
   const auto decoder = gguf::ReadDecoder(**file);
   EXPECT_EQ(decoder.status().code(), StatusCode::kUnsupported);
-  EXPECT_NE(decoder.status().message().find("exaone4, gemma, gemma2"), std::string::npos);
+  EXPECT_NE(decoder.status().message().find("falcon, gemma, gemma2"), std::string::npos);
   GgufWriter unknown;
   unknown.Tensor("x", 99, {32}, std::string(64, 'x'));
   const auto other = ReadText(unknown.Finish());

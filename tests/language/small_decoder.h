@@ -16,6 +16,8 @@ struct SmallDecoder {
   uint32_t type = 3;  // of matrices: Q4_1
   uint32_t layers = 2, width = 64, hidden = 96, heads = 4, kv_heads = 2, vocabulary = 96;
   uint32_t experts = 0, used = 2;  // qwen3moe has some
+
+  bool is_centred() const { return architecture == "gpt2" || architecture == "phi2"; }
 };
 
 inline std::string RandomFloats(size_t count, float middle, float spread, std::mt19937& random) {
@@ -75,6 +77,7 @@ inline std::string WriteSmallDecoder(const SmallDecoder& d = {}) {
   file.Int(name + ".attention.head_count", d.heads);
   file.Int(name + ".attention.head_count_kv", d.kv_heads);
   file.Float(name + ".attention.layer_norm_rms_epsilon", 1e-5F);
+  file.Float(name + ".attention.layer_norm_epsilon", 1e-5F);
   if (d.experts > 0) file.Int(name + ".expert_count", d.experts);
   if (d.experts > 0) file.Int(name + ".expert_used_count", d.used);
   AddTokens(d.vocabulary, file);
@@ -90,11 +93,14 @@ inline std::string WriteSmallDecoder(const SmallDecoder& d = {}) {
   };
   const uint64_t size = d.width / d.heads, keys = d.kv_heads * size;
   matrix("token_embd", d.width, d.vocabulary);
+  if (name == "gpt2")
+    file.Tensor("position_embd.weight", 0, {d.width, 128},
+                RandomFloats(size_t{d.width} * 128, 0, 0.3F, random));
   vector("output_norm.weight", d.width, 1);
   for (uint32_t i = 0; i < d.layers; ++i) {
     const std::string at = "blk." + std::to_string(i) + ".";
     vector(at + "attn_norm.weight", d.width, 1);
-    vector(at + "ffn_norm.weight", d.width, 1);
+    if (name != "phi2") vector(at + "ffn_norm.weight", d.width, 1);
     matrix(at + "attn_q", d.width, d.width);
     matrix(at + "attn_k", d.width, keys);
     matrix(at + "attn_v", d.width, keys);
@@ -107,10 +113,13 @@ inline std::string WriteSmallDecoder(const SmallDecoder& d = {}) {
       experts(at + "ffn_up", d.width, d.hidden);
       experts(at + "ffn_down", d.hidden, d.width);
     } else {
-      matrix(at + "ffn_gate", d.width, d.hidden);
+      if (!d.is_centred()) matrix(at + "ffn_gate", d.width, d.hidden);
       matrix(at + "ffn_up", d.width, d.hidden);
       matrix(at + "ffn_down", d.hidden, d.width);
     }
+    if (d.is_centred()) vector(at + "attn_norm.bias", d.width, 0);
+    if (d.is_centred()) vector(at + "ffn_up.bias", d.hidden, 0);
+    if (d.is_centred()) vector(at + "ffn_down.bias", d.width, 0);
     if (name == "qwen2") vector(at + "attn_q.bias", d.width, 0);
     if (name == "qwen2") vector(at + "attn_k.bias", keys, 0);
     if (name.starts_with("qwen3")) vector(at + "attn_q_norm.weight", size, 1);

@@ -15,6 +15,15 @@ NAMES = {"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.
 NAMES |= {"mlp.gate": "ffn_gate_inp", "mlp.router": "ffn_gate_inp", "block_sparse_moe.router": "ffn_gate_inp", "self_attn": "attn_sinks",
           "mlp.shared_expert_gate": "ffn_gate_inp_shexp", "mlp.gate.moe_statics": "exp_probs_b", "shared_mlp.output_linear": "ffn_down_shexp",
           **{f"{stem}.{part}_proj": f"ffn_{part}_shexp" for stem in ("mlp.shared_expert", "mlp.shared_experts") for part in ("gate", "up", "down")}}  # fmt: skip
+#: Of decoders with LayerNorm.
+NAMES |= {"ln_1": "attn_norm", "ln_2": "ffn_norm", "attn.c_attn": "attn_qkv", "attn.c_proj": "attn_output", "ln_mlp": "attn_norm", "ln_attn": "attn_norm_2",
+          "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down", "mlp.fc1": "ffn_up", "mlp.fc2": "ffn_down", "mlp.dense_h_to_4h": "ffn_up",
+          "mlp.dense_4h_to_h": "ffn_down", "self_attn.dense": "attn_output",
+          **{f"{stem}.{part}": name for stem in ("attention", "self_attention") for part, name in (("query_key_value", "attn_qkv"), ("dense", "attn_output"))}}  # fmt: skip
+TOP_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "model.final_layernorm": "output_norm",
+             "transformer.wte": "token_embd", "transformer.wpe": "position_embd", "transformer.word_embeddings": "token_embd",
+             "transformer.ln_f": "output_norm", "gpt_neox.embed_in": "token_embd", "gpt_neox.final_layer_norm": "output_norm"}  # fmt: skip
+LAYERS = ("transformer.h.", "gpt_neox.layers.")
 #: Ends of names that are not .weight and .bias in files.
 ENDS = {"sinks": ".weight", "e_score_correction_bias": ".bias"}
 LATE = {"post_attention_layernorm": "post_attention_norm"}
@@ -39,6 +48,9 @@ class Architecture:
     vectors: typing.Callable = lambda config: {}  # tensors that transformers has in its configuration
     in_llama: bool = True  # llama.cpp computes the same
     interleaved: bool = False  # gates and values of experts alternate, and their matrices are transposed
+    head: str = "ForCausalLM"  # how transformers' class ends
+    joined: bool = False  # one tensor has gates and values of experts
+    shared_qkv: bool = False  # transformers keeps queries, keys and values of a key head together
     first: int = 0  # transformers computes the same from this token on: shorter texts have other factors there
 
     @property
@@ -47,7 +59,7 @@ class Architecture:
 
     @property
     def model(self):
-        return f"{self.kind}ForCausalLM"
+        return self.kind + self.head
 
 
 def layer_types(count, period):
@@ -107,6 +119,10 @@ def scores(config):
             "expert_shared_feed_forward_length": config.n_shared_experts * config.moe_intermediate_size}  # fmt: skip
 
 
+def groups(config):
+    return {"expert_group_count": config.n_group, "expert_group_used_count": config.topk_group}
+
+
 def granite_values(config):
     return {"embedding_scale": config.embedding_multiplier, "logit_scale": config.logits_scaling, "residual_scale": config.residual_multiplier,
             "attention.scale": config.attention_multiplier}  # fmt: skip
@@ -114,6 +130,23 @@ def granite_values(config):
 
 GRANITE = {"embedding_multiplier": 12.0, "logits_scaling": 8.0, "residual_multiplier": 0.22, "attention_multiplier": 0.11, "head_dim": None}
 SIGMOIDS = {"routed_scaling_factor": 2.5, "first_k_dense_replace": 1, "n_shared_experts": 2, "norm_topk_prob": True, "n_group": 1, "topk_group": 1}
+
+
+def turned(config):
+    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    return {"rope.dimension_count": int(size * config.rope_parameters["partial_rotary_factor"])}
+
+
+def sections(config):
+    """Of rotary pairs, by the axes of pictures; in texts all axes have one position."""
+    third = (getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads) // 6 + 1
+    return {"rope.dimension_sections": [third, third, third, 0]}
+
+
+def like_gpt2(sizes, **more):
+    return {"n_inner": sizes["intermediate_size"], "max_position_embeddings": 1024, "head_dim": None, "num_key_value_heads": sizes["num_attention_heads"], **more}
+
+
 GEMMA = {"hidden_activation": "gelu_pytorch_tanh"}
 ARCHITECTURES = (
     Architecture("llama", "Llama", lambda s: {"tie_word_embeddings": False}, pairs=True),
@@ -132,6 +165,12 @@ ARCHITECTURES = (
     Architecture("phi3_long", "Phi3", lambda s: longrope(s, 24), first=24, **LONG_TENSORS),
     Architecture("smollm3", "SmolLM3", lambda s: {"num_hidden_layers": 5, "head_dim": None}, pairs=True),
     Architecture("granite", "Granite", lambda s: GRANITE, granite_values, pairs=True),
+    Architecture("minicpm", "Granite", lambda s: {**GRANITE, "attention_multiplier": (s["hidden_size"] // s["num_attention_heads"]) ** -0.5},
+                 granite_values, pairs=True),
+    Architecture("arcee", "Arcee", lambda s: {"head_dim": None}, pairs=True),
+    Architecture("seed_oss", "SeedOss", lambda s: {"attention_bias": True, "attention_out_bias": False, "head_dim": None}, names=LATE),
+    Architecture("qwen2vl", "Qwen2", lambda s: {"head_dim": None}, sections),
+    Architecture("qwen3vl", "Qwen3", lambda s: {"tie_word_embeddings": False}, sections),
     Architecture("olmo2", "Olmo2", lambda s: {"head_dim": None}, names=AFTER),
     Architecture("olmo3", "Olmo3", lambda s: sliding(4, 5, head_dim=None), window, AFTER, architecture="olmo2"),
     Architecture("glm4", "Glm4", lambda s: {"attention_bias": True}, lambda c: {"rope.dimension_count": c.head_dim // 2}, GLM),
@@ -156,19 +195,40 @@ ARCHITECTURES = (
                  lambda c: {**expert_values(8, 3), **scores(c)}),
     Architecture("glm4moe", "Glm4Moe", lambda s: {**experts(8, 3, tie_word_embeddings=False, attention_bias=True), **SIGMOIDS},
                  lambda c: {**expert_values(8, 3), **scores(c), "rope.dimension_count": c.head_dim // 2}, LATE),
+    Architecture("glm4moe_groups", "Glm4Moe", lambda s: {**experts(12, 3, tie_word_embeddings=False), **SIGMOIDS, "n_group": 4, "topk_group": 2},
+                 lambda c: {**expert_values(12, 3), **scores(c), **groups(c), "rope.dimension_count": c.head_dim // 2}, LATE, architecture="glm4moe"),
+    Architecture("bailingmoe2", "Glm4Moe", lambda s: {**experts(8, 2, use_qk_norm=True), **SIGMOIDS, "n_group": 4, "topk_group": 2, "n_shared_experts": 1},
+                 lambda c: {**expert_values(8, 2), **scores(c), **groups(c), "rope.dimension_count": c.head_dim // 2},
+                 in_llama=False),  # it wants queries, keys and values as one
+    Architecture("qwen3moe_joined", "Qwen3Moe", lambda s: experts(8, 3, norm_topk_prob=True, tie_word_embeddings=False), lambda c: expert_values(8, 3),
+                 architecture="qwen3moe", joined=True, in_llama=False),
     Architecture("ernie4_5-moe", "Ernie4_5_Moe", lambda s: experts(8, 3, moe_num_shared_experts=2, moe_layer_start_index=1, head_dim=None),
                  lambda c: expert_values(8, 3, leading_dense_block_count=1, interleave_moe_layer_step=1, expert_shared_count=2, expert_shared_feed_forward_length=64)),
     Architecture("gpt-oss", "GptOss",
                  lambda s: sliding(2, 4, **experts(8, 3), rope_parameters={**yarn(150000.0), "truncate": True}, tie_word_embeddings=False),
                  lambda c: {**window(c), **YARN, **expert_values(8, 3, c.intermediate_size)}, LATE, interleaved=True),
+    Architecture("gpt2", "GPT2", like_gpt2, head="LMHeadModel"),
+    Architecture("starcoder", "GPTBigCode", lambda s: like_gpt2(s, num_key_value_heads=1)),
+    Architecture("starcoder2", "Starcoder2", lambda s: {"head_dim": None}),
+    Architecture("phi2", "Phi", lambda s: {"head_dim": None}, turned),
+    Architecture("gptneox", "GPTNeoX", lambda s: like_gpt2(s), lambda c: {**turned(c), "use_parallel_residual": True}, shared_qkv=True),
+    Architecture("gptneox_in_turn", "GPTNeoX", lambda s: like_gpt2(s, use_parallel_residual=False, rotary_pct=0.5),
+                 lambda c: {**turned(c), "use_parallel_residual": False}, architecture="gptneox", shared_qkv=True),
+    Architecture("falcon", "Falcon", lambda s: {"ffn_hidden_size": s["intermediate_size"], "head_dim": None, "num_key_value_heads": 1}, shared_qkv=True),
+    Architecture("falcon_40b", "Falcon", lambda s: {"ffn_hidden_size": s["intermediate_size"], "head_dim": None, "new_decoder_architecture": True,
+                                                    "num_kv_heads": s["num_key_value_heads"]}, architecture="falcon", shared_qkv=True),
+    Architecture("stablelm", "StableLm", lambda s: {"head_dim": None, "use_qkv_bias": True}, turned),
+    Architecture("stablelm_parallel", "StableLm", lambda s: {"head_dim": None, "use_parallel_residual": True}, turned, architecture="stablelm"),
+    Architecture("command-r", "Cohere", lambda s: {"head_dim": None}, lambda c: {"logit_scale": c.logit_scale}),
+    Architecture("cohere2", "Cohere2", lambda s: sliding(4, 5, head_dim=s["hidden_size"] // s["num_attention_heads"]), lambda c: {"logit_scale": c.logit_scale, **window(c)}),
+    Architecture("nemotron", "Nemotron", lambda s: {"head_dim": s["hidden_size"] // s["num_attention_heads"]}, turned, adds_one=True),
 )  # fmt: skip
 
 
 def gguf_name(row, key):
-    top = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
     stem, end = key.rsplit(".", 1)
-    if stem in top:
-        return f"{top[stem]}.{end}"
+    if stem in TOP_NAMES:
+        return f"{TOP_NAMES[stem]}.{end}"
     _, _, layer, part = stem.split(".", 3)
     name = row.names.get(part) or NAMES[part]
     return f"blk.{layer}.{'exp_probs_b' if end in ENDS and 'bias' in end else name}{ENDS.get(end, '.' + end)}"
@@ -192,6 +252,8 @@ def named(row, key, values):
         kind = "bias" if end.endswith("_bias") else "weight"
         if end.startswith("down"):
             yield f"{at}.ffn_down_exps.{kind}", values
+        elif row.joined:
+            yield f"{at}.ffn_gate_up_exps.{kind}", values
         else:
             yield from zip((f"{at}.ffn_{part}_exps.{kind}" for part in ("gate", "up")), halves(values, row.interleaved))
     elif stem.endswith("shared_mlp.input_linear"):
@@ -201,13 +263,26 @@ def named(row, key, values):
         yield to, values.reshape(-1) if "exp_probs_b" in to or "gate_inp_shexp" in to else values
 
 
+def apart(values, config):
+    """Queries of all heads, then keys, then values."""
+    shares = config.num_attention_heads // config.num_key_value_heads
+    by_head = values.reshape(config.num_key_value_heads, shares + 2, -1, *values.shape[1:])
+    return numpy.concatenate([part.reshape(-1, *values.shape[1:]) for part in numpy.split(by_head, (shares, shares + 1), 1)])
+
+
 def tensors(row, model, config):
     for name, values in row.vectors(config).items():
         yield name, 0, (len(values),), numpy.array(values, numpy.float32).tobytes()
     for key, weight in model.state_dict().items():
         if key == "lm_head.weight" and config.tie_word_embeddings:
             continue
+        for stem in LAYERS:
+            key = key.replace(stem, "model.layers.")
         for to, values in named(row, key, weight.numpy().astype(numpy.float32)):
+            if row.head == "LMHeadModel" and to.startswith("blk.") and values.ndim == 2:
+                values = numpy.ascontiguousarray(values.T)
+            if row.shared_qkv and ".attn_qkv." in to:
+                values = apart(values, config)
             if row.adds_one and to.endswith("norm.weight"):
                 values = values + 1
             heads = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}.get(to.split(".")[-2])
@@ -219,7 +294,7 @@ def tensors(row, model, config):
 def rope_base(config):
     parameters = getattr(config, "rope_parameters", None) or {}
     parameters = parameters.get("full_attention", parameters)
-    return float(getattr(config, "rope_theta", None) or parameters["rope_theta"])
+    return float(getattr(config, "rope_theta", None) or parameters.get("rope_theta", 10000.0))
 
 
 def write(row, model, config, path):
@@ -230,7 +305,7 @@ def write(row, model, config, path):
     size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     values = {key: getattr(config, value) for key, value in sizes.items()}
     values |= {"attention.key_length": size, "attention.value_length": size, "attention.layer_norm_rms_epsilon": float(config.rms_norm_eps),
-               "rope.freq_base": rope_base(config), "rope.dimension_count": size, **row.values(config)}  # fmt: skip
+               "attention.layer_norm_epsilon": 1e-5, "rope.freq_base": rope_base(config), "rope.dimension_count": size, **row.values(config)}  # fmt: skip
     tokenizer = {"model": "gpt2", "pre": "gpt-2", "merges": ["a b"], "tokens": [f"t{i}" for i in range(config.vocab_size)]}
     path.write_bytes(gguf_file({"general.architecture": name, **{f"{name}.{key}": value for key, value in values.items()},
                                 **{f"tokenizer.ggml.{key}": value for key, value in tokenizer.items()}}, tensors(row, model, config)))  # fmt: skip

@@ -3,9 +3,26 @@
 namespace fettle::gguf {
 namespace {
 
-constexpr Gating kGelu = {.gelu = true};
+constexpr Gating kGelu = {.activation = Activation::kGelu};
+constexpr Gating kGeluAlone = {.activation = Activation::kGelu, .alone = true};
+constexpr Gating kExactGeluAlone = {.activation = Activation::kExactGelu, .alone = true};
+constexpr Gating kSquaredReluAlone = {.activation = Activation::kSquaredRelu, .alone = true};
 constexpr Architecture kArchitectures[] = {
+    {.name = "arcee", .interleaved = true, .gating = kSquaredReluAlone},
     {.name = "bailingmoe", .interleaved = true, .mixes = true},
+    {.name = "bailingmoe2", .mixes = true, .sigmoid = true, .normalised = true},
+    {.name = "cohere2",
+     .interleaved = true,
+     .centred = true,
+     .parallel = true,
+     .window_period = 4,
+     .only_windows_turn = true,
+     .multiplies_logits = true},
+    {.name = "command-r",
+     .interleaved = true,
+     .centred = true,
+     .parallel = true,
+     .multiplies_logits = true},
     {.name = "deepseek", .interleaved = true, .mixes = true},
     {.name = "dots1", .mixes = true, .sigmoid = true},
     {.name = "ernie4_5", .interleaved = true},
@@ -16,6 +33,7 @@ constexpr Architecture kArchitectures[] = {
      .norms_after = true,
      .window_period = 4,
      .only_windows_turn = true},
+    {.name = "falcon", .gating = kExactGeluAlone, .centred = true, .parallel = true},
     {.name = "gemma", .gating = kGelu, .scales_embedding = true},
     {.name = "gemma2",
      .gating = kGelu,
@@ -35,6 +53,8 @@ constexpr Architecture kArchitectures[] = {
      .wide_layers = 62},
     {.name = "glm4", .interleaved = true, .norms_after = true},
     {.name = "glm4moe", .mixes = true, .sigmoid = true, .feed_norm = "post_attention_norm"},
+    {.name = "gpt2", .gating = kGeluAlone, .centred = true, .learned_positions = true},
+    {.name = "gptneox", .gating = kExactGeluAlone, .centred = true, .parallel_by_flag = true},
     {.name = "gpt-oss",
      .gating = {.slope = 1.702, .limit = 7, .shift = 1},
      .window_period = 2,
@@ -45,18 +65,28 @@ constexpr Architecture kArchitectures[] = {
     {.name = "granitemoe", .interleaved = true, .mixes = true, .normalised = true},
     {.name = "internlm2", .interleaved = true},
     {.name = "llama", .interleaved = true, .normalised = true},
+    {.name = "minicpm", .interleaved = true},
+    {.name = "nemotron", .gating = kSquaredReluAlone, .centred = true},
     {.name = "olmo2",
      .norms_before = false,
      .norms_after = true,
      .window_period = 4,
      .windows_stay = true},
     {.name = "olmoe", .mixes = true},
+    {.name = "phi2", .gating = kGeluAlone, .centred = true, .parallel = true},
     {.name = "phi3"},
     {.name = "qwen2"},
     {.name = "qwen2moe", .mixes = true},
+    {.name = "qwen2vl"},
     {.name = "qwen3"},
     {.name = "qwen3moe", .mixes = true, .normalised = true},
+    {.name = "qwen3vl"},
+    {.name = "qwen3vlmoe", .mixes = true, .normalised = true},
+    {.name = "seed_oss", .feed_norm = "post_attention_norm"},
     {.name = "smollm3", .interleaved = true, .bare_period = 4},
+    {.name = "stablelm", .centred = true, .parallel = true},
+    {.name = "starcoder", .gating = kGeluAlone, .centred = true, .learned_positions = true},
+    {.name = "starcoder2", .gating = kGeluAlone, .centred = true},
 };
 
 }  // namespace

@@ -17,6 +17,10 @@ struct Architecture {
   Gating gating = {};
   bool scales_embedding = false;
   bool norms_before = true, norms_after = false;
+  bool centred = false;
+  /// Layers whose feed-forward part has no norm, or of files with the flag, are parallel.
+  bool parallel = false, parallel_by_flag = false;
+  bool learned_positions = false;  // instead of turned queries and keys
   /// Where the file has a window, the last of so many layers sees all keys; 0: none does.
   int64_t window_period = 0;
   /// Layers with a window are turned by positions that are not stretched, of `window_base` (0: the
@@ -26,6 +30,7 @@ struct Architecture {
   bool only_windows_turn = false;  // if there are any
   int64_t bare_period = 0;         // the last of so many layers is not turned; 0: all are
   double attention_cap = 0, logit_cap = 0;
+  bool multiplies_logits = false;  // by `logit_scale`; others divide
   /// Models of so many layers scale scores by the width of all heads together.
   int64_t wide_layers = 0;
   /// There have to be experts; files that leave it open have scores of this kind.

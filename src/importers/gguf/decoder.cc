@@ -17,6 +17,7 @@ class DecoderReader {
 
   Status Run() {
     RETURN_IF_ERROR(ReadSizes());
+    RETURN_IF_ERROR(ReadParallel());
     RETURN_IF_ERROR(ReadExperts());
     RETURN_IF_ERROR(ReadScales());
     RETURN_IF_ERROR(ReadRotaries());
@@ -60,7 +61,16 @@ class DecoderReader {
     ASSIGN_OR_RETURN(d_.value_size, Int("attention.value_length", d_.head_size, 1, kMost));
     if (d_.heads % d_.kv_heads != 0)
       return InvalidModel("{} heads and {} key heads do not fit", d_.heads, d_.kv_heads);
-    ASSIGN_OR_RETURN(d_.epsilon, Float("attention.layer_norm_rms_epsilon", {}));
+    ASSIGN_OR_RETURN(d_.epsilon, Float(a_.centred ? "attention.layer_norm_epsilon"
+                                                  : "attention.layer_norm_rms_epsilon",
+                                       {}));
+    return OkStatus();
+  }
+
+  Status ReadParallel() {
+    ASSIGN_OR_RETURN(const bool flag, Flag("use_parallel_residual", false));
+    const bool has_norm = file_.FindTensor(fmt::format("blk.0.{}.weight", a_.feed_norm)) != nullptr;
+    d_.parallel = (a_.parallel && !has_norm) || (a_.parallel_by_flag && flag);
     return OkStatus();
   }
 
@@ -75,8 +85,7 @@ class DecoderReader {
     ASSIGN_OR_RETURN(const int64_t shared, Int("expert_shared_count", 0, 0, kMost));
     ASSIGN_OR_RETURN(e.shared_hidden, Int("expert_shared_feed_forward_length", shared * e.hidden, 0,
                                           int64_t{1} << 36));
-    ASSIGN_OR_RETURN(const int64_t groups, Int("expert_group_count", 1, 0, kMost));
-    if (groups > 1) return Unsupported("experts in {} groups are not supported", groups);
+    RETURN_IF_ERROR(ReadGroups());
     ASSIGN_OR_RETURN(e.normalised, Flag("expert_weights_norm", a_.normalised));
     ASSIGN_OR_RETURN(e.scale, Float("expert_weights_scale", 1.0));
     if (e.scale == 0) e.scale = 1;  // as files say that there is none
@@ -85,6 +94,17 @@ class DecoderReader {
         e.idle_bytes += std::ssize(tensor.bytes) / e.count * (e.count - e.used);
     }
     return ReadScores();
+  }
+
+  Status ReadGroups() {
+    Experts& e = d_.experts;
+    ASSIGN_OR_RETURN(e.groups, Int("expert_group_count", 1, 0, e.count));
+    e.groups = std::max<int64_t>(1, e.groups);
+    if (e.groups == 1) return OkStatus();
+    ASSIGN_OR_RETURN(e.used_groups, Int("expert_group_used_count", {}, 1, e.groups));
+    if (e.count % e.groups == 0 && e.used <= e.count / e.groups * e.used_groups) return OkStatus();
+    return InvalidModel("{} of {} experts cannot be of {} of {} groups", e.used, e.count,
+                        e.used_groups, e.groups);
   }
 
   /// Softmax of the chosen scores is that of all scores, divided by their sum.
@@ -102,7 +122,7 @@ class DecoderReader {
     ASSIGN_OR_RETURN(d_.embedding_scale, Float("embedding_scale", embedding));
     ASSIGN_OR_RETURN(d_.residual_scale, Float("residual_scale", 1.0));
     ASSIGN_OR_RETURN(const double logits, Float("logit_scale", 1.0));
-    d_.logit_scale = logits == 0 ? 1 : 1 / logits;
+    d_.logit_scale = logits == 0 ? 1 : a_.multiplies_logits ? logits : 1 / logits;
     const bool is_wide = a_.wide_layers != 0 && d_.layers == a_.wide_layers;
     const double size = static_cast<double>(d_.width) / static_cast<double>(d_.heads);
     ASSIGN_OR_RETURN(d_.attention_scale,
@@ -115,6 +135,7 @@ class DecoderReader {
   }
 
   Status ReadRotaries() {
+    if (a_.learned_positions) return OkStatus();
     Rotary all;
     ASSIGN_OR_RETURN(all.rotated, Int("rope.dimension_count", d_.head_size, 2, d_.head_size));
     if (all.rotated % 2 != 0)
@@ -178,7 +199,7 @@ class DecoderReader {
       if (!sees_all) form.window = window;
       if (form.window > 0 && a_.windows_stay) form.rotary = 1;
       form.experts = d_.experts.count > 0 && i >= dense && IsLast(i, every);
-      const bool stays = a_.only_windows_turn && window > 0 && sees_all;
+      const bool stays = a_.learned_positions || (a_.only_windows_turn && window > 0 && sees_all);
       if (stays || IsLast(i, a_.bare_period)) form.rotary = -1;
       d_.forms.push_back(form);
     }
@@ -223,6 +244,8 @@ Result<Decoder> ReadDecoder(const File& file) {
   d.feed_norm = found->feed_norm;
   d.norms_before = found->norms_before;
   d.norms_after = found->norms_after;
+  d.centred = found->centred;
+  if (found->learned_positions) d.positions = "position_embd.weight";
   RETURN_IF_ERROR(DecoderReader(file, d, *found).Run());
   const TensorInfo* embedding = file.FindTensor("token_embd.weight");
   if (embedding == nullptr) return InvalidModel("tensor 'token_embd.weight' is missing");

@@ -44,18 +44,30 @@ struct LayerForm {
 /// scores choose, and their results are added, each times its score.
 struct Experts {
   int64_t count = 0, used = 0;  // 0: there are none
-  int64_t hidden = 0;           // of each
-  int64_t shared_hidden = 0;    // of the network that all rows go through besides; 0: there is none
-  bool sigmoid = false;         // scores are sigmoids of the router's results, otherwise softmax
-  bool normalised = false;      // the chosen scores are divided by their sum
-  double scale = 1;             // times the scores
-  int64_t idle_bytes = 0;       // of the file's matrices of experts that a token does not choose
+  /// Those that a row chooses are of `used_groups` of the groups, whose two best scores have the
+  /// largest sums.
+  int64_t groups = 1, used_groups = 1;
+  int64_t hidden = 0;         // of each
+  int64_t shared_hidden = 0;  // of the network that all rows go through besides; 0: there is none
+  bool sigmoid = false;       // scores are sigmoids of the router's results, otherwise softmax
+  bool normalised = false;    // the chosen scores are divided by their sum
+  double scale = 1;           // times the scores
+  int64_t idle_bytes = 0;     // of the file's matrices of experts that a token does not choose
+};
+
+enum class Activation {
+  kSwish,        // x * sigmoid(slope * x)
+  kGelu,         // by tanh
+  kExactGelu,    // by erf
+  kSquaredRelu,  // max(x, 0)^2
 };
 
 /// What a feed-forward part makes of a gate g and a value v: with g and |v| not above `limit`
-/// (0: none), Swish(g), which is g * sigmoid(slope * g), or Gelu(g), times v + shift.
+/// (0: none), the activation of g times v + shift; where `alone` there is no gate, and it makes the
+/// activation of v.
 struct Gating {
-  bool gelu = false;
+  Activation activation = Activation::kSwish;
+  bool alone = false;
   double slope = 1, limit = 0, shift = 0;
 };
 
@@ -77,6 +89,11 @@ struct Decoder {
   std::string feed_norm;  // the tensor by which the feed-forward part normalises what it gets
   /// Attention and the feed-forward part normalise what they get, and what they give.
   bool norms_before = true, norms_after = false;
+  bool centred = false;  // norms subtract the mean: LayerNormalization
+  bool parallel =
+      false;  // the feed-forward part reads what the layer gets, not what attention adds
+  /// The tensor whose rows are added to the embedding, one for each position; empty: none is.
+  std::string positions;
 };
 /// Fails with kUnsupported for architectures, and ways to stretch positions, that Fettle does not
 /// build, naming those it does; kInvalidModel where values are missing or do not fit.

@@ -61,8 +61,13 @@ Result<ir::ValueId> DecoderParts::Vector(const std::string& name, int64_t size) 
 }
 
 Result<ir::ValueId> DecoderParts::Norm(const std::string& name, ir::ValueId x, int64_t size) {
-  ASSIGN_OR_RETURN(const ir::ValueId scale, Vector(name, size));
-  return Emit("RMSNormalization", {x, scale}, {{"axis", int64_t{-1}}, {"epsilon", d_.epsilon}});
+  ASSIGN_OR_RETURN(const ir::ValueId scale, Vector(name + ".weight", size));
+  const ir::Attributes how = {{"axis", int64_t{-1}}, {"epsilon", d_.epsilon}};
+  if (!d_.centred) return Emit("RMSNormalization", {x, scale}, how);
+  if (file_->FindTensor(name + ".bias") == nullptr)
+    return Emit("LayerNormalization", {x, scale}, how);
+  ASSIGN_OR_RETURN(const ir::ValueId bias, Vector(name + ".bias", size));
+  return Emit("LayerNormalization", {x, scale, bias}, how);
 }
 
 DecoderParts::Part DecoderParts::Find(const std::string& name, const Part& several,

@@ -30,6 +30,7 @@ class DecoderParts {
 
   Result<const TensorInfo*> Need(const std::string& name, int64_t columns, int64_t rows) const;
   Result<ir::ValueId> Vector(const std::string& name, int64_t size);
+  /// By `name`.weight, and `name`.bias where there is one.
   Result<ir::ValueId> Norm(const std::string& name, ir::ValueId x, int64_t size);
 
   /// Rows of a matrix, and elements of its bias, from `first` on; all of them are `rows`.
@@ -63,6 +64,7 @@ class DecoderParts {
   /// By the matrices `at`ffn_gate`end`, ffn_up and ffn_down.
   Result<ir::ValueId> Network(const std::string& at, const std::string& end, int64_t hidden,
                               ir::ValueId x);
+  ir::ValueId Activated(ir::ValueId x);
   ir::ValueId Gated(ir::ValueId gate, ir::ValueId value);
 
   /// Which experts each row chooses, and what each counts: [.., used].
@@ -71,6 +73,10 @@ class DecoderParts {
   };
   Result<ir::ValueId> Scores(const std::string& name, ir::ValueId x, int64_t n);
   Result<Choices> Route(const std::string& at, ir::ValueId x);
+  /// Scores, with those of groups that are not used far below all others.
+  ir::ValueId OfUsedGroups(const std::string& at, ir::ValueId scores);
+  /// Gate and up of the chosen experts, which one tensor may hold.
+  Result<ir::ValueId> ExpertsGated(const std::string& at, const Choices& choices, ir::ValueId x);
   /// Rows times the chosen ones of `name`.weight [experts, n, k], plus rows of `name`.bias where
   /// there is one; where `sums`, added up as they count.
   Result<ir::ValueId> ExpertProduct(const std::string& name, const Choices& choices, ir::ValueId x,

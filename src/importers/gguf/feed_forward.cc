@@ -1,9 +1,26 @@
 // The feed-forward part of a decoder's layer: one network, or a mixture of experts.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "importers/gguf/decoder_parts.h"
 
 namespace fettle::gguf {
+
+ir::ValueId DecoderParts::Activated(ir::ValueId x) {
+  const auto gelu = [&](const char* kind) {
+    return Emit("Gelu", {x}, {{"approximate", std::string(kind)}});
+  };
+  switch (d_.gating.activation) {
+    case Activation::kGelu: return gelu("tanh");
+    case Activation::kExactGelu: return gelu("none");
+    case Activation::kSquaredRelu: x = Emit("Relu", {x}); return Emit("Mul", {x, x});
+    case Activation::kSwish: break;
+  }
+  ir::Attributes slope;
+  if (d_.gating.slope != 1) slope.Set("alpha", d_.gating.slope);
+  return Emit("Swish", {x}, std::move(slope));
+}
 
 ir::ValueId DecoderParts::Gated(ir::ValueId gate, ir::ValueId value) {
   const Gating& how = d_.gating;
@@ -12,17 +29,17 @@ ir::ValueId DecoderParts::Gated(ir::ValueId gate, ir::ValueId value) {
     value = Emit("Clip", {value, Number(-how.limit), Number(how.limit)});
   }
   if (how.shift != 0) value = Emit("Add", {value, Number(how.shift)});
-  ir::Attributes slope;
-  if (how.slope != 1) slope.Set("alpha", how.slope);
-  gate = how.gelu ? Emit("Gelu", {gate}, {{"approximate", std::string("tanh")}})
-                  : Emit("Swish", {gate}, std::move(slope));
-  return Emit("Mul", {gate, value});
+  return Emit("Mul", {Activated(gate), value});
 }
 
 Result<ir::ValueId> DecoderParts::Network(const std::string& at, const std::string& end,
                                           int64_t hidden, ir::ValueId x) {
   // Where one matrix holds both, the gate comes first.
-  const std::string name = at + "ffn_up" + end;
+  const std::string name = at + "ffn_up" + end, down = at + "ffn_down" + end;
+  if (d_.gating.alone) {
+    ASSIGN_OR_RETURN(const ir::ValueId value, Product(name, x, d_.width, hidden));
+    return Product(down, Activated(value), hidden, d_.width);
+  }
   const TensorInfo* both = file_->FindTensor(name + ".weight");
   const bool are_joined = both != nullptr && both->rows == 2 * hidden;
   const Part first =
@@ -30,7 +47,7 @@ Result<ir::ValueId> DecoderParts::Network(const std::string& at, const std::stri
   const Part second = are_joined ? Part{name, hidden, 2 * hidden} : Part{name, 0, hidden};
   ASSIGN_OR_RETURN(const ir::ValueId gate, PartProduct(first, x, d_.width, hidden));
   ASSIGN_OR_RETURN(const ir::ValueId up, PartProduct(second, x, d_.width, hidden));
-  return Product(at + "ffn_down" + end, Gated(gate, up), hidden, d_.width);
+  return Product(down, Gated(gate, up), hidden, d_.width);
 }
 
 /// Of a router: floats as they are, so that rows do not choose otherwise beside others than alone.
@@ -45,6 +62,26 @@ Result<ir::ValueId> DecoderParts::Scores(const std::string& name, ir::ValueId x,
   return Emit("Add", {y, bias});
 }
 
+ir::ValueId DecoderParts::OfUsedGroups(const std::string& at, ir::ValueId scores) {
+  const Experts& e = d_.experts;
+  const int64_t each = e.count / e.groups;
+  const ir::Attributes last = {{"axis", int64_t{-1}}};
+  const ir::ValueId grouped =
+      Emit("Reshape", {scores, Ints(at + "groups", {0, 0, e.groups, each})});
+  const ir::ValueId best =
+      EmitMany("TopK", {grouped, Ints(at + "best", {std::min<int64_t>(2, each)})}, last, 2)[0];
+  const ir::ValueId sums =
+      Emit("ReduceSum", {best, Ints(at + "best.axis", {-1})}, {{"keepdims", int64_t{1}}});
+  const ir::ValueId used = EmitMany("TopK", {sums, Ints(at + "used_groups", {e.used_groups})},
+                                    {{"axis", int64_t{-2}}}, 2)[0];
+  const ir::ValueId least =
+      Emit("ReduceMin", {used, Ints(at + "used_groups.axis", {-2})}, {{"keepdims", int64_t{1}}});
+  constexpr double kFarBelow = -1e30;
+  const ir::ValueId chosen =
+      Emit("Where", {Emit("Less", {sums, least}), Number(kFarBelow), grouped});
+  return Emit("Reshape", {chosen, Ints(at + "ungrouped", {0, 0, -1})});
+}
+
 Result<DecoderParts::Choices> DecoderParts::Route(const std::string& at, ir::ValueId x) {
   const Experts& e = d_.experts;
   const ir::Attributes last = {{"axis", int64_t{-1}}};
@@ -52,7 +89,7 @@ Result<DecoderParts::Choices> DecoderParts::Route(const std::string& at, ir::Val
   const std::string bias = at + "exp_probs_b.bias";
   const bool has_bias = file_->FindTensor(bias) != nullptr;
   // The softmax of the chosen is that of all, divided by their sum.
-  const bool late = !e.sigmoid && e.normalised && !has_bias;
+  const bool late = !e.sigmoid && e.normalised && !has_bias && e.groups == 1;
   const ir::ValueId scores = late        ? logits
                              : e.sigmoid ? Emit("Sigmoid", {logits})
                                          : Emit("Softmax", {logits}, last);
@@ -61,6 +98,7 @@ Result<DecoderParts::Choices> DecoderParts::Route(const std::string& at, ir::Val
     ASSIGN_OR_RETURN(const ir::ValueId added, Vector(bias, e.count));
     by = Emit("Add", {scores, added});
   }
+  if (e.groups > 1) by = OfUsedGroups(at, by);
   const std::vector<ir::ValueId> best =
       EmitMany("TopK", {by, Ints(at + "used", {e.used})}, last, 2);
   Choices choices{best[1], best[0]};
@@ -114,15 +152,30 @@ Result<ir::ValueId> DecoderParts::ExpertProduct(const std::string& name, const C
   return Emit("Add", {y, bias});
 }
 
+Result<ir::ValueId> DecoderParts::ExpertsGated(const std::string& at, const Choices& choices,
+                                               ir::ValueId x) {
+  const int64_t hidden = d_.experts.hidden;
+  const std::string both = at + "ffn_gate_up_exps";
+  if (file_->FindTensor(both + ".weight") != nullptr) {
+    ASSIGN_OR_RETURN(const ir::ValueId y,
+                     ExpertProduct(both, choices, x, d_.width, 2 * hidden, false));
+    const std::vector<ir::ValueId> halves = EmitMany(
+        "Split", {y, Ints(both + ".halves", {hidden, hidden})}, {{"axis", int64_t{-1}}}, 2);
+    return Gated(halves[0], halves[1]);
+  }
+  ASSIGN_OR_RETURN(const ir::ValueId gate,
+                   ExpertProduct(at + "ffn_gate_exps", choices, x, d_.width, hidden, false));
+  ASSIGN_OR_RETURN(const ir::ValueId up,
+                   ExpertProduct(at + "ffn_up_exps", choices, x, d_.width, hidden, false));
+  return Gated(gate, up);
+}
+
 Result<ir::ValueId> DecoderParts::Mixture(const std::string& at, ir::ValueId x) {
   const Experts& e = d_.experts;
   ASSIGN_OR_RETURN(const Choices choices, Route(at, x));
-  ASSIGN_OR_RETURN(const ir::ValueId gate,
-                   ExpertProduct(at + "ffn_gate_exps", choices, x, d_.width, e.hidden, false));
-  ASSIGN_OR_RETURN(const ir::ValueId up,
-                   ExpertProduct(at + "ffn_up_exps", choices, x, d_.width, e.hidden, false));
-  ASSIGN_OR_RETURN(const ir::ValueId y, ExpertProduct(at + "ffn_down_exps", choices,
-                                                      Gated(gate, up), e.hidden, d_.width, true));
+  ASSIGN_OR_RETURN(const ir::ValueId gated, ExpertsGated(at, choices, x));
+  ASSIGN_OR_RETURN(const ir::ValueId y,
+                   ExpertProduct(at + "ffn_down_exps", choices, gated, e.hidden, d_.width, true));
   if (e.shared_hidden == 0) return y;
   ASSIGN_OR_RETURN(ir::ValueId shared, Network(at, "_shexp", e.shared_hidden, x));
   const std::string weight = at + "ffn_gate_inp_shexp";

@@ -1,5 +1,6 @@
 #include "importers/gguf/language_graph.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -19,14 +20,15 @@ class Builder : DecoderParts {
 
   Result<ir::Graph> Run() {
     graph_.name = d_.architecture;
+    RETURN_IF_ERROR(CheckPositions());
     AddInputs();
     RETURN_IF_ERROR(AddRotaries());
     ir::ValueId x = hidden_;
     for (int64_t i = 0; i < d_.layers; ++i) {
-      ASSIGN_OR_RETURN(x, Layer(i, x));
+      ASSIGN_OR_RETURN(x, d_.parallel ? ParallelLayer(i, x) : Layer(i, x));
     }
     if (!form_.every_row) x = Emit("Gather", {x, last_}, {{"axis", int64_t{1}}});
-    ASSIGN_OR_RETURN(x, Norm("output_norm.weight", x, d_.width));
+    ASSIGN_OR_RETURN(x, Norm("output_norm", x, d_.width));
     const bool tied = file_->FindTensor("output.weight") == nullptr;
     ASSIGN_OR_RETURN(ir::ValueId logits,
                      Product(tied ? "token_embd" : "output", x, d_.width, d_.vocabulary));
@@ -68,6 +70,16 @@ class Builder : DecoderParts {
     packed_shape_ = Ints("packed", {0, 0, -1});
   }
 
+  Status CheckPositions() const {
+    if (d_.positions.empty()) return OkStatus();
+    const TensorInfo* rows = file_->FindTensor(d_.positions);
+    if (rows == nullptr) return InvalidModel("tensor '{}' is missing", d_.positions);
+    RETURN_IF_ERROR(Need(d_.positions, d_.width, rows->rows).status());
+    if (capacity_ <= rows->rows) return OkStatus();
+    return InvalidArgument("the model has {} positions, fewer than a context of {}", rows->rows,
+                           capacity_);
+  }
+
   /// Cosines and sines [capacity, rotated / 2] of position * frequency, for each rotary.
   Status AddRotaries() {
     for (const Rotary& rotary : d_.rotaries) {
@@ -101,7 +113,7 @@ class Builder : DecoderParts {
   /// turned.
   Result<ir::ValueId> Heads(const LayerForm& form, const std::string& norm, ir::ValueId x,
                             int64_t count) {
-    const TensorInfo* scale = file_->FindTensor(norm);
+    const TensorInfo* scale = file_->FindTensor(norm + ".weight");
     if (scale != nullptr && scale->columns == count * d_.head_size && count > 1) {
       ASSIGN_OR_RETURN(x, Norm(norm, x, count * d_.head_size));
     } else if (scale != nullptr) {
@@ -133,8 +145,8 @@ class Builder : DecoderParts {
     ASSIGN_OR_RETURN(const ir::ValueId v,
                      PartProduct(Find(at + "attn_v", {several, queries + keys, all}, values), x,
                                  d_.width, values));
-    ASSIGN_OR_RETURN(q, Heads(form, at + "attn_q_norm.weight", q, d_.heads));
-    ASSIGN_OR_RETURN(k, Heads(form, at + "attn_k_norm.weight", k, d_.kv_heads));
+    ASSIGN_OR_RETURN(q, Heads(form, at + "attn_q_norm", q, d_.heads));
+    ASSIGN_OR_RETURN(k, Heads(form, at + "attn_k_norm", k, d_.kv_heads));
     const Shape past_keys = CacheShape(d_.head_size), past_values = CacheShape(d_.value_size);
     const ir::ValueId past_key = Input(fmt::format("past_key.{}", layer), form_.cache, past_keys);
     const ir::ValueId past_value =
@@ -178,11 +190,30 @@ class Builder : DecoderParts {
 
   Result<ir::ValueId> Layer(int64_t layer, ir::ValueId x) {
     const std::string at = fmt::format("blk.{}.", layer);
-    ASSIGN_OR_RETURN(x, Residual(x, at + "attn_norm.weight", at + "post_attention_norm.weight",
+    ASSIGN_OR_RETURN(x, Residual(x, at + "attn_norm", at + "post_attention_norm",
                                  [&](ir::ValueId y) { return Attention(layer, at, y); }));
     const bool mixes = d_.forms[layer].experts;
-    return Residual(x, at + d_.feed_norm + ".weight", at + "post_ffw_norm.weight",
+    return Residual(x, at + d_.feed_norm, at + "post_ffw_norm",
                     [&](ir::ValueId y) { return mixes ? Mixture(at, y) : FeedForward(at, y); });
+  }
+
+  /// Both parts read x, by one norm or by one each, and are added to it.
+  Result<ir::ValueId> ParallelLayer(int64_t layer, ir::ValueId x) {
+    const std::string at = fmt::format("blk.{}.", layer);
+    const auto has = [&](const std::string& name) {
+      return file_->FindTensor(at + name + ".weight") != nullptr;
+    };
+    ASSIGN_OR_RETURN(const ir::ValueId rows, Norm(at + "attn_norm", x, d_.width));
+    ir::ValueId to_attention = rows, to_feed = rows;
+    if (has("attn_norm_2")) {
+      ASSIGN_OR_RETURN(to_attention, Norm(at + "attn_norm_2", x, d_.width));
+    }
+    if (has(d_.feed_norm)) {
+      ASSIGN_OR_RETURN(to_feed, Norm(at + d_.feed_norm, x, d_.width));
+    }
+    ASSIGN_OR_RETURN(const ir::ValueId attended, Attention(layer, at, to_attention));
+    ASSIGN_OR_RETURN(const ir::ValueId fed, FeedForward(at, to_feed));
+    return Emit("Add", {Emit("Add", {x, attended}), fed});
   }
 
   struct Turns {
@@ -202,10 +233,17 @@ Result<ir::Graph> BuildDecoder(const std::shared_ptr<const File>& file, const De
   return Builder(file, decoder, capacity, form).Run();
 }
 
-void EmbeddingRow(const File& file, const Decoder& decoder, int64_t token, float* out) {
+void EmbeddingRow(const File& file, const Decoder& decoder, int64_t token, int64_t position,
+                  float* out) {
   ReadRow(*file.FindTensor("token_embd.weight"), token, out);
   const auto scale = static_cast<float>(decoder.embedding_scale);
   for (int64_t i = 0; scale != 1 && i < decoder.width; ++i) out[i] *= scale;
+  if (decoder.positions.empty()) return;
+  const TensorInfo& rows = *file.FindTensor(decoder.positions);
+  thread_local std::vector<float> added;  // no allocation for each token
+  added.resize(decoder.width);
+  ReadRow(rows, std::min(position, rows.rows - 1), added.data());
+  for (int64_t i = 0; i < decoder.width; ++i) out[i] += added[i];
 }
 
 void DropEmbedding(const File& file) {

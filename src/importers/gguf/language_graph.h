@@ -34,8 +34,10 @@ struct DecoderForm {
 Result<ir::Graph> BuildDecoder(const std::shared_ptr<const File>& file, const Decoder& decoder,
                                int64_t capacity, const DecoderForm& form = {});
 
-/// The input `hidden` of one token: width floats. `token` lies in the vocabulary.
-void EmbeddingRow(const File& file, const Decoder& decoder, int64_t token, float* out);
+/// The input `hidden` of one token at a position: width floats. `token` lies in the vocabulary;
+/// positions behind the last one that the model has a row for take that.
+void EmbeddingRow(const File& file, const Decoder& decoder, int64_t token, int64_t position,
+                  float* out);
 /// Gives back the memory of the rows that were read, which lie apart: each has brought pages beside
 /// its own.
 void DropEmbedding(const File& file);
