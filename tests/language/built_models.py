@@ -68,7 +68,7 @@ def options(draw, kind, config):
     size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     widths = (config.hidden_size, config.intermediate_size, config.num_attention_heads * size)
     if precision.startswith("int"):
-        more = {"accuracy_level": draw.choice((0, 1)), "block_size": draw.choice([n for n in (16, 32, 64, 128) if all(width % n == 0 for width in widths)]), "is_symmetric": draw.choice(("true", "false"))}
+        more = {"accuracy_level": draw.choice((0, 1, 4)), "block_size": draw.choice([n for n in (16, 32, 64, 128) if all(width % n == 0 for width in widths)]), "is_symmetric": draw.choice(("true", "false"))}
         if precision == "int4":
             more["algo_config"] = draw.choice(("default", "rtn", "k_quant", "k_quant_mixed", "k_quant_last", "rtn_last"))
             more["use_qdq"] = draw.choice(("true", "false", "false")) if more["algo_config"] in ("default", "rtn") and not config.tie_word_embeddings else "false"

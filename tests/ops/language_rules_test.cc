@@ -53,6 +53,44 @@ TEST(LanguageRules, ZeroPointsMayBeFloats) {
               ElementsAre(2640.875));
 }
 
+/// Two columns of 64 codes, by rows whose bytes are the numbers themselves, but for the last one.
+RuleInput RoundedProduct(int64_t block, const Tensor& zeros, float last, int64_t accuracy) {
+  std::vector<float> a(64), scales;
+  for (int64_t i = 0; i < 64; ++i) a[i] = i % 16 == 0 ? 127.0F : static_cast<float>(i % 7) - 3;
+  a.back() = last;
+  for (int64_t i = 0; i < 128 / block; ++i) scales.push_back(0.5F + static_cast<float>(i));
+  std::vector<uint8_t> codes(64);
+  for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<uint8_t>(37 * i + 11);
+  return {"MatMulNBits",
+          kMicrosoft,
+          1,
+          {{"N", int64_t{2}},
+           {"K", int64_t{64}},
+           {"bits", int64_t{4}},
+           {"block_size", block},
+           {"accuracy_level", accuracy}},
+          {Make<float>(Shape{1, 64}, a), PackedBytes(Shape{2, 64 / block, block / 2}, codes),
+           Make<float>(Shape{std::ssize(scales)}, scales), zeros}};
+}
+
+TEST(LanguageRules, RowsAreRoundedToBytesWhereTheAccuracyAllowsIt) {
+  for (const int64_t block : {16, 32, 64}) {
+    std::vector<float> halves(128 / block, 7.5F);
+    const std::vector<uint8_t> bytes(2 * ((64 / block + 1) / 2), 0x59);
+    for (const Tensor& zeros : {Tensor(), Make<float>(Shape{std::ssize(halves)}, halves),
+                                PackedBytes(Shape{std::ssize(bytes)}, bytes)}) {
+      const auto of = [&](float last, int64_t accuracy) {
+        return Elements(RunRule(RoundedProduct(block, zeros, last, accuracy)));
+      };
+      const auto exact = of(3, 0), rounded = of(3, 4);
+      ASSERT_EQ(exact.size(), 2U);
+      for (size_t i = 0; i < 2; ++i) EXPECT_NEAR(rounded[i], exact[i], 1e-3) << block;
+      EXPECT_EQ(of(3.4F, 4), rounded);
+      EXPECT_NE(of(3.4F, 0), exact);
+    }
+  }
+}
+
 TEST(LanguageRules, GroupsAndZeroPointsThatDoNotFitAreRefused) {
   EXPECT_THAT(Refusal(Product({}, Groups({0, 0, 2, 1}))), HasSubstr("group 2 of 2"));
   EXPECT_THAT(Refusal(Product({}, Groups({0, 0, -1, 1}))), HasSubstr("group -1 of 2"));

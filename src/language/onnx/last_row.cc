@@ -21,8 +21,8 @@ class RowPicker {
       if (readers != 1 || (!first && IsOutput(value)) || producers_[value] < 0) return std::nullopt;
       const ir::NodeId at = producers_[value];
       const ir::Node& node = graph_.node(at);
-      if (node.op == "MatMul" && DependsOnInputs(node.input(0)) && IsMatrix(node.input(1)))
-        return at;
+      const bool is_product = node.op == "MatMul" || node.op == "BlockMatMul";
+      if (is_product && DependsOnInputs(node.input(0)) && IsMatrix(node.input(1))) return at;
       if (std::ranges::find(kElementwise, node.op->name) == std::end(kElementwise))
         return std::nullopt;
       value = OnlyInput(node);

@@ -1,8 +1,10 @@
 // com.microsoft.MatMulNBits: A times weights of 2, 4 or 8 bits with a scale for each block of a
 // row.
+#include <algorithm>
 #include <cstring>
 
 #include "ops/import.h"
+#include "ops/quantise/block_product.h"
 #include "ops/quantise/nbits.h"
 #include "ops/quantise/onnx.h"
 #include "tensor/packed_rows.h"
@@ -113,6 +115,53 @@ Result<NBitsOperand> EmitOperand(ImportContext& context, const NBits& nbits, Con
   return operand;
 }
 
+/// Whether the node allows rows to be rounded to bytes, and its blocks are those of BlockMatMul or
+/// hold several of them.
+bool RoundsRows(const ImportContext& context, const NBits& nbits, const Constant& scales,
+                const NBitsGroups& groups) {
+  constexpr int64_t kBytes = 4;
+  const bool fits = nbits.block == 16 || nbits.block % kMaxProductBlock == 0;
+  return context.attributes().Int("accuracy_level", 0) == kBytes && nbits.bits != 2 && fits &&
+         nbits.k % nbits.block == 0 && scales.dtype() == DType::kF32 && groups.of.empty();
+}
+
+/// [n, blocks].
+Result<Constant> ZeroPointsByColumns(const ImportContext& context, const NBits& nbits) {
+  const Constant* given = context.constant(3);
+  if (given != nullptr && IsFloat(given->dtype())) {
+    if (given->elements() == nbits.n * nbits.blocks()) return *given;
+    return InvalidModel("{} zero points, expected {}", given->elements(), nbits.n * nbits.blocks());
+  }
+  ASSIGN_OR_RETURN(const Constant by_blocks, ZeroPoints(context, nbits));
+  ASSIGN_OR_RETURN(const Tensor to, Tensor::Create(DType::kF32, Shape{nbits.n, nbits.blocks()}));
+  const HostView zeros = to.view();
+  for (int64_t i = 0; i < by_blocks.elements(); ++i)
+    zeros.SetDouble(i % nbits.n * nbits.blocks() + i / nbits.n, by_blocks.GetDouble(i));
+  return Constant::FromTensor(to);
+}
+
+/// The product of `a`, whose rows are rounded to bytes, and `packed`.
+Result<ir::ValueId> EmitBlocks(ImportContext& context, const NBits& nbits, ir::ValueId a,
+                               const Constant& packed, int64_t row_bytes, const Constant& scales) {
+  ASSIGN_OR_RETURN(Constant codes, UnpackBits(packed, nbits.dtype(),
+                                              {nbits.n, nbits.k, row_bytes, nbits.width()}, false));
+  ASSIGN_OR_RETURN(const Constant zeros, ZeroPointsByColumns(context, nbits));
+  const int64_t part = std::min(nbits.block, kMaxProductBlock), parts = nbits.block / part;
+  const Shape shape = {nbits.n, nbits.k / part};
+  ASSIGN_OR_RETURN(const Tensor steps, Tensor::Create(DType::kF32, shape));
+  ASSIGN_OR_RETURN(const Tensor minima, Tensor::Create(DType::kF32, shape));
+  const HostView step_values = steps.view(), minimum_values = minima.view();
+  for (int64_t i = 0; i < shape.elements(); ++i) {
+    const double scale = scales.GetDouble(i / parts);
+    step_values.SetDouble(i, scale);
+    minimum_values.SetDouble(i, -scale * zeros.GetDouble(i / parts));
+  }
+  const ir::ValueId weights = context.Const(std::move(codes));
+  const ir::ValueId by = context.Const(Constant::FromTensor(steps));
+  const ir::ValueId plus = context.Const(Constant::FromTensor(minima));
+  return context.Emit1("BlockMatMul", {a, weights, by, plus}, {{"block_size", part}});
+}
+
 }  // namespace
 
 /// Inputs A, B, scales, zero_points, g_idx, bias.
@@ -134,14 +183,19 @@ Status ImportMatMulNBits(ImportContext& context) {
     ASSIGN_OR_RETURN(ordered, Reordered(*packed, nbits, row_bytes, groups.order));
     a = context.Emit1("Gather", {a, context.ConstInts(groups.order)}, {{"axis", int64_t{-1}}});
   }
-  ASSIGN_OR_RETURN(
-      Constant weights,
-      UnpackBits(ordered, nbits.dtype(), {nbits.n, nbits.k, row_bytes, nbits.width()}, true));
-  ASSIGN_OR_RETURN(const NBitsOperand b,
-                   EmitOperand(context, nbits, std::move(weights), *scales, groups));
-  ir::ValueId y = context.Emit1("MatMul", {a, b.dequantised});
-  if (b.added != ir::kAbsent)
-    y = context.Emit1("Add", {y, BlockSumsTimes(context, a, nbits, b.added, y)});
+  ir::ValueId y = ir::kAbsent;
+  if (RoundsRows(context, nbits, *scales, groups)) {
+    ASSIGN_OR_RETURN(y, EmitBlocks(context, nbits, a, ordered, row_bytes, *scales));
+  } else {
+    ASSIGN_OR_RETURN(
+        Constant weights,
+        UnpackBits(ordered, nbits.dtype(), {nbits.n, nbits.k, row_bytes, nbits.width()}, true));
+    ASSIGN_OR_RETURN(const NBitsOperand b,
+                     EmitOperand(context, nbits, std::move(weights), *scales, groups));
+    y = context.Emit1("MatMul", {a, b.dequantised});
+    if (b.added != ir::kAbsent)
+      y = context.Emit1("Add", {y, BlockSumsTimes(context, a, nbits, b.added, y)});
+  }
   if (context.has_input(5)) y = context.Emit1("Add", {y, context.input(5)});
   context.Bind(0, y);
   return OkStatus();
