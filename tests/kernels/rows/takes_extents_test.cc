@@ -185,6 +185,31 @@ TEST(TakesExtents, KernelsAreRightAtExtentsOfOne) {
     EXPECT_GT(counts[name].ones, 2) << name;
 }
 
+/// A tensor of one element in the example has more at other extents.
+TEST(TakesExtents, ATensorOfOneElementIsNoNumber) {
+  ir::Graph parsed = ops::Parse(R"(input %x: f32[1x8x5x5]
+input %a: f32[1x1x1x1]
+const %w: f32[8x8x1x1]
+%c = Conv(%x, %w) {pads=[0,0,0,0]}
+%y = Add(%c, %a)
+output %y
+)")
+                         .value();
+  ASSERT_TRUE(ops::InferGraph(parsed).ok());
+  const auto group = std::make_shared<const ir::Graph>(std::move(parsed));
+  int asked = 0;
+  for (const KernelDesc* kernel : CpuKernels()) {
+    const auto match = MatchGroup(*kernel, group, TestDevice(3));
+    if (!match.ok()) continue;
+    const auto made = (*match)->Prepare({0, 3, {}, false}).value();
+    const auto* takes = dynamic_cast<const TakesExtents*>(made.get());
+    if (takes == nullptr) continue;
+    EXPECT_FALSE(takes->takes_ones()) << kernel->name;
+    ++asked;
+  }
+  EXPECT_GT(asked, 0);
+}
+
 TEST(TakesExtents, KernelsAreRightAtOtherExtents) {
   std::mt19937 random(20261128);
   std::map<std::string_view, Counts> counts;

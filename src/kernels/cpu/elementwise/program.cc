@@ -155,8 +155,10 @@ bool Program::WalksRows(int64_t rows, int64_t cols) const {
 }
 
 bool Program::has_numbers_alone() const {
+  // An input that is one number here may be a tensor at other extents.
   return std::ranges::all_of(operands_, [](const Operand& operand) {
-    return std::ranges::all_of(operand.strides, [](int64_t stride) { return stride == 0; });
+    return operand.input < 0 &&
+           std::ranges::all_of(operand.strides, [](int64_t stride) { return stride == 0; });
   });
 }
 

@@ -102,7 +102,7 @@ class Program {
   /// one but for SetRows: each operand steps along rows as far as it always does.
   bool WalksRows(int64_t rows, int64_t cols) const;
   void SetRows(int64_t rows);
-  /// Whether operands are numbers, or the running value.
+  /// Whether operands are constant numbers, or the running value: at any extents.
   bool has_numbers_alone() const;
   /// Makes it that of an output of so many rows, where each operand is a number or lies as the
   /// output does; says whether it could.
