@@ -1,6 +1,6 @@
 // cpu.block_product.rows: BlockMatMul with constant weights, or several of them of one input
-// (queries, keys and values; gate and up), with the normalisation that makes it. Rows are rounded to
-// bytes once; then each panel of weights is read once for as many rows as fit the registers, and
+// (queries, keys and values; gate and up), with the normalisation that makes it. Rows are rounded
+// to bytes once; then each panel of weights is read once for as many rows as fit the registers, and
 // once a task from memory.
 #include <algorithm>
 #include <optional>
