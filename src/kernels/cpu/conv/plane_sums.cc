@@ -49,7 +49,6 @@ HWY_INLINE void RunBlock(const PlaneArgs& args, int64_t at) {
   V sums[kOutputs][kVectors];
   for (int o = 0; o < kOutputs; ++o)
     for (int v = 0; v < kVectors; ++v) sums[o][v] = hn::Set(D(), args.bias[o]);
-  // More lines than prefetchers follow are asked for, those of the blocks behind.
   const int64_t ahead = kAsks && args.num_lines >= kManyLines ? kAhead : 0;
   for (const PlaneLine* line = args.lines; line != args.lines + args.num_lines; ++line) {
     const float* w = args.weights + line->index * args.taps * kOutputs;

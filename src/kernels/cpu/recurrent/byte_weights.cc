@@ -24,6 +24,19 @@ bool WholeSteps(const float* weights, int64_t count, float step, int8_t* out, in
   return true;
 }
 
+/// `words` have room for a wide panel where bytes of one are kept.
+void PackPanel(const QuantKernels& kernels, const ByteMatrix& part, std::vector<int16_t>& words,
+               std::byte* out) {
+  if (kernels.narrow) {
+    PackWideSteps(part, true, 0, kernels.nr, words.data());
+    std::copy(words.begin(), words.end(), reinterpret_cast<int8_t*>(out));
+  } else if (kernels.wide) {
+    PackWideSteps(part, true, 0, kernels.nr, reinterpret_cast<int16_t*>(out));
+  } else {
+    PackByteSteps(part, 0, kernels.nr, reinterpret_cast<uint8_t*>(out));
+  }
+}
+
 }  // namespace
 
 int64_t ByteWeights::panels() const { return CeilDiv(gates_, kernels_->nr); }
@@ -91,14 +104,7 @@ Status ByteWeights::PackSide(const Constant& weights, const Constant& steps, con
   for (int64_t column = 0; column < gates; column += nr, out += elements / 2 * step_bytes()) {
     const ByteMatrix part{reinterpret_cast<const uint8_t*>(bytes.data()) + column * depth, depth,
                           std::min<int64_t>(nr, gates - column), 1, depth};
-    if (kernels_->narrow) {
-      PackWideSteps(part, true, 0, nr, words.data());
-      std::copy(words.begin(), words.end(), reinterpret_cast<int8_t*>(out));
-    } else if (kernels_->wide) {
-      PackWideSteps(part, true, 0, nr, reinterpret_cast<int16_t*>(out));
-    } else {
-      PackByteSteps(part, 0, nr, reinterpret_cast<uint8_t*>(out));
-    }
+    PackPanel(*kernels_, part, words, out);
   }
   return OkStatus();
 }
