@@ -156,7 +156,7 @@ class Generate(unittest.TestCase):
 
     def test_what_is_not_built_is_named_with_what_is(self):
         changes = (
-            ({"general.architecture": "mamba"}, 4, "supported: bailingmoe, deepseek, dots1, ernie4_5, ernie4_5-moe, exaone, exaone4, gemma, gemma2"),
+            ({"general.architecture": "mamba"}, 4, "supported: arcee, bailingmoe, bailingmoe2, cohere2, command-r, deepseek, dots1, ernie4_5, ernie4_5-moe"),
             ({"tokenizer.ggml.model": "bert"}, 4, "bert"),
             ({"tokenizer.ggml.pre": "nonesuch"}, 4, "nonesuch"),
             ({"llama.rope.scaling.type": "su"}, 4, "expected none, linear, yarn or longrope, got 'su'"),
@@ -192,7 +192,10 @@ class Generate(unittest.TestCase):
             ({"qwen3moe.expert_weights_norm": 1}, "expert_weights_norm': expected true or false"),
             ({"qwen3moe.expert_weights_scale": float("nan")}, "expert_weights_scale"),
             ({"qwen3moe.expert_shared_count": 1}, "tensor 'blk.0.ffn_gate_shexp.weight' is missing"),
-            ({"qwen3moe.expert_group_count": 2}, "experts in 2 groups are not supported"),
+            ({"qwen3moe.expert_group_count": 2}, "expert_group_used_count' is missing"),
+            ({"qwen3moe.expert_group_count": 9}, "expert_group_count': expected 0 to 8"),
+            ({"qwen3moe.expert_group_count": 2, "qwen3moe.expert_group_used_count": 3}, "expert_group_used_count': expected 1 to 2"),
+            ({"qwen3moe.expert_group_count": 3, "qwen3moe.expert_group_used_count": 1}, "cannot be of 1 of 3 groups"),
             ({"qwen3moe.leading_dense_block_count": 1}, "tensor 'blk.0.ffn_gate.weight' is missing"),
             ({"qwen3moe.interleave_moe_layer_step": 0}, "interleave_moe_layer_step"),
             ({"qwen3moe.nextn_predict_layers": 2}, "nextn_predict_layers"),
