@@ -19,8 +19,8 @@ bool Normalises(const GraphIndex& index, ir::NodeId id, bool in_blocks) {
   const bool is_layer = node.op == "LayerNormalization"_op && node.inputs.size() <= 3 && in_blocks;
   const bool is_rms = node.op == "RMSNormalization"_op && node.inputs.size() == 2;
   return (is_layer || is_rms) && node.outputs.size() == 1 &&
-         std::all_of(node.inputs.begin() + 1, node.inputs.end(), [&](ir::ValueId id) {
-           return id != ir::kAbsent && graph.value(id).is_constant();
+         std::all_of(node.inputs.begin() + 1, node.inputs.end(), [&](ir::ValueId input) {
+           return input != ir::kAbsent && graph.value(input).is_constant();
          });
 }
 

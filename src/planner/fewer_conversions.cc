@@ -97,11 +97,7 @@ class Conversions {
         cost +=
             2 * StateBytes(*graph_.value(fragment.outputs[i]).shape, choice.states().outputs[i]);
     }
-    for (size_t i = 0; i < fragment.inputs.size(); ++i) {
-      if (std::find(fragment.inputs.begin(), fragment.inputs.begin() + static_cast<int64_t>(i),
-                    fragment.inputs[i]) == fragment.inputs.begin() + static_cast<int64_t>(i))
-        cost += CostOf(fragment.inputs[i]);
-    }
+    for (ir::ValueId id : fragment.inputs) cost += CostOf(id);
     for (ir::ValueId id : fragment.outputs) cost += CostOf(id);
     return cost;
   }
