@@ -1,10 +1,12 @@
-// opencl.attention.rows against the oracle: operands as exporters cut them from one product, scores
-// with sums, masks and numbers, sizes that fill nothing, other tiles, and refusals.
+// opencl.attention.rows and opencl.attention.mma against the oracle: operands as exporters cut them
+// from one product, scores with sums, masks and numbers, sizes that fill nothing, other tiles, and
+// refusals.
+#include "tests/kernels/opencl/mma_device.h"
 #include "tests/kernels/opencl/one_kernel.h"
 
 namespace fettle::kernels {
 
-extern const KernelDesc kOpenClAttentionRows;
+extern const KernelDesc kOpenClAttentionMma, kOpenClAttentionRows;
 
 namespace {
 
@@ -102,6 +104,65 @@ TEST_F(OpenClAttention, TilesThatDoNotFitAreRefused) {
   const Problem problem{group.graph, states.front(), 1};
   const ParamSpace space = SpaceOf(kOpenClAttentionRows, problem, *device_);
   EXPECT_EQ(space.check({{"rows", 16}, {"items", 8}}).message(), "8 work-items for 16 rows");
+}
+
+class OpenClFlash : public OpenClMma {
+ protected:
+  void CheckTile(std::string_view group, int64_t rows, int64_t tile, int64_t parts) {
+    Check(kOpenClAttentionMma, group, {{"rows", rows}, {"tile", tile}, {"parts", parts}});
+  }
+};
+
+TEST_F(OpenClFlash, AgreesWithTheOracle) {
+  for (const std::string_view group : {kFused, kWindows, kMasked, kOneQuery, kOneKey})
+    Check(kOpenClAttentionMma, group);
+}
+
+/// More keys than a tile has, of sizes that fill neither instructions nor vectors.
+TEST_F(OpenClFlash, TilesFollowEachOther) {
+  const auto text = [](int64_t queries, int64_t size, int64_t keys, int64_t v_size) {
+    return fmt::format(
+        "input %q: f32[2x{0}x{1}]\ninput %k: f32[2x{2}x{1}]\ninput %v: f32[2x{2}x{3}]\n"
+        "%kt = Transpose(%k) {{perm=[0,2,1]}}\n%p = MatMul(%q, %kt)\n%n = Softmax(%p)\n"
+        "%y = MatMul(%n, %v)\noutput %y\n",
+        queries, size, keys, v_size);
+  };
+  CheckTile(text(35, 24, 75, 40), 16, 16, 1);
+  CheckTile(text(35, 24, 75, 40), 32, 32, 2);
+  CheckTile(text(70, 17, 150, 9), 64, 64, 4);
+  CheckTile(text(20, 128, 197, 128), 16, 64, 2);
+  CheckTile(kWindows, 16, 32, 1);
+}
+
+/// A row that sees no key is NaN, and one that sees keys behind the first tile alone is not.
+TEST_F(OpenClFlash, KeysMayBeUnseen) {
+  std::string mask;
+  for (int i = 0; i < 3 * 40; ++i) mask += i < 40 || (i < 80 && i % 40 < 39) ? " -inf" : " 0";
+  CheckTile("input %q: f32[3x8]\ninput %kt: f32[8x40]\ninput %v: f32[40x8]\nconst %m: f32[3x40] =" +
+                mask +
+                "\n%p = MatMul(%q, %kt)\n%s = Add(%p, %m)\n%n = Softmax(%s)\n%y = MatMul(%n, "
+                "%v)\noutput %y\n",
+            16, 16, 1);
+}
+
+TEST_F(OpenClFlash, RefusesWhatHasNoRoom) {
+  const auto refusal = [&](int64_t size) {
+    const std::string text = fmt::format(
+        "input %q: f32[20x{0}]\ninput %kt: f32[{0}x30]\ninput %v: f32[30x8]\n%p = MatMul(%q, %kt)\n"
+        "%n = Softmax(%p)\n%y = MatMul(%n, %v)\noutput %y\n",
+        size);
+    return CandidatesOf(kOpenClAttentionMma, *ParseGroup(text).graph, *device_).status().message();
+  };
+  EXPECT_EQ(refusal(128), "");
+  EXPECT_EQ(refusal(129), "rows of 129 and 8: at most 128 have room");
+  const CaseGroup group = ParseGroup(kMasked);
+  const Problem problem{
+      group.graph, CandidatesOf(kOpenClAttentionMma, *group.graph, *device_).value().front(), 1};
+  const ParamSpace space = SpaceOf(kOpenClAttentionMma, problem, *device_);
+  EXPECT_EQ(space.check({{"rows", 16}, {"tile", 32}, {"parts", 4}}).message(),
+            "tile: expected at least 64 keys for 4 parts, got 32");
+  EXPECT_EQ(space.check({{"rows", 16}, {"tile", 256}, {"parts", 2}}).message(),
+            "tile: expected at most 64 keys a part, got 128");
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 // keys come in tiles, and what was summed is rescaled where a tile has a greater score.
 // lws = {ITEMS}, gws = {BLOCKS * ITEMS, batch * KV_HEADS}. SIZE is V_SIZE, a multiple of 64.
 #include "kernels/opencl/attention/cache.clh"
-#include "kernels/opencl/gemm/mma.clh"
+#include "kernels/opencl/attention/warps.clh"
 #include "kernels/opencl/many_rows/powers.clh"
 #define ROWS 64
 #define TILE 64
@@ -14,10 +14,6 @@
 #define OPERAND_BYTES (TILE * SIZE * 2)
 // Chunks of a row, so that the eight rows that one instruction reads lie in different banks.
 #define PLACE(row, chunk) (((row)*CHUNKS + ((chunk) ^ ((row)&7))) * 16)
-#define EACH(i, count) _Pragma("unroll") for (int i = 0; i < (count); ++i)
-#define LOG2_E 1.44269504f
-// Weights are at most 2^14.
-#define WEIGHT_EXPONENT 14.0f
 
 // Keys from `tile` on, zeros behind the last one.
 #define COPY_OPERAND(to, from)                                                                                \
@@ -33,46 +29,6 @@
     COPY_OPERAND((stage)*2 * OPERAND_BYTES + OPERAND_BYTES, v) \
   }
 
-// Of four neighbours, which share two rows.
-#if EMULATED
-#define DEFINE_OF_QUAD(name, combine)                                             \
-  static __attribute__((always_inline)) float name(const float own, WARP_PARAMS) { \
-    exchange[item] = as_uint(own);                                                \
-    WARP_BARRIER;                                                                 \
-    float all = as_float(exchange[item & ~3]);                                    \
-    for (int i = 1; i < 4; ++i) all = combine(all, as_float(exchange[(item & ~3) + i])); \
-    WARP_BARRIER;                                                                 \
-    return all;                                                                   \
-  }
-#else
-static float OfNeighbour(const float v, const int other) {
-  int result;
-  __asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(result) : "r"(as_int(v)), "r"(other));
-  return as_float(result);
-}
-#define DEFINE_OF_QUAD(name, combine)                                             \
-  static __attribute__((always_inline)) float name(const float own, WARP_PARAMS) { \
-    const float two = combine(own, OfNeighbour(own, 1));                          \
-    return combine(two, OfNeighbour(two, 2));                                     \
-  }
-#endif
-#define SUM_OF_TWO(a, b) ((a) + (b))
-DEFINE_OF_QUAD(MostOfQuad, fmax)
-DEFINE_OF_QUAD(SumOfQuad, SUM_OF_TWO)
-
-#if EMULATED
-static uint PairOfHalves(const float2 v) {
-  ushort2 pair;
-  vstore_half2_rte(v, 0, (half*)&pair);
-  return pair.x | (uint)pair.y << 16;
-}
-#else
-static uint PairOfHalves(const float2 v) {
-  uint pair;
-  __asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(v.y), "f"(v.x));
-  return pair;
-}
-#endif
 // Two floats as what halves hold of them, and what is left.
 static void CutPair(const float2 v, __private uint* held, __private uint* left) {
   const float2 kept = as_float2(as_uint2(v) + 0x1000u & ~0x1fffu);

@@ -4,10 +4,7 @@
 
 #include "kernels/family.h"
 #include "kernels/fields.h"
-#include "kernels/match/attention.h"
-#include "kernels/opencl/constant_floats.h"
-#include "kernels/opencl/recorded.h"
-#include "kernels/opencl/sources.h"
+#include "kernels/opencl/attention/strided.h"
 #include "kernels/opencl/states.h"
 #include "kernels/opencl/work_sizes.h"
 
@@ -27,15 +24,9 @@ constexpr Fields kAttentionFields("attention/rows.cl",
 /// Whether rows are vectors of eight neighbours, each at a multiple of eight.
 bool HasVectors(const Attention& attention) {
   constexpr int64_t kLanes = 8;
-  const auto is_even = [](const AttentionOperand& operand) {
-    return operand.column_stride == 1 && operand.row_stride % kLanes == 0 &&
-           operand.offset % kLanes == 0 &&
-           std::ranges::all_of(operand.matrices,
-                               [](const StridedLoop& loop) { return loop.stride % kLanes == 0; });
-  };
   return attention.qk_size % kLanes == 0 && attention.v_size % kLanes == 0 &&
-         is_even(attention.q) && is_even(attention.k) && is_even(attention.v) &&
-         is_even(attention.y);
+         IsAligned(attention.q, kLanes) && IsAligned(attention.k, kLanes) &&
+         IsAligned(attention.v, kLanes) && IsAligned(attention.y, kLanes);
 }
 
 int64_t LocalBytes(const Attention& attention, const AttentionTile& tile) {
@@ -67,15 +58,7 @@ Status CheckStaged(const Attention& attention, const AttentionTile& tile, DType 
 constexpr AttentionTile kLeastTile{.rows = 1, .items = 32};
 
 Result<Attention> Read(const ir::Graph& group, const Device& device) {
-  ASSIGN_OR_RETURN(Attention attention, ReadAttention(group));
-  constexpr size_t kMostLoops = 3;
-  if (attention.q.matrices.size() > kMostLoops)
-    return Unsupported("matrices in {} nested loops", attention.q.matrices.size());
-  if (attention.masks.size() > 1) return Unsupported("more than one mask");
-  if (attention.fill) return Unsupported("scores that a number replaces");
-  for (ir::ValueId id : group.inputs) {
-    if (!IsFloatValue(group.value(id).dtype)) return Unsupported("operands that are not floats");
-  }
+  ASSIGN_OR_RETURN(Attention attention, ReadStrided(group));
   RETURN_IF_ERROR(CheckTile(attention, kLeastTile, AsOpenCl(device).facts()));
   return attention;
 }
@@ -112,82 +95,6 @@ ParamSpace Space(const Problem& problem, const Attention& attention, const Devic
           }};
 }
 
-/// The strides of three loops, 0 where there are fewer.
-std::array<int64_t, 3> StridesOf(const StridedLoops& loops) {
-  std::array<int64_t, 3> strides{};
-  for (size_t i = 0; i < loops.size(); ++i) strides[3 - loops.size() + i] = loops[i].stride;
-  return strides;
-}
-
-void DefineOperand(char name, const AttentionOperand& operand, BuildOptions& options) {
-  const auto define = [&](std::string_view what, int64_t value) {
-    options.Define(fmt::format("{}_{}", name, what), value);
-  };
-  const auto [a, b, c] = StridesOf(operand.matrices);
-  define("AT", operand.offset);
-  define("A", a);
-  define("B", b);
-  define("C", c);
-  define("ROW", operand.row_stride);
-  define("COLUMN", operand.column_stride);
-}
-
-/// Matrices after which what is added to the scores repeats.
-int64_t SumsPeriod(const Attention& attention) {
-  const StridedLoops& loops = attention.q.matrices;
-  size_t first = 0;
-  while (first < loops.size() &&
-         std::ranges::all_of(attention.constants, [&](const Attention::Addend& addend) {
-           return addend.operand.matrices[first].stride == 0;
-         }))
-    ++first;
-  int64_t period = 1;
-  for (size_t i = first; i < loops.size(); ++i) period *= loops[i].extent;
-  return period;
-}
-
-/// Adds a constant to the sums of `period` matrices.
-void AddMatrices(const Constant& constant, const Attention::Addend& addend, int64_t period,
-                 int64_t rows, int64_t columns, float* out) {
-  const ConstantFloats from(constant);
-  const AttentionOperand& operand = addend.operand;
-  for (int64_t matrix = 0; matrix < period; ++matrix) {
-    int64_t at = operand.offset, left = matrix;
-    for (size_t i = operand.matrices.size(); i-- > 0;) {
-      at += left % operand.matrices[i].extent * operand.matrices[i].stride;
-      left /= operand.matrices[i].extent;
-    }
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t c = 0; c < columns; ++c)
-        *out++ += addend.scale * from[at + r * operand.row_stride + c * operand.column_stride];
-  }
-}
-
-PackRequest PackSums(const Attention& attention, int64_t period) {
-  PackRequest request;
-  request.recipe =
-      fmt::format("opencl.attention.sums.{}x{}x{}", period, attention.queries, attention.keys);
-  for (const auto& [operand, scale] : attention.constants) {
-    request.constants.push_back(operand.value);
-    request.recipe += fmt::format(";{}*{}+{}+{}", scale, operand.offset, operand.row_stride,
-                                  operand.column_stride);
-    for (const StridedLoop& loop : operand.matrices)
-      request.recipe += fmt::format(",{}x{}", loop.extent, loop.stride);
-  }
-  const int64_t elements = period * attention.queries * attention.keys;
-  request.bytes = elements * static_cast<int64_t>(sizeof(float));
-  request.pack = [attention, period, elements](std::span<const Constant* const> constants,
-                                               std::byte* out) {
-    auto* sums = reinterpret_cast<float*>(out);
-    std::fill_n(sums, elements, 0.0f);
-    for (size_t i = 0; i < constants.size(); ++i)
-      AddMatrices(*constants[i], attention.constants[i], period, attention.queries, attention.keys,
-                  sums);
-    return OkStatus();
-  };
-  return request;
-}
-
 BuildOptions OptionsOf(const Attention& attention, const AttentionTile& tile, const State& state) {
   BuildOptions options = AccessOptions(state);
   kAttentionFields.Define(tile, options);
@@ -195,22 +102,7 @@ BuildOptions OptionsOf(const Attention& attention, const AttentionTile& tile, co
   int64_t parts = 1;
   while (parts < tile.rows && parts * 2 * attention.keys <= tile.items) parts *= 2;
   options.Define("PARTS", parts);
-  options.Define("QUERIES", attention.queries).Define("KEYS", attention.keys);
-  options.Define("SIZE", attention.qk_size).Define("V_SIZE", attention.v_size);
-  const StridedLoops& loops = attention.q.matrices;
-  const auto extent = [&](size_t from_last) {
-    return loops.size() > from_last ? loops[loops.size() - 1 - from_last].extent : 1;
-  };
-  options.Define("MATRICES_B", extent(1)).Define("MATRICES_C", extent(0));
-  DefineOperand('Q', attention.q, options);
-  DefineOperand('K', attention.k, options);
-  DefineOperand('V', attention.v, options);
-  DefineOperand('Y', attention.y, options);
-  if (!attention.masks.empty()) DefineOperand('M', attention.masks[0].operand, options);
-  options.Define("MASK", attention.masks.empty() ? 0 : 1);
-  options.Define("SUMS", attention.constants.empty() ? 0 : 1);
-  options.Define("SUMS_PERIOD", SumsPeriod(attention));
-  options.Define("NAN_TO_ZERO", attention.nan_to_zero ? 1 : 0);
+  DefineStrided(attention, options);
   options.Define("VECTORS", HasVectors(attention) ? 1 : 0);
   return options;
 }
@@ -220,30 +112,14 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const At
   const ir::Graph& group = *problem.group;
   const AttentionTile tile = kAttentionFields.Read(params);
   const State& state = problem.states.outputs[0];
-  const int64_t bytes = StorageBytes(state.storage, 1);
-  const bool one_source =
-      attention.q.value == attention.k.value && attention.q.value == attention.v.value;
-  BuildOptions options = OptionsOf(attention, tile, state);
-  options.Define("ONE_SOURCE", one_source ? 1 : 0);
-  ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
-                   AsOpenCl(device).BuildKernel(MakeProgram("attention/rows.cl", options), "rows"));
+  ASSIGN_OR_RETURN(
+      std::shared_ptr<OpenClKernel> kernel,
+      AsOpenCl(device).BuildKernel(
+          MakeProgram("attention/rows.cl", OptionsOf(attention, tile, state)), "rows"));
   const WorkSizes sizes =
       GroupSizes(tile.items, DivideUp(attention.queries, tile.rows), attention.matrices);
   auto made = std::make_unique<RecordedKernel>();
-  RecordedLaunch& launch = made->recorded.emplace_back(std::move(kernel), sizes);
-  launch.Input(InputIndex(group, attention.q.value), bytes);
-  if (!one_source) {
-    launch.Input(InputIndex(group, attention.k.value), bytes);
-    launch.Input(InputIndex(group, attention.v.value), bytes);
-  }
-  launch.Output(0, bytes).Value(static_cast<cl_float>(attention.scale));
-  if (!attention.constants.empty()) {
-    made->own_packs.push_back(PackSums(attention, SumsPeriod(attention)));
-    launch.Packed(0, 0);
-  }
-  if (!attention.masks.empty())
-    launch.Input(InputIndex(group, attention.masks[0].operand.value), bytes)
-        .Value(static_cast<cl_float>(attention.masks[0].scale));
+  AddStrided(group, attention, state, *made, made->recorded.emplace_back(std::move(kernel), sizes));
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 

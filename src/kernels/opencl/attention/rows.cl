@@ -1,71 +1,14 @@
 // Y = Softmax(SCALE * Q K' + sums + mask) V for each matrix of a batch, in one launch: the scores of ROWS
 // queries stay in local memory. A work-group makes ROWS rows of Y: lws = {ITEMS, 1, 1},
 // gws = {ceil(QUERIES / ROWS) * ITEMS, matrices, 1}.
-// Operands are row-major buffers of the storage type (access.clh), in which rows and columns of the matrices lie
-// anyhow: element (i, j) of matrix (a, b, c) of Q is at Q_AT + a * Q_A + b * Q_B + c * Q_C + i * Q_ROW + j * Q_COLUMN;
-// the same of K, V, Y and M (the mask). Matrix index is (a * MATRICES_B + b) * MATRICES_C + c.
-//   SUMS      1: float [SUMS_PERIOD, QUERIES, KEYS] are added to the scores, matrix by matrix in turns
-//   MASK      1: M, times MASK_SCALE, is added to the scores
+// Operands are those of strided.clh.
 //   VECTORS   1: columns are neighbours, rows begin at multiples of 8 elements, SIZE and V_SIZE are such
-//   NAN_TO_ZERO 1: rows of Y whose Softmax would be NaN are 0
-//   ONE_SOURCE 1: Q, K and V are places in the same buffer
 //   STAGED    1: keys and values are copied to local memory first, all at once (VECTORS 1, stored as f16)
 //   PARTS     a work-item makes ROWS / PARTS scores of a key
-#include "kernels/opencl/access.clh"
+#include "kernels/opencl/attention/strided.clh"
 #include "kernels/opencl/multiply_add.clh"
-#ifndef QUERIES
-#define QUERIES 50
-#define KEYS 50
-#define SIZE 64
-#define V_SIZE 64
-#define MATRICES_B 1
-#define MATRICES_C 12
-#define Q_AT 0
-#define Q_A 0
-#define Q_B 0
-#define Q_C 64
-#define Q_ROW 2304
-#define Q_COLUMN 1
-#define K_AT 768
-#define K_A 0
-#define K_B 0
-#define K_C 64
-#define K_ROW 2304
-#define K_COLUMN 1
-#define V_AT 1536
-#define V_A 0
-#define V_B 0
-#define V_C 64
-#define V_ROW 2304
-#define V_COLUMN 1
-#define Y_AT 0
-#define Y_A 0
-#define Y_B 0
-#define Y_C 64
-#define Y_ROW 768
-#define Y_COLUMN 1
-#define M_AT 0
-#define M_A 0
-#define M_B 0
-#define M_C 0
-#define M_ROW 0
-#define M_COLUMN 1
-#endif
-#ifndef SUMS
-#define SUMS 0
-#define SUMS_PERIOD 1
-#endif
-#ifndef MASK
-#define MASK 0
-#endif
 #ifndef VECTORS
 #define VECTORS 1
-#endif
-#ifndef NAN_TO_ZERO
-#define NAN_TO_ZERO 0
-#endif
-#ifndef ONE_SOURCE
-#define ONE_SOURCE 1
 #endif
 #ifndef STAGED
 #define STAGED 0
@@ -92,28 +35,6 @@
 #endif
 // Of a staged key: an octet more, so that neighbours lie in other banks.
 #define KEY_PITCH (OCTETS + 1)
-
-#if ONE_SOURCE
-#define SOURCES __global const storage_t *restrict q, const int q_offset
-#define k q
-#define v q
-#define k_offset q_offset
-#define v_offset q_offset
-#else
-#define SOURCES                                                                                \
-  __global const storage_t *restrict q, const int q_offset, __global const storage_t *restrict k, \
-      const int k_offset, __global const storage_t *restrict v, const int v_offset
-#endif
-#if MASK
-#define MASK_PARAMS , __global const storage_t *restrict m, const int m_offset, const float mask_scale
-#else
-#define MASK_PARAMS
-#endif
-#if SUMS
-#define SUMS_PARAMS , __global const float *restrict sums
-#else
-#define SUMS_PARAMS
-#endif
 
 // Eight elements of a row from column `at` on, as floats; zero beyond `columns`.
 static float8 LoadEight(__global const storage_t* from, const int at, const int stride, const int columns) {
@@ -184,8 +105,6 @@ static float4 QuadOf(__local const uint2* from) {
 #define VALUE_QUAD(key, quad) LoadFour(values + (key) * V_ROW, (quad) * 4, V_COLUMN, V_SIZE)
 #endif
 
-#define MATRIX_OF(name, a, b, c) (name##_AT + (a) * name##_A + (b) * name##_B + (c) * name##_C)
-
 // Scores to exponents, less the largest of a row, and `partial` to their sums for each of LANES work-items of
 // a row. Called by all items, between barriers.
 static void Exponentiate(__local float* scores, __local float* partial, const int item) {
@@ -229,10 +148,9 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
   const int item = get_local_id(0), matrix = get_global_id(1);
   // Launches may come in pieces (StreamOptions::kernel_ms), at offsets of whole work-groups.
   const int first = (get_group_id(0) + get_global_offset(0) / ITEMS) * ROWS;
-  const int a = matrix / (MATRICES_B * MATRICES_C), b = matrix / MATRICES_C % MATRICES_B, c = matrix % MATRICES_C;
 
-  __global const storage_t* key_rows = k + k_offset + MATRIX_OF(K, a, b, c);
-  __global const storage_t* value_rows = v + v_offset + MATRIX_OF(V, a, b, c);
+  __global const storage_t* key_rows = k + k_offset + OF_MATRIX(K, matrix);
+  __global const storage_t* value_rows = v + v_offset + OF_MATRIX(V, matrix);
 #if STAGED
   __local uint4 keys[KEYS * KEY_PITCH]; __local uint4 values[KEYS * QUADS / 2];
   STAGE(keys, KEY_PITCH, key_rows, K_ROW, OCTETS)
@@ -246,7 +164,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
     // Rows beyond the last repeat it.
     const int row = min(first + i / OCTETS, QUERIES - 1);
     const float8 octet =
-        LoadEight(q + q_offset + MATRIX_OF(Q, a, b, c) + row * Q_ROW, i % OCTETS * 8, Q_COLUMN, SIZE);
+        LoadEight(q + q_offset + OF_MATRIX(Q, matrix) + row * Q_ROW, i % OCTETS * 8, Q_COLUMN, SIZE);
     vstore8(octet * scale, i, queries);
   }
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -273,7 +191,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
       sum[r] += sums[(matrix % SUMS_PERIOD * QUERIES + row) * KEYS + key];
 #endif
 #if MASK
-      sum[r] += mask_scale * LOAD(m, m_offset + MATRIX_OF(M, a, b, c) + row * M_ROW + key * M_COLUMN);
+      sum[r] += mask_scale * LOAD(m, m_offset + OF_MATRIX(M, matrix) + row * M_ROW + key * M_COLUMN);
 #endif
       scores[of_part * KEYS + key] = sum[r];
     }
@@ -301,6 +219,6 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
     float total = 0.0f;
     for (int lane = 0; lane < LANES; ++lane) total += partial[row * LANES + lane];
     if (first + row < QUERIES)
-      StoreFour(Divide(result, total), y + y_offset + MATRIX_OF(Y, a, b, c) + (first + row) * Y_ROW, quad * 4);
+      StoreFour(Divide(result, total), y + y_offset + OF_MATRIX(Y, matrix) + (first + row) * Y_ROW, quad * 4);
   }
 }
