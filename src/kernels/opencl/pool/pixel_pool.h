@@ -6,7 +6,7 @@
 
 namespace fettle::kernels {
 
-/// The numbers that pool/window.cl and pool/plane.cl know them by.
+/// The numbers that pool/window.cl knows them by.
 enum class PixelPoolKind : int32_t { kMax = 0, kAverageInside = 1, kAverageAll = 2 };
 
 struct PixelPool {

@@ -1,33 +1,87 @@
-// opencl.pool.window: pooling by one work-item for each pixel, with an epilogue.
+// opencl.pool.window: pooling over windows or whole planes, by one work-item or several for each,
+// with an epilogue.
+#include <algorithm>
+
 #include "kernels/family.h"
+#include "kernels/fields.h"
 #include "kernels/opencl/pixels.h"
 #include "kernels/opencl/pool/pixel_pool.h"
+#include "kernels/opencl/work_sizes.h"
 
 namespace fettle::kernels {
 namespace {
 
-Result<std::vector<StateAssignment>> States(const ir::Graph& group, const PixelPool&,
+struct WindowPlan {
+  PixelPool pool;
+  int64_t taps = 1, places = 1, pixels = 1;  // of a window; of y in a plane, and in all
+};
+
+Result<WindowPlan> Read(const ir::Graph& group, const Device& device) {
+  WindowPlan plan;
+  ASSIGN_OR_RETURN(plan.pool, ReadPixelPool(group, device));
+  for (const int64_t extent : plan.pool.window.kernel) plan.taps *= extent;
+  const Shape& y = *group.value(group.nodes()[0].outputs[0]).shape;
+  plan.places = y.Count(2, y.rank());
+  plan.pixels = plan.places * DivideUp(y[1], 4) * y[0];
+  return plan;
+}
+
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const WindowPlan&,
                                             const Device& device) {
   return PixelCandidates(group, group.nodes()[0].output(0), device);
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const PixelPool& plan,
-                                                const Params&, const Device& device) {
-  const ir::Graph& group = *problem.group;
+/// Work-items that share a window.
+struct WindowGroup {
+  int64_t items = 1;
+};
+constexpr Fields kFields("pool/window.cl",
+                         Field{"ITEMS", &WindowGroup::items, {1, 32, 64, 128, 256, 512}, "ITEMS"});
+
+Status CheckGroup(const WindowGroup& group, const OpenClFacts& facts) {
+  if (group.items <= facts.max_work_group_size) return OkStatus();
+  return InvalidArgument("ITEMS: expected at most {}, got {}", facts.max_work_group_size,
+                         group.items);
+}
+
+/// A work-item of a GPU waits for each tap: windows of many are shared where they are few, or are
+/// whole planes, which neighbours would read far from each other. Processors run a group's items
+/// one after the other.
+WindowGroup UsualGroup(const WindowPlan& plan, const OpenClFacts& facts) {
+  constexpr int64_t kManyTaps = 32, kTapsOfEach = 16, kMost = 512, kItemsOfUnit = 256;
+  const bool are_few = plan.places == 1 || plan.pixels < kItemsOfUnit * facts.compute_units;
+  if (facts.is_cpu || plan.taps < kManyTaps || !are_few) return {};
+  WindowGroup group{.items = 64};
+  while (group.items < kMost && group.items * kTapsOfEach < plan.taps) group.items *= 2;
+  while (group.items > 1 && !CheckGroup(group, facts).ok()) group.items /= 2;
+  return group;
+}
+
+ParamSpace Space(const Problem&, const WindowPlan& plan, const Device& device) {
+  const OpenClFacts& facts = AsOpenCl(device).facts();
+  return {kFields.Tunables(), kFields.Write(UsualGroup(plan, facts)),
+          [&facts](const Params& params) { return CheckGroup(kFields.Read(params), facts); }};
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const WindowPlan& plan,
+                                                const Params& params, const Device& device) {
   const ir::Node& node = problem.node();
-  ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
-                   RecordPixels(problem, node.input(0), node.output(0),
-                                {.path = "pool/window.cl",
-                                 .function = "window",
-                                 .options = AccessOptions(problem.states.outputs[0]),
-                                 .sizes = PixelSizes(problem.shape(group.outputs[0]))},
-                                device));
-  const ops::Window& w = plan.window;
   const Shape &x = problem.shape(node.input(0)), &y = problem.shape(node.output(0));
+  const WindowGroup together = kFields.Read(params);
+  PixelProgram program{.path = "pool/window.cl",
+                       .function = "window",
+                       .options = AccessOptions(problem.states.outputs[0]),
+                       .sizes = together.items == 1 ? PixelSizes(y)
+                                                    : GroupSizes(together.items, plan.places,
+                                                                 DivideUp(y[1], 4), y[0])};
+  kFields.Define(together, program.options);
+  ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
+                   RecordPixels(problem, node.input(0), node.output(0), program, device));
+  const ops::Window& w = plan.pool.window;
   const int64_t depth = x.rank() == 5 ? x[2] : 1, out_depth = y.rank() == 5 ? y[2] : 1;
   const auto [rows, width] = PlaneOf(x);
   made->recorded[0]
-      .Value(static_cast<cl_int>(plan.kind))
+      .Value(static_cast<cl_int>(plan.pool.kind))
       .Value(Int4(depth, w.kernel[0], w.strides[0], w.dilations[0]))
       .Value(Int4(out_depth, w.pad_begin[0], depth + w.pad_end[0], 0))
       .Value(Int4(w.kernel[1], w.kernel[2], w.strides[1], w.strides[2]))
@@ -36,12 +90,17 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pi
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
-constexpr Family<PixelPool> kFamily{
-    .read = ReadPixelPool, .states = States, .prepare = Prepare, .taste = Always<10>};
+int Taste(const WindowPlan& plan, const Device& device) {
+  return UsualGroup(plan, AsOpenCl(device).facts()).items > 1 ? 12 : 10;
+}
+
+constexpr Family<WindowPlan> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Taste};
 
 }  // namespace
 
 extern const KernelDesc kOpenClPoolWindow;
-const KernelDesc kOpenClPoolWindow = {.name = "opencl.pool.window", .match = MatchAs<kFamily>};
+const KernelDesc kOpenClPoolWindow = {
+    .name = "opencl.pool.window", .match = MatchAs<kFamily>, .parameters = ParametersOf<kFields>};
 
 }  // namespace fettle::kernels
