@@ -44,14 +44,14 @@ Status CheckGroup(const WindowGroup& group, const OpenClFacts& facts) {
                          group.items);
 }
 
-/// A work-item of a GPU waits for each tap: windows of many are shared where they are few, or are
-/// whole planes, which neighbours would read far from each other. Processors run a group's items
-/// one after the other.
+/// A work-item of a GPU waits for each tap: windows of many are shared where that leaves items for
+/// all at once, and where they are whole planes, which neighbours would read far from each other.
+/// Processors run a group's items one after the other.
 WindowGroup UsualGroup(const WindowPlan& plan, const OpenClFacts& facts) {
-  constexpr int64_t kManyTaps = 32, kTapsOfEach = 16, kMost = 512, kItemsOfUnit = 256;
-  const bool are_few = plan.places == 1 || plan.pixels < kItemsOfUnit * facts.compute_units;
-  if (facts.is_cpu || plan.taps < kManyTaps || !are_few) return {};
-  WindowGroup group{.items = 64};
+  constexpr int64_t kManyTaps = 32, kTapsOfEach = 16, kItems = 64, kMost = 512, kItemsOfUnit = 2048;
+  const bool has_items = plan.pixels * kItems <= kItemsOfUnit * facts.compute_units;
+  if (facts.is_cpu || plan.taps < kManyTaps || (plan.places > 1 && !has_items)) return {};
+  WindowGroup group{.items = kItems};
   while (group.items < kMost && group.items * kTapsOfEach < plan.taps) group.items *= 2;
   while (group.items > 1 && !CheckGroup(group, facts).ok()) group.items /= 2;
   return group;

@@ -14,6 +14,13 @@
 #define ITEMS 1
 #endif
 
+// The taps of an axis that lie inside: from .x up to .y, of `count` that begin at `first`.
+static int2 TapsInside(const int first, const int step, const int count, const int extent) {
+  const int begin = first < 0 ? (step - 1 - first) / step : 0;
+  const int end = first < extent ? min(count, (extent - 1 - first) / step + 1) : 0;
+  return (int2)(begin, max(begin, end));
+}
+
 // NaN stays.
 static float4 Join(const int kind, const float4 v, const float4 w) {
   return kind == 0 ? select(v, w, isgreater(w, v) | isnan(w)) : v + w;
@@ -32,45 +39,41 @@ __kernel void window(TENSOR_IN(x), const int4 x_dims, TENSOR_OUT(y), const int4 
   const int front = row / y_height * of_depth.z - padded_depth.y;
   const int top = row % y_height * kernel_stride.z - dilation_pad.z;
   const int left = column * kernel_stride.w - dilation_pad.w;
+  const int2 planes = TapsInside(front, of_depth.w, of_depth.y, of_depth.x);
+  const int2 rows = TapsInside(top, dilation_pad.x, kernel_stride.x, height);
+  const int2 columns = TapsInside(left, dilation_pad.y, kernel_stride.y, x_dims.z);
+  const int row_taps = rows.y - rows.x, column_taps = columns.y - columns.x;
+  const int inside = (planes.y - planes.x) * row_taps * column_taps;
   float4 v = kind == 0 ? (float4)(-INFINITY) : (float4)(0.0f);
-  int2 inside_counted = 0;
-  // Taps of all planes are counted together: of an image they are its rows.
 #if ITEMS == 1
-  for (int i = 0; i < of_depth.y * kernel_stride.x; ++i)
-    for (int j = 0; j < kernel_stride.y; ++j) {
-#else
-  const int lane = get_local_id(0);
-  {
-    for (int tap = lane; tap < of_depth.y * kernel_stride.x * kernel_stride.y; tap += ITEMS) {
-      const int i = tap / kernel_stride.y, j = tap % kernel_stride.y;
-#endif
-      const int at_z = front + i / kernel_stride.x * of_depth.w;
-      const int at_y = top + i % kernel_stride.x * dilation_pad.x;
-      const int at_x = left + j * dilation_pad.y;
-      inside_counted.y += at_z < padded_depth.z && at_y < padded.x && at_x < padded.y;
-      if (at_z < 0 || at_z >= of_depth.x || at_y < 0 || at_y >= height || at_x < 0 || at_x >= x_dims.z) continue;
-      ++inside_counted.x;
-      v = Join(kind, v, LOAD4(x, x_dims, n, block, at_z * height + at_y, at_x));
-    }
-#if ITEMS > 1
+  for (int i = 0; i < (planes.y - planes.x) * row_taps; ++i) {
+    const int z = front + (planes.x + i / row_taps) * of_depth.w, at_y = top + (rows.x + i % row_taps) * dilation_pad.x;
+    for (int j = columns.x; j < columns.y; ++j)
+      v = Join(kind, v, LOAD4(x, x_dims, n, block, z * height + at_y, left + j * dilation_pad.y));
   }
+#else
   __local float4 parts[ITEMS];
-  __local int2 counts[ITEMS];
+  const int lane = get_local_id(0);
+  for (int tap = lane; tap < inside; tap += ITEMS) {
+    const int i = tap / column_taps, at_x = left + (columns.x + tap % column_taps) * dilation_pad.y;
+    const int z = front + (planes.x + i / row_taps) * of_depth.w, at_y = top + (rows.x + i % row_taps) * dilation_pad.x;
+    v = Join(kind, v, LOAD4(x, x_dims, n, block, z * height + at_y, at_x));
+  }
   parts[lane] = v;
-  counts[lane] = inside_counted;
   for (int half_way = ITEMS / 2; half_way > 0; half_way /= 2) {
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (lane < half_way) {
-      parts[lane] = Join(kind, parts[lane], parts[lane + half_way]);
-      counts[lane] += counts[lane + half_way];
-    }
+    if (lane < half_way) parts[lane] = Join(kind, parts[lane], parts[lane + half_way]);
   }
   if (lane > 0) return;
   v = parts[0];
-  inside_counted = counts[0];
 #endif
-  // The average of padding alone is 0.
-  if (kind != 0) v /= (float)max(kind == 1 ? inside_counted.x : inside_counted.y, 1);
+  if (kind != 0) {
+    const int counted = TapsInside(front, of_depth.w, of_depth.y, padded_depth.z).y *
+                        TapsInside(top, dilation_pad.x, kernel_stride.x, padded.x).y *
+                        TapsInside(left, dilation_pad.y, kernel_stride.y, padded.y).y;
+    // The average of padding alone is 0.
+    v /= (float)max(kind == 1 ? inside : counted, 1);
+  }
   const float4 result = FINISH(v, y_dims, n, block, row, column);
   STORE4(result, y, y_dims, n, block, row, column);
 }
