@@ -57,6 +57,14 @@ WindowGroup UsualGroup(const WindowPlan& plan, const OpenClFacts& facts) {
   return group;
 }
 
+/// Whether the one window of a plane is the plane.
+bool IsWhole(const WindowPlan& plan, const Shape& x) {
+  const auto is_zero = [](int64_t padding) { return padding == 0; };
+  return plan.taps == x.Count(2, x.rank()) && plan.places == 1 &&
+         std::ranges::all_of(plan.pool.window.pad_begin, is_zero) &&
+         std::ranges::all_of(plan.pool.window.pad_end, is_zero);
+}
+
 ParamSpace Space(const Problem&, const WindowPlan& plan, const Device& device) {
   const OpenClFacts& facts = AsOpenCl(device).facts();
   return {kFields.Tunables(), kFields.Write(UsualGroup(plan, facts)),
@@ -75,6 +83,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Wi
                                                     : GroupSizes(together.items, plan.places,
                                                                  DivideUp(y[1], 4), y[0])};
   kFields.Define(together, program.options);
+  program.options.Define("WHOLE", together.items > 1 && IsWhole(plan, x) ? 1 : 0);
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
                    RecordPixels(problem, node.input(0), node.output(0), program, device));
   const ops::Window& w = plan.pool.window;
