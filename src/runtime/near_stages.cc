@@ -168,18 +168,22 @@ Status NearStages::TidyTyped() {
 }
 
 void NearStages::ReadExtents() {
-  exec::Extents extents;
-  extents.reserve(extents_ == nullptr ? 0 : extents_->size());
+  exec::Extents extents(extents_ == nullptr ? 0 : extents_->size());
+  size_t at = 0;
   elements_ = 0;
   for (const ir::Value& value : sweep_->graph().values()) {
     if (!value.shape || value.is_constant()) continue;
+    const std::span<const int64_t> dims = value.shape->dims();
+    if (at + dims.size() > extents.size()) extents.resize(2 * (at + dims.size()));
     int64_t elements = 1;
-    for (const int64_t extent : value.shape->dims()) {
-      extents.push_back(extent);
-      elements *= extent;
+    for (size_t i = 0; i < dims.size(); ++i) {
+      extents[at + i] = dims[i];
+      elements *= dims[i];
     }
+    at += dims.size();
     elements_ += static_cast<double>(elements);
   }
+  extents.resize(at);
   extents_ = std::make_shared<const exec::Extents>(std::move(extents));
 }
 

@@ -37,6 +37,19 @@ bool Layout::IsValidFor(int rank) const {
          });
 }
 
+namespace {
+
+/// What a step along `block` is along its axis.
+int64_t UnitOf(const Layout& layout, std::vector<Layout::Block>::const_iterator block) {
+  int64_t unit = 1;
+  for (auto inner = block + 1; inner != layout.blocks.end(); ++inner) {
+    if (inner->axis == block->axis) unit *= inner->size;
+  }
+  return unit;
+}
+
+}  // namespace
+
 PhysicalDims ToPhysical(const Shape& shape, const Layout& layout) {
   PhysicalDims dims;
   const size_t count = layout.blocks.size() + shape.rank();
@@ -53,11 +66,7 @@ PhysicalDims ToPhysical(const Shape& shape, const Layout& layout) {
   for (auto block = layout.blocks.begin(); block != layout.blocks.end(); ++block) {
     dims.extent.push_back(block->size);
     dims.axis.push_back(block->axis);
-    int64_t unit = 1;
-    for (auto inner = block + 1; inner != layout.blocks.end(); ++inner) {
-      if (inner->axis == block->axis) unit *= inner->size;
-    }
-    dims.unit.push_back(unit);
+    dims.unit.push_back(UnitOf(layout, block));
   }
   dims.stride.resize(dims.extent.size());
   int64_t stride = 1;
@@ -95,16 +104,21 @@ bool HasPadLanes(const Shape& shape, const Layout& layout) {
 }
 
 std::vector<PhysicalPart> PhysicalParts(const Shape& shape, const Layout& layout) {
-  const PhysicalDims dims = ToPhysical(shape, layout);
   std::vector<PhysicalPart> parts;
-  parts.reserve(dims.extent.size());
-  for (size_t i = 0; i < dims.extent.size(); ++i)
-    parts.push_back({dims.axis[i], dims.unit[i], dims.extent[i]});
+  parts.reserve(layout.blocks.size() + shape.rank());
+  for (int i = 0; i < shape.rank(); ++i) {
+    const int axis = layout.AxisAt(i, shape.rank());
+    const int64_t block = layout.BlockOf(axis);
+    parts.push_back({axis, block, (shape[axis] + block - 1) / block});
+  }
+  for (auto block = layout.blocks.begin(); block != layout.blocks.end(); ++block)
+    parts.push_back({block->axis, UnitOf(layout, block), block->size});
   return parts;
 }
 
 std::vector<PhysicalPart> JoinParts(const std::vector<PhysicalPart>& parts) {
   std::vector<PhysicalPart> joined;
+  joined.reserve(parts.size());
   for (const PhysicalPart& part : parts) {
     if (part.extent == 1) continue;
     if (!joined.empty() && joined.back().axis == part.axis &&

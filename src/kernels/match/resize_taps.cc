@@ -24,15 +24,8 @@ Result<ops::ResizeOperands> ReadOperands(const ir::Graph& group, const ir::Node&
   return operands;
 }
 
-}  // namespace
-
-Result<ResizeTaps> ReadResizeTaps(const ir::Graph& group, const ir::Node& node) {
-  if (node.op != "Resize"_op) return Unsupported("computes Resize only");
-  const Shape& x = *group.value(node.inputs[0]).shape;
-  ASSIGN_OR_RETURN(const ops::ResizeOperands operands, ReadOperands(group, node));
-  ASSIGN_OR_RETURN(const ops::ResizeAttributes resize, ops::ReadResize(node, x, operands));
-  if (resize.output.elements() == 0 || x.elements() == 0) return Unsupported("nothing to resize");
-  ResizeTaps all{resize.output, {}};
+Result<ResizeTaps> TapsOf(const ops::ResizeAttributes& resize, const Shape& x) {
+  ResizeTaps all{resize.output, {}, nullptr};
   for (int axis = 0; axis < x.rank(); ++axis) {
     // An index and a weight of each tap.
     RETURN_IF_ERROR(MemoryBudget::Current()->Check(resize.output[axis] * 16));
@@ -42,6 +35,26 @@ Result<ResizeTaps> ReadResizeTaps(const ir::Graph& group, const ir::Node& node) 
       return Unsupported("extrapolated elements");
   }
   return all;
+}
+
+}  // namespace
+
+Result<ResizeTaps> ReadResizeTaps(const ir::Graph& group, const ir::Node& node) {
+  if (node.op != "Resize"_op) return Unsupported("computes Resize only");
+  const Shape& x = *group.value(node.inputs[0]).shape;
+  ASSIGN_OR_RETURN(const ops::ResizeOperands operands, ReadOperands(group, node));
+  ASSIGN_OR_RETURN(const ops::ResizeAttributes resize, ops::ReadResize(node, x, operands));
+  if (resize.output.elements() == 0 || x.elements() == 0) return Unsupported("nothing to resize");
+  ASSIGN_OR_RETURN(ResizeTaps all, TapsOf(resize, x));
+  if (operands.sizes.empty() && resize.coordinate != ops::CoordinateMode::kTfCropAndResize)
+    all.resize = std::make_shared<const ops::ResizeAttributes>(resize);
+  return all;
+}
+
+Result<ResizeTaps> TapsAt(const ops::ResizeAttributes& known, const Shape& x, const Shape& y) {
+  ops::ResizeAttributes resize = known;
+  resize.output = y;
+  return TapsOf(resize, x);
 }
 
 }  // namespace fettle::kernels

@@ -1,6 +1,7 @@
 // Attributes of Resize and its interpolation tables.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "ops/op.h"
 #include "ops/resize/op.h"
@@ -241,6 +242,19 @@ bool AxisTaps::IsIdentity(int64_t input_extent) const {
   return true;
 }
 
+namespace {
+
+AxisTaps UntouchedTaps(int64_t begin, int64_t end) {
+  AxisTaps taps{.first = begin};
+  taps.index.resize(end - begin);
+  std::iota(taps.index.begin(), taps.index.end(), begin);
+  taps.weight.assign(end - begin, 1.0);
+  taps.outside.assign(end - begin, false);
+  return taps;
+}
+
+}  // namespace
+
 AxisTaps MakeAxisTaps(const ResizeAttributes& resize, int64_t input_extent, int axis) {
   return MakeAxisTaps(resize, input_extent, axis, 0, resize.output[axis]);
 }
@@ -253,12 +267,12 @@ AxisTaps MakeAxisTaps(const ResizeAttributes& resize, int64_t input_extent, int 
                   resize.roi_begin[at], resize.roi_end[at]};
   const bool nearest = resize.mode == ResizeMode::kNearest;
   const bool crop = resize.coordinate == CoordinateMode::kTfCropAndResize;
-  const bool untouched = a.scale == 1 && extent == input_extent && !crop;
+  if (a.scale == 1 && extent == input_extent && !crop) return UntouchedTaps(begin, end);
   const double stretch = resize.antialias ? std::min(1.0, a.scale) : 1.0;
   // Taps reach `radius` to both sides of the position; the first lies at floor(x) - radius + 1.
   const double radius = std::ceil((resize.mode == ResizeMode::kCubic ? 2.0 : 1.0) / stretch);
   AxisTaps taps;
-  taps.taps = nearest || untouched ? 1 : static_cast<int>(2 * radius);
+  taps.taps = nearest ? 1 : static_cast<int>(2 * radius);
   taps.first = begin;
   const size_t count = taps.taps, outputs = end - begin;
   taps.index.resize(outputs * count);
@@ -266,7 +280,7 @@ AxisTaps MakeAxisTaps(const ResizeAttributes& resize, int64_t input_extent, int 
   taps.outside.resize(outputs, false);
   for (size_t i = 0; i < taps.outside.size(); ++i) {
     const auto out = static_cast<double>(begin + static_cast<int64_t>(i));
-    const double x = untouched ? out : Snap(ToInput(resize.coordinate, a, out));
+    const double x = Snap(ToInput(resize.coordinate, a, out));
     taps.outside[i] = crop && (x < 0 || x > a.in - 1);
     const double first =
         count == 1 ? Nearest(resize.nearest, a.scale, x) : std::floor(x) - radius + 1;

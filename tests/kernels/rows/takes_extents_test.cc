@@ -228,15 +228,16 @@ TEST(TakesExtents, KernelsAreRightAtOtherExtents) {
     }
   }
   for (const char* name :
-       {"cpu.conv.depthwise.nhwc", "cpu.conv.gemm.nhwc", "cpu.conv.strips.row", "cpu.conv.planes",
-        "cpu.conv.planes.flat", "cpu.conv.winograd23.any", "cpu.conv.winograd43.any",
-        "cpu.conv.winograd43.nhwc", "cpu.conv_transpose.gemm.nhwc", "cpu.elementwise.chain",
-        "cpu.matmul.gemm", "cpu.move", "cpu.norm.layer", "cpu.pool.window", "cpu.reduce.rows",
-        "cpu.resize.separable", "cpu.softmax.rows"})
+       {"cpu.conv.depthwise.nhwc", "cpu.conv.dot.nhwc", "cpu.conv.gemm.nhwc", "cpu.conv.strips.row",
+        "cpu.conv.planes", "cpu.conv.planes.flat", "cpu.conv.winograd23.any",
+        "cpu.conv.winograd43.any", "cpu.conv.winograd43.nhwc", "cpu.conv_transpose.gemm.nhwc",
+        "cpu.elementwise.chain", "cpu.matmul.gemm", "cpu.move", "cpu.norm.layer", "cpu.pool.window",
+        "cpu.reduce.rows", "cpu.resize.separable", "cpu.softmax.rows"})
     EXPECT_GT(counts[name].made, 2) << name;
   for (const char* name :
-       {"cpu.conv.depthwise.nhwc", "cpu.conv.gemm.nhwc", "cpu.conv.winograd23.any",
-        "cpu.elementwise.chain", "cpu.matmul.gemm", "cpu.norm.layer", "cpu.reduce.rows"})
+       {"cpu.conv.depthwise.nhwc", "cpu.conv.dot.nhwc", "cpu.conv.gemm.nhwc",
+        "cpu.conv.winograd23.any", "cpu.elementwise.chain", "cpu.resize.separable",
+        "cpu.matmul.gemm", "cpu.norm.layer", "cpu.reduce.rows"})
     EXPECT_GT(counts[name].moved, 2) << name;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/conv/at_extents.h"
 #include "kernels/cpu/conv/operands.h"
 #include "kernels/cpu/conv/taps.h"
 #include "kernels/cpu/conv_dot/tile.h"
@@ -11,6 +12,7 @@
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/family.h"
+#include "kernels/takes_extents.h"
 #include "tensor/read_floats.h"
 
 namespace fettle::kernels {
@@ -29,12 +31,11 @@ struct DotConv {
 
 Result<DotConv> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(group, "Conv"));
-  ASSIGN_OR_RETURN(const ConvGeometry read, ReadConvGeometry(group, group.nodes()[0]));
-  const ConvGeometry g = AsLines(read);
+  ASSIGN_OR_RETURN(const ConvGeometry g, ReadConvGeometry(group, group.nodes()[0]));
   if (g.groups != 1) return Unsupported("groups");
   if (g.oc > kMaxDotOutputs) return Unsupported("more than {} output channels", kMaxDotOutputs);
   if (g.ic == 0) return Unsupported("no input channels");
-  if (PlanTaps(g).taps > kMaxTaps) return Unsupported("more than {} taps", kMaxTaps);
+  if (PlanTaps(AsLines(g)).taps > kMaxTaps) return Unsupported("more than {} taps", kMaxTaps);
   return DotConv{operands, g};
 }
 
@@ -64,17 +65,39 @@ void Pack(const ConvGeometry& g, const TapPlan& plan, const Constant& w, const C
   PackBias(b, 0, g.oc, g.oc, 1, out + plan.taps * g.oc * padded);
 }
 
-class ConvDot final : public CpuKernel {
+class ConvDot final : public CpuKernel, public MovesToExtents<ConvDot> {
  public:
   ConvDot(const Problem& problem, const ConvOperands& operands, const ConvGeometry& geometry,
           Epilogue epilogue)
       : CpuKernel(problem.threads),
         operands_(operands),
         input_(IndexOf(problem.group->inputs, operands.x)),
-        g_(geometry),
-        plan_(PlanTaps(geometry)),
+        read_(geometry),
+        g_(AsLines(geometry)),
+        plan_(PlanTaps(g_)),
         kernels_(GetDotKernels(static_cast<int>(geometry.oc))),
-        epilogue_(std::move(epilogue)) {}
+        epilogue_(std::move(epilogue)) {
+    SetScratch();
+  }
+
+  bool takes_ones() const override { return epilogue_.has_numbers_alone(); }
+  bool MoveTo(const Problem& problem, const Device&) override {
+    const PixelLayout in = ChannelsLastPixels(read_.ic, read_.in[0] * read_.in[1] * read_.in[2]);
+    const PixelLayout out = ChannelsLastPixels(read_.oc, read_.image_pixels());
+    const auto at = AtExtents(read_, {in, out}, epilogue_, *problem.group);
+    if (!at) return false;
+    const ConvGeometry g = AsLines(at->g);
+    const TapPlan plan = PlanTaps(g);
+    // The packed weights stay.
+    if (plan.rows != plan_.rows || plan.taps != plan_.taps || plan.depth != plan_.depth)
+      return false;
+    read_ = at->g;
+    g_ = g;
+    plan_ = plan;
+    ForgetScratch(problem.threads);
+    SetScratch();
+    return true;
+  }
 
   std::vector<PackRequest> packs() const override {
     std::vector<PackRequest> all{RequestWeights(
@@ -135,15 +158,21 @@ class ConvDot final : public CpuKernel {
     }
   }
 
+  void SetScratch() {
+    zeros_ = Zeroed<float>(plan_.depth);
+    pointers_ = PerLane<const float*>(kTaskRows * plan_.taps);
+    copies_ = PerLane<float>(TapCopyElements(g_, plan_, kTaskRows));
+  }
+
   ConvOperands operands_;
   size_t input_;
-  ConvGeometry g_;
+  ConvGeometry read_, g_;  // the second as lines
   TapPlan plan_;
   DotKernels kernels_;
   Epilogue epilogue_;
-  RunScratch<float> zeros_ = Zeroed<float>(plan_.depth);
-  LaneScratch<const float*> pointers_ = PerLane<const float*>(kTaskRows * plan_.taps);
-  LaneScratch<float> copies_ = PerLane<float>(TapCopyElements(g_, plan_, kTaskRows));
+  RunScratch<float> zeros_;
+  LaneScratch<const float*> pointers_;
+  LaneScratch<float> copies_;
 };
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const DotConv& conv,
@@ -154,11 +183,11 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Do
 }
 
 int Taste(const DotConv& conv, const Device&) {
-  return PlanTaps(conv.g).depth < kWellFilled ? 1 : 12;
+  return PlanTaps(AsLines(conv.g)).depth < kWellFilled ? 1 : 12;
 }
 
 constexpr Family<DotConv> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .taste = Taste};
+    .read = Read, .states = States, .prepare = Prepare, .taste = Taste, .takes_near_extents = true};
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 // compiled: small
 // Tasks of a depthwise convolution of floats from padded copies of lines.
 #include <algorithm>
-#include <bitset>
+#include <bit>
 
 #include "kernels/cpu/depthwise/padded.h"
 #include "kernels/cpu/depthwise/runner.h"
@@ -43,12 +43,13 @@ struct Parts {
 int64_t LinesOfSet(const ConvGeometry& g, int64_t in_pixel) {
   constexpr int64_t kSets = 64, kLineFloats = 16, kOutputs = 8;
   const int64_t columns = std::min(g.in[2], kOutputs * g.stride[2] + g.kernel[2]);
-  std::bitset<kSets> sets;
+  uint64_t sets = 0;
   for (int64_t k = 0; k < g.kernel[1]; ++k) {
-    for (int64_t i = 0; i < columns; ++i)
-      sets.set((k * g.in[2] + i) * in_pixel / kLineFloats % kSets);
+    int64_t at = k * g.in[2] * in_pixel;
+    for (int64_t i = 0; i < columns; ++i, at += in_pixel)
+      sets |= uint64_t{1} << (at / kLineFloats % kSets);
   }
-  return g.kernel[1] * columns / std::max<int64_t>(static_cast<int64_t>(sets.count()), 1);
+  return g.kernel[1] * columns / std::max(std::popcount(sets), 1);
 }
 
 /// Whether rows are computed from copies in less time than from the tensor's own lines.

@@ -340,7 +340,8 @@ constexpr Family<Facts> kFamily{.read = Read,
                                 .states = States,
                                 .prepare = Prepare,
                                 .taste = Always<10>,
-                                .reads_callers_memory = true};
+                                .reads_callers_memory = true,
+                                .takes_near_extents = true};
 
 }  // namespace
 

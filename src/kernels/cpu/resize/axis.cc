@@ -1,6 +1,8 @@
 // compiled: small
 #include "kernels/cpu/resize/axis.h"
 
+#include <numeric>
+
 namespace fettle::kernels {
 
 bool PicksElements(const ops::AxisTaps& taps) {
@@ -31,10 +33,9 @@ bool AreSmall(const ResizeAxis& height, const ResizeAxis& width) {
 
 ResizeAxis KeptAxis(int64_t extent) {
   ResizeAxis axis{extent, extent, {}};
-  for (int64_t i = 0; i < extent; ++i) {
-    axis.taps.index.push_back(i);
-    axis.taps.weight.push_back(1);
-  }
+  axis.taps.index.resize(extent);
+  std::iota(axis.taps.index.begin(), axis.taps.index.end(), 0);
+  axis.taps.weight.assign(extent, 1);
   return axis;
 }
 

@@ -29,6 +29,7 @@ struct Facts {
   /// By axis: how often each element follows itself, whatever the extents; empty where that is not
   /// all there is.
   std::vector<int64_t> repeats;
+  std::shared_ptr<const ops::ResizeAttributes> resize;  // ResizeTaps::resize
 };
 
 /// [outer, height, width, inner] to [outer, height', width', inner]; the height is all axes from
@@ -40,9 +41,25 @@ struct ResizePlan {
   PadLanes pads;                               // of the output
   DType from = DType::kF32, to = DType::kF32;  // what the operands are stored as
   std::vector<int64_t> repeats;                // Facts::repeats
+  std::shared_ptr<const ops::ResizeAttributes> resize;
 };
 
 Result<ResizePlan> PlanIn(const Facts& facts, const Problem& problem);
+
+/// Facts::taps at other extents; says whether they follow from these.
+bool SetTaps(Facts& facts) {
+  if (std::ssize(facts.repeats) == facts.x.rank()) {
+    for (int axis = 0; axis < facts.x.rank(); ++axis) {
+      if (facts.y[axis] != facts.x[axis] * facts.repeats[axis]) return false;
+      facts.taps.push_back(RepeatedTaps(facts.x[axis], facts.repeats[axis]));
+    }
+    return true;
+  }
+  if (facts.resize == nullptr) return false;
+  Result<ResizeTaps> at = TapsAt(*facts.resize, facts.x, facts.y);
+  if (at.ok()) facts.taps = std::move(at->taps);
+  return at.ok();
+}
 
 bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
 
@@ -68,16 +85,14 @@ class Resize final : public CpuKernel, public MovesToExtents<Resize> {
     doubles_pictures_ = doubles_ && Doubles(plan_.height);
   }
 
-  bool takes_ones() const override { return true; }
+  bool takes_ones() const override { return !plan_.repeats.empty(); }
   bool MoveTo(const Problem& problem, const Device&) override {
-    Facts facts{.affine = plan_.affine, .repeats = std::move(plan_.repeats)};
+    Facts facts{.affine = plan_.affine,
+                .repeats = std::move(plan_.repeats),
+                .resize = std::move(plan_.resize)};
     facts.x = problem.shape(facts.affine.input);
     facts.y = problem.shape(problem.group->outputs[0]);
-    if (std::ssize(facts.repeats) != facts.x.rank() || facts.y.elements() == 0) return false;
-    for (int axis = 0; axis < facts.x.rank(); ++axis) {
-      if (facts.y[axis] != facts.x[axis] * facts.repeats[axis]) return false;
-      facts.taps.push_back(RepeatedTaps(facts.x[axis], facts.repeats[axis]));
-    }
+    if (facts.x.elements() == 0 || facts.y.elements() == 0 || !SetTaps(facts)) return false;
     Result<ResizePlan> plan = PlanIn(facts, problem);
     if (!plan.ok()) return false;
     *this = Resize(std::move(*plan), problem.threads);
@@ -241,6 +256,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
                    ReadAffineGroup(group, [](const ir::Node&) { return true; }));
   ASSIGN_OR_RETURN(ResizeTaps resize, ReadResizeTaps(group, *affine.node));
   Facts facts{*group.value(affine.input).shape, resize.output, std::move(resize.taps), affine};
+  facts.resize = std::move(resize.resize);
   facts.repeats = RepeatsOf(group, *affine.node, facts);
   facts.affine.node = nullptr;
   return facts;
@@ -320,6 +336,7 @@ Result<ResizePlan> PlanIn(const Facts& facts, const Problem& problem) {
   plan.from = problem.states.inputs[0].storage;
   plan.to = problem.states.outputs[0].storage;
   plan.repeats = facts.repeats;
+  plan.resize = facts.resize;
   return plan;
 }
 
