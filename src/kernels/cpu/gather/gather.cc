@@ -175,9 +175,8 @@ class GatherRuns final : public NodeKernel {
       const int64_t count = std::min(plan_.count - first, end - begin);
       const std::byte* from = src + at.from * size_;
       std::byte* to = dst + at.to * size_;
-      const int64_t step = plan_.src_step * size_, extent = plan_.extent;
-      const int64_t to_step = plan_.dst_step * size_;
-      WithTypedIndices(indices, [&](const auto* typed) {
+      const int64_t step = plan_.src_step * size_, to_step = plan_.dst_step * size_;
+      WithTypedIndices(indices, [&, extent = plan_.extent](const auto* typed) {
         for (int64_t i = first; i < first + count; ++i) {
           const int64_t index = typed[i] + (typed[i] < 0 ? extent : 0);
           CopyRun(to + i * to_step, from + index * step, bytes);

@@ -3,6 +3,8 @@
 
 #include <numeric>
 
+#include "kernels/match/resize_taps.h"
+
 namespace fettle::kernels {
 
 bool PicksElements(const ops::AxisTaps& taps) {
@@ -45,6 +47,23 @@ ops::AxisTaps RepeatedTaps(int64_t extent, int64_t times) {
   taps.weight.assign(extent * times, 1);
   taps.outside.assign(extent * times, false);
   for (int64_t i = 0; i < extent; ++i) std::fill_n(taps.index.begin() + i * times, times, i);
+  return taps;
+}
+
+std::vector<ops::AxisTaps> TapsOfAxes(const Shape& x, const Shape& y,
+                                      std::span<const int64_t> repeats,
+                                      const ops::ResizeAttributes* resize) {
+  if (x.elements() == 0 || y.elements() == 0) return {};
+  if (repeats.empty()) {
+    if (resize == nullptr) return {};
+    Result<ResizeTaps> at = TapsAt(*resize, x, y);
+    return at.ok() ? std::move(at->taps) : std::vector<ops::AxisTaps>();
+  }
+  std::vector<ops::AxisTaps> taps;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    if (y[axis] != x[axis] * repeats[axis]) return {};
+    taps.push_back(RepeatedTaps(x[axis], repeats[axis]));
+  }
   return taps;
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "ops/resize/op.h"
 
@@ -26,6 +28,11 @@ bool AreSmall(const ResizeAxis& height, const ResizeAxis& width);
 ResizeAxis KeptAxis(int64_t extent);
 /// An axis that is resized by repeating each element.
 ops::AxisTaps RepeatedTaps(int64_t extent, int64_t times);
+/// By axis, from `x` to `y`: elements follow themselves `repeats` times, or where that is empty are
+/// blended as `resize` says. Empty where the extents tell otherwise, or nothing does.
+std::vector<ops::AxisTaps> TapsOfAxes(const Shape& x, const Shape& y,
+                                      std::span<const int64_t> repeats,
+                                      const ops::ResizeAttributes* resize);
 /// Two neighbours in memory as one axis: a tap of it is one of each.
 ResizeAxis JoinedAxes(const ResizeAxis& slow, const ResizeAxis& fast);
 

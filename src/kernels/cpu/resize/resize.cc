@@ -46,21 +46,6 @@ struct ResizePlan {
 
 Result<ResizePlan> PlanIn(const Facts& facts, const Problem& problem);
 
-/// Facts::taps at other extents; says whether they follow from these.
-bool SetTaps(Facts& facts) {
-  if (std::ssize(facts.repeats) == facts.x.rank()) {
-    for (int axis = 0; axis < facts.x.rank(); ++axis) {
-      if (facts.y[axis] != facts.x[axis] * facts.repeats[axis]) return false;
-      facts.taps.push_back(RepeatedTaps(facts.x[axis], facts.repeats[axis]));
-    }
-    return true;
-  }
-  if (facts.resize == nullptr) return false;
-  Result<ResizeTaps> at = TapsAt(*facts.resize, facts.x, facts.y);
-  if (at.ok()) facts.taps = std::move(at->taps);
-  return at.ok();
-}
-
 bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
 
 class Resize final : public CpuKernel, public MovesToExtents<Resize> {
@@ -92,7 +77,8 @@ class Resize final : public CpuKernel, public MovesToExtents<Resize> {
                 .resize = std::move(plan_.resize)};
     facts.x = problem.shape(facts.affine.input);
     facts.y = problem.shape(problem.group->outputs[0]);
-    if (facts.x.elements() == 0 || facts.y.elements() == 0 || !SetTaps(facts)) return false;
+    facts.taps = TapsOfAxes(facts.x, facts.y, facts.repeats, facts.resize.get());
+    if (facts.taps.empty()) return false;
     Result<ResizePlan> plan = PlanIn(facts, problem);
     if (!plan.ok()) return false;
     *this = Resize(std::move(*plan), problem.threads);
