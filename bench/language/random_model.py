@@ -15,9 +15,9 @@ import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/python"))
-from small_decoder import FORMS, architecture, is_float, is_mixture, metadata, mixture, text, typed  # noqa: E402
+from small_decoder import FORMS, HEADS, architecture, is_float, metadata, shapes, text, typed  # noqa: E402
 
-PATTERN = 1 << 20
+PATTERN, CONTEXT = 1 << 20, 131072
 TYPES = {"f16": (1, 1, 2), "q4_0": (2, 32, 18), "q4_1": (3, 32, 20), "q8_0": (8, 32, 34)}  # id, elements, bytes of a block
 HEADS_OF_BLOCKS = {"q4_0": struct.pack("<e", 0.004), "q4_1": struct.pack("<ee", 0.004, -0.03), "q8_0": struct.pack("<e", 0.0003)}
 
@@ -42,50 +42,23 @@ def form_of(o):
     return {**form, "experts": {**form["experts"], **counts, **shared}}
 
 
-def matrices(o, form, layer):
-    """(name, depth, rows) of a layer; without those of a mixture."""
-    queries, keys, joined = o.heads * o.head, o.key_heads * o.head, form.get("joined", ())
-    if "qkv" in joined:
-        yield "attn_qkv", o.width, queries + 2 * keys
-    else:
-        yield from (("attn_q", o.width, queries), ("attn_k", o.width, keys), ("attn_v", o.width, keys))
-    yield "attn_output", queries, o.width
-    if is_mixture(form, layer):
-        return
-    if "up" not in joined:
-        yield "ffn_gate", o.width, o.hidden
-    yield from (("ffn_up", o.width, o.hidden * (2 if "up" in joined else 1)), ("ffn_down", o.hidden, o.width))
+def sizes_of(o):
+    """What the metadata says of the form's sizes: those of the options, and DeepSeek V2's of latent attention."""
+    found = {"attention.head_count_kv": o.key_heads, "attention.key_length": o.head, "attention.value_length": o.head, "rope.dimension_count": o.head}
+    own = FORMS[o.architecture].get("values", {})
+    if own.get("attention.head_count_kv") in (1, HEADS):  # one for all heads, or each its own
+        found["attention.head_count_kv"] = 1 if own["attention.head_count_kv"] == 1 else o.heads
+    if "latent" in FORMS[o.architecture]:
+        found |= {"attention.kv_lora_rank": 512, "attention.q_lora_rank": 768, "attention.key_length": 192, "attention.value_length": 128,
+                  "rope.dimension_count": 64}  # fmt: skip
+    return found
 
 
-def vectors(o, form):
-    """(name, elements) of a layer; biases and norms of queries and keys among them."""
-    if form.get("after") != "only":
-        yield from (("attn_norm.weight", o.width), (f"{form.get('feed_norm', 'ffn_norm')}.weight", o.width))
-    if "after" in form:
-        yield from (("post_attention_norm.weight", o.width), ("post_ffw_norm.weight", o.width))
-    for part, heads in (("attn_q", o.heads), ("attn_k", o.key_heads)):
-        if form.get("biases"):
-            yield f"{part}.bias", heads * o.head
-        if "norms" in form:
-            yield f"{part}_norm.weight", o.head if form["norms"] == "head" else heads * o.head
-
-
-def shapes(o):
-    """(name, extents with the innermost first); vectors have one."""
-    form = form_of(o)
-    yield "token_embd.weight", (o.width, o.tokens)
-    yield "output_norm.weight", (o.width,)
-    if form.get("output"):
-        yield "output.weight", (o.width, o.tokens)
-    for layer in range(o.layers):
-        for part, size in vectors(o, form):
-            yield f"blk.{layer}.{part}", (size,)
-        for part, depth, rows in matrices(o, form, layer):
-            yield f"blk.{layer}.{part}.weight", (depth, rows)
-        for part, extents in mixture(form, o.width, o.hidden) if is_mixture(form, layer) else ():
-            yield f"blk.{layer}.{part}", extents
-        if "sinks" in form.get("parts", ()):
-            yield f"blk.{layer}.attn_sinks.weight", (o.heads,)
+def tensors(o):
+    """(name, extents with the innermost first)"""
+    found = sizes_of(o)
+    sizes = (o.width, o.head, o.hidden, o.heads, found["attention.head_count_kv"])
+    return shapes(form_of(o), o.layers, o.tokens, CONTEXT, sizes, found)
 
 
 def values(o):
@@ -94,9 +67,11 @@ def values(o):
     found["tokenizer.ggml.tokens"] = tokens[:-1] + [f"w{i}" for i in range(o.tokens - len(tokens))] + tokens[-1:]
     found["tokenizer.ggml.token_type"] = [1] * (o.tokens - 1) + [3]
     found["tokenizer.ggml.eos_token_id"] = o.tokens - 1
-    sizes = {"block_count": o.layers, "context_length": 131072, "embedding_length": o.width, "feed_forward_length": o.hidden,
-             "attention.head_count": o.heads, "attention.head_count_kv": o.key_heads, "attention.key_length": o.head,
-             "attention.value_length": o.head, "rope.freq_base": 500000.0, "rope.dimension_count": o.head}  # fmt: skip
+    sizes = {"block_count": o.layers, "context_length": CONTEXT, "embedding_length": o.width, "feed_forward_length": o.hidden,
+             "attention.head_count": o.heads, "rope.freq_base": 500000.0, **sizes_of(o)}  # fmt: skip
+    if FORMS[o.architecture].get("latent") == "kept":  # one head of what is kept
+        sizes |= {"attention.head_count_kv": 1, "attention.key_length": 576, "attention.value_length": 512, "attention.key_length_mla": 192,
+                  "attention.value_length_mla": 128}  # fmt: skip
     if "attention.sliding_window" in FORMS[o.architecture].get("values", {}):
         sizes["attention.sliding_window"] = 512
     sizes.update(form_of(o).get("experts", {}))
@@ -117,7 +92,7 @@ def main():
     kind, elements, block = TYPES[o.type]
     head = b"".join(text(key) + typed(value) for key, value in values(o).items())
     infos, parts, at = b"", [], 0
-    for name, extents in shapes(o):
+    for name, extents in tensors(o):
         is_vector = len(extents) == 1 or is_float(name)
         size = math.prod(extents) * 4 if is_vector else math.prod(extents) // elements * block
         infos += text(name) + struct.pack(f"<I{len(extents)}QIQ", len(extents), *extents, 0 if is_vector else kind, at)

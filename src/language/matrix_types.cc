@@ -24,8 +24,9 @@ constexpr std::pair<std::string_view, uint32_t> kFileTypes[] = {
 }  // namespace
 
 bool IsMatrix(const gguf::TensorInfo& tensor) {
-  // Routers, and rows that are added to the embedding, are small and stay as they are.
+  // Routers, norms, and rows that are added to the embedding, are small and stay as they are.
   const bool stays = tensor.name.find("ffn_gate_inp") != std::string::npos ||
+                     tensor.name.ends_with("_norm.weight") ||
                      tensor.name.starts_with("position_embd");
   return tensor.rows > 1 && tensor.name.ends_with(".weight") && !stays;
 }

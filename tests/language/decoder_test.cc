@@ -39,9 +39,11 @@ std::vector<float> OracleLogits(const SmallDecoder& form, const std::vector<int3
   inputs["last"] = *Tensor::FromVector<int64_t>(Shape{1}, {length - 1});
   inputs["seqlens"] = *Tensor::FromVector<int32_t>(Shape{1}, {static_cast<int32_t>(length - 1)});
   for (int64_t i = 0; i < decoder->layers; ++i) {
-    const Shape past = {1, decoder->kv_heads, 32, ops::StoredSize(cache, decoder->head_size)};
-    inputs["past_key." + std::to_string(i)] = *Tensor::Create(cache, past);
-    inputs["past_value." + std::to_string(i)] = *Tensor::Create(cache, past);
+    const auto past = [&](int64_t size) {
+      return *Tensor::Create(cache, {1, decoder->kv_heads, 32, ops::StoredSize(cache, size)});
+    };
+    inputs["past_key." + std::to_string(i)] = past(decoder->head_size);
+    inputs["past_value." + std::to_string(i)] = past(decoder->value_size);
   }
   const Status status = (*session)->Run(inputs, &outputs);
   EXPECT_TRUE(status.ok()) << status.message();
@@ -97,6 +99,11 @@ INSTANTIATE_TEST_SUITE_P(
                     SmallDecoder{.type = 1}, SmallDecoder{.architecture = "qwen2", .type = 30},
                     SmallDecoder{.architecture = "gpt2"},
                     SmallDecoder{.architecture = "phi2", .type = 8},
+                    SmallDecoder{.architecture = "bloom"},
+                    SmallDecoder{.architecture = "command-r"},
+                    SmallDecoder{.architecture = "deepseek2"},
+                    SmallDecoder{.architecture = "deepseek2", .is_kept = true},
+                    SmallDecoder{.architecture = "deepseek2", .type = 0, .is_kept = true},
                     SmallDecoder{.architecture = "qwen3moe", .experts = 4},
                     SmallDecoder{.architecture = "qwen3moe", .type = 8, .experts = 3},
                     SmallDecoder{.architecture = "qwen3moe", .type = 1, .experts = 3},

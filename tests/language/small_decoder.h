@@ -16,8 +16,12 @@ struct SmallDecoder {
   uint32_t type = 3;  // of matrices: Q4_1
   uint32_t layers = 2, width = 64, hidden = 96, heads = 4, kv_heads = 2, vocabulary = 96;
   uint32_t experts = 0, used = 2;  // qwen3moe has some
+  bool is_kept = false;            // deepseek2: caches keep latent rows
 
-  bool is_centred() const { return architecture == "gpt2" || architecture == "phi2"; }
+  bool is_centred() const {
+    return architecture == "gpt2" || architecture == "phi2" || architecture == "bloom";
+  }
+  bool is_latent() const { return architecture == "deepseek2"; }
 };
 
 inline std::string RandomFloats(size_t count, float middle, float spread, std::mt19937& random) {
@@ -80,6 +84,13 @@ inline std::string WriteSmallDecoder(const SmallDecoder& d = {}) {
   file.Float(name + ".attention.layer_norm_epsilon", 1e-5F);
   if (d.experts > 0) file.Int(name + ".expert_count", d.experts);
   if (d.experts > 0) file.Int(name + ".expert_used_count", d.used);
+  constexpr uint32_t kRank = 32, kPlain = 32, kTurned = 16, kValue = 64;  // of latent attention
+  if (d.is_latent()) {
+    file.Int(name + ".attention.kv_lora_rank", kRank);
+    file.Int(name + ".attention.key_length_mla", kPlain + kTurned);
+    file.Int(name + ".attention.value_length_mla", kValue);
+    file.Int(name + ".rope.dimension_count", kTurned);
+  }
   AddTokens(d.vocabulary, file);
   const auto matrix = [&](const std::string& tensor, uint64_t k, uint64_t n) {
     file.Tensor(tensor + ".weight", d.type, {k, n}, RandomBlocks(d.type, k * n, random));
@@ -91,20 +102,43 @@ inline std::string WriteSmallDecoder(const SmallDecoder& d = {}) {
     file.Tensor(tensor + "_exps.weight", d.type, {k, n, d.experts},
                 RandomBlocks(d.type, k * n * d.experts, random));
   };
+  const auto each = [&](const std::string& tensor, uint64_t k, uint64_t n) {
+    file.Tensor(tensor + ".weight", d.type, {k, n, d.heads},
+                RandomBlocks(d.type, k * n * d.heads, random));
+  };
+  const auto latent = [&](const std::string& at) {
+    matrix(at + "attn_q", d.width, uint64_t{d.heads} * (kPlain + kTurned));
+    matrix(at + "attn_kv_a_mqa", d.width, kRank + kTurned);
+    vector(at + "attn_kv_a_norm.weight", kRank, 1);
+    if (d.is_kept) {
+      each(at + "attn_k_b", kPlain, kRank);
+      each(at + "attn_v_b", kRank, kValue);
+    } else {
+      matrix(at + "attn_kv_b", kRank, uint64_t{d.heads} * (kPlain + kValue));
+    }
+    matrix(at + "attn_output", uint64_t{d.heads} * kValue, d.width);
+  };
+  const auto attention = [&](const std::string& at, uint64_t keys) {
+    matrix(at + "attn_q", d.width, d.width);
+    matrix(at + "attn_k", d.width, keys);
+    matrix(at + "attn_v", d.width, keys);
+    matrix(at + "attn_output", d.width, d.width);
+  };
   const uint64_t size = d.width / d.heads, keys = d.kv_heads * size;
   matrix("token_embd", d.width, d.vocabulary);
   if (name == "gpt2")
     file.Tensor("position_embd.weight", 0, {d.width, 128},
                 RandomFloats(size_t{d.width} * 128, 0, 0.3F, random));
+  if (name == "bloom") vector("token_embd_norm.weight", d.width, 1);
   vector("output_norm.weight", d.width, 1);
   for (uint32_t i = 0; i < d.layers; ++i) {
     const std::string at = "blk." + std::to_string(i) + ".";
     vector(at + "attn_norm.weight", d.width, 1);
-    if (name != "phi2") vector(at + "ffn_norm.weight", d.width, 1);
-    matrix(at + "attn_q", d.width, d.width);
-    matrix(at + "attn_k", d.width, keys);
-    matrix(at + "attn_v", d.width, keys);
-    matrix(at + "attn_output", d.width, d.width);
+    if (name != "phi2" && name != "command-r") vector(at + "ffn_norm.weight", d.width, 1);
+    if (d.is_latent())
+      latent(at);
+    else
+      attention(at, keys);
     if (d.experts > 0) {
       const size_t count = size_t{d.width} * d.experts;
       file.Tensor(at + "ffn_gate_inp.weight", 0, {d.width, d.experts},
@@ -124,6 +158,12 @@ inline std::string WriteSmallDecoder(const SmallDecoder& d = {}) {
     if (name == "qwen2") vector(at + "attn_k.bias", keys, 0);
     if (name.starts_with("qwen3")) vector(at + "attn_q_norm.weight", size, 1);
     if (name.starts_with("qwen3")) vector(at + "attn_k_norm.weight", size, 1);
+    if (name == "command-r") {
+      file.Tensor(at + "attn_q_norm.weight", 0, {size, d.heads},
+                  RandomFloats(size * d.heads, 1, 0.2F, random));
+      file.Tensor(at + "attn_k_norm.weight", 0, {size, d.kv_heads},
+                  RandomFloats(size * d.kv_heads, 1, 0.2F, random));
+    }
   }
   return file.Finish();
 }

@@ -22,8 +22,9 @@ NAMES |= {"ln_1": "attn_norm", "ln_2": "ffn_norm", "attn.c_attn": "attn_qkv", "a
           **{f"{stem}.{part}": name for stem in ("attention", "self_attention") for part, name in (("query_key_value", "attn_qkv"), ("dense", "attn_output"))}}  # fmt: skip
 TOP_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "model.final_layernorm": "output_norm",
              "transformer.wte": "token_embd", "transformer.wpe": "position_embd", "transformer.word_embeddings": "token_embd",
-             "transformer.ln_f": "output_norm", "gpt_neox.embed_in": "token_embd", "gpt_neox.final_layer_norm": "output_norm"}  # fmt: skip
-LAYERS = ("transformer.h.", "gpt_neox.layers.")
+             "transformer.ln_f": "output_norm", "transformer.word_embeddings_layernorm": "token_embd_norm", "transformer.norm_f": "output_norm",
+             "gpt_neox.embed_in": "token_embd", "gpt_neox.final_layer_norm": "output_norm"}  # fmt: skip
+LAYERS = ("transformer.h.", "transformer.blocks.", "gpt_neox.layers.")
 #: Ends of names that are not .weight and .bias in files.
 ENDS = {"sinks": ".weight", "e_score_correction_bias": ".bias"}
 LATE = {"post_attention_layernorm": "post_attention_norm"}
@@ -51,6 +52,7 @@ class Architecture:
     head: str = "ForCausalLM"  # how transformers' class ends
     joined: bool = False  # one tensor has gates and values of experts
     shared_qkv: bool = False  # transformers keeps queries, keys and values of a key head together
+    remade: typing.Callable = lambda state, config: state  # transformers' tensors, before they are named
     first: int = 0  # transformers computes the same from this token on: shorter texts have other factors there
 
     @property
@@ -273,7 +275,7 @@ def apart(values, config):
 def tensors(row, model, config):
     for name, values in row.vectors(config).items():
         yield name, 0, (len(values),), numpy.array(values, numpy.float32).tobytes()
-    for key, weight in model.state_dict().items():
+    for key, weight in row.remade(model.state_dict(), config).items():
         if key == "lm_head.weight" and config.tie_word_embeddings:
             continue
         for stem in LAYERS:

@@ -15,10 +15,15 @@ LAYERS, WIDTH, HIDDEN, HEADS, KEY_HEADS, TOKENS, CONTEXT = 2, 64, 96, 4, 2, 97, 
 #: What a file of an architecture has besides: `values` of its metadata, `biases` of queries and keys, `norms` of them by head or of all heads,
 #: norms `after` each part of a layer, too or only there, matrices that hold several (`joined`), and an `output` that is not the embedding.
 #: `experts` are the mixture's numbers in the metadata; `parts` what it has besides: a `shared` network, its `gate`, a `bias` of the scores, `biases`
-#: of all its matrices. The name is the `architecture` where none is given, and `feed_norm` that of the norm before the feed-forward part.
+#: of all its matrices. `centred` norms have biases (or are "plain"), others are `bare`; `alone` is a feed-forward part without a gate, `all_biases` are
+#: those of all matrices. Besides there are norms of the embedding (`embedded`), `positions`, and `latent` attention. The name is the `architecture` where none is given, and `feed_norm` that of the norm before the feed-forward part.
 MIXTURE = {"expert_count": 8, "expert_used_count": 3, "expert_feed_forward_length": 32}
 SHARED = {**MIXTURE, "expert_shared_count": 2, "expert_shared_feed_forward_length": 64}
 LATER = {"leading_dense_block_count": 1, "expert_weights_norm": True, "expert_weights_scale": 2.5, "expert_gating_func": 2}
+CENTRED = {"centred": True, "alone": True, "joined": ("qkv",), "all_biases": True}
+#: A head's key and value as they are made, whatever is kept of them.
+LATENT = {"attention.kv_lora_rank": 32, "attention.q_lora_rank": 32, "attention.key_length": 48, "attention.value_length": 32, "rope.dimension_count": 16}
+KEPT = {"attention.head_count_kv": 1, "attention.key_length_mla": 48, "attention.value_length_mla": 32}  # rank + turned is 48, too
 FORMS = {
     "ernie4_5": {}, "exaone": {}, "gemma": {}, "internlm2": {"output": True}, "llama": {},
     "exaone4": {"norms": "head", "after": "only"},
@@ -45,6 +50,32 @@ FORMS = {
                 "values": {"rope.dimension_count": 8}},
     "gpt-oss": {"biases": True, "output": True, "experts": MIXTURE, "parts": ("biases", "sinks"), "feed_norm": "post_attention_norm",
                 "values": {"attention.sliding_window": 8}},
+    "bloom": {**CENTRED, "embedded": True, "values": {"attention.head_count_kv": HEADS}},
+    "chatglm": {"joined": ("qkv", "up"), "output": True, "values": {"rope.dimension_count": 8}},
+    "codeshell": {**CENTRED, "output": True},
+    "command-r": {"centred": "plain", "parallel": True, "values": {"logit_scale": 0.5}},
+    "deepseek2": {"latent": "made", "output": True, "experts": {**SHARED, **LATER}, "parts": ("shared", "bias"),
+                  "values": {**LATENT, "attention.head_count_kv": HEADS}},
+    "deepseek2_absorbed": {"architecture": "deepseek2", "latent": "kept", "output": True, "experts": {**SHARED, **LATER}, "parts": ("shared", "bias"),
+                           "values": {**LATENT, **KEPT}},
+    "falcon": {**CENTRED, "all_biases": False, "parallel": True, "values": {"attention.head_count_kv": 1}},
+    "gpt2": {**CENTRED, "positions": True, "values": {"attention.head_count_kv": HEADS}},
+    "gptneox": {**CENTRED, "output": True, "values": {"attention.head_count_kv": HEADS, "use_parallel_residual": True, "rope.dimension_count": 8}},
+    "hunyuan-dense": {"norms": "head"},
+    "minicpm3": {"latent": "made", "values": {**LATENT, "attention.head_count_kv": HEADS}},
+    "mistral3": {"output": True, "values": {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 16,
+                                            "rope.scaling.yarn_log_multiplier": 1.0, "attention.temperature_scale": 0.3}},
+    "mpt": {"centred": "plain", "alone": True, "joined": ("qkv",), "values": {"attention.head_count_kv": HEADS, "attention.max_alibi_bias": 6.0,
+                                                                              "attention.clamp_kqv": 0.8}},
+    "olmo": {"bare": True, "values": {"attention.clamp_kqv": 0.8}},
+    "orion": {"centred": True, "output": True},
+    "phi2": {**CENTRED, "parallel": True, "output": "biased", "values": {"rope.dimension_count": 8, "attention.head_count_kv": HEADS}},
+    "plamo": {"parallel": True, "output": True},
+    "refact": {"values": {"attention.head_count_kv": 1}},
+    "stablelm": {"centred": True, "norms": "heads", "parallel": True, "output": True, "values": {"rope.dimension_count": 8}},
+    "starcoder": {**CENTRED, "positions": True, "values": {"attention.head_count_kv": 1}},
+    "starcoder2": {**CENTRED, "joined": ()},
+    "xverse": {"output": True},
 }  # fmt: skip
 
 
@@ -88,7 +119,7 @@ def metadata(name):
     tokens = [chr(c) for c in range(0x21, 0x7F)] + ["\u0120", "a\u0120", "<|end|>"]
     values = {
         "block_count": LAYERS, "context_length": CONTEXT, "embedding_length": WIDTH, "feed_forward_length": HIDDEN,
-        "attention.head_count": HEADS, "attention.head_count_kv": KEY_HEADS, "attention.layer_norm_rms_epsilon": 1e-5,
+        "attention.head_count": HEADS, "attention.head_count_kv": KEY_HEADS, "attention.layer_norm_rms_epsilon": 1e-5, "attention.layer_norm_epsilon": 1e-5,
         **FORMS[name].get("experts", {}), **FORMS[name].get("values", {}),
     }  # fmt: skip
     kind = architecture(name)
@@ -127,58 +158,95 @@ def mixture(form, width, hidden):
 
 
 def is_float(name):
-    return name.endswith(".bias") or "_gate_inp" in name
+    return name.endswith(".bias") or "_gate_inp" in name or "norm" in name or "position_embd" in name or "sinks" in name
 
 
-def matrices(form, keys, layer=0):
-    """(name, depth, rows) of a layer, in the file's order; without those of a mixture."""
-    joined = form.get("joined", ())
-    if "qkv" in joined:
-        yield "attn_qkv", WIDTH, WIDTH + 2 * keys
+def latent(form, width, heads, values):
+    """(name, extents) of attention to latent rows."""
+    rank, query_rank, turned, made = (values[key] for key in ("attention.kv_lora_rank", "attention.q_lora_rank", "rope.dimension_count", "attention.value_length"))
+    size = values["attention.key_length"]
+    yield from (("attn_q_a.weight", (width, query_rank)), ("attn_q_a_norm.weight", (query_rank,)), ("attn_q_b.weight", (query_rank, heads * size)),
+                ("attn_kv_a_mqa.weight", (width, rank + turned)), ("attn_kv_a_norm.weight", (rank,)))  # fmt: skip
+    if form["latent"] == "made":
+        yield "attn_kv_b.weight", (rank, heads * (size - turned + made))
     else:
-        yield from (("attn_q", WIDTH, WIDTH), ("attn_k", WIDTH, keys), ("attn_v", WIDTH, keys))
-    yield "attn_output", WIDTH, WIDTH
-    if is_mixture(form, layer):
+        yield from (("attn_k_b.weight", (size - turned, rank, heads)), ("attn_v_b.weight", (rank, made, heads)))
+    yield "attn_output.weight", (heads * made, width)
+
+
+def norms(form, name, size):
+    """(name, extents) of a norm of rows."""
+    if form.get("bare"):
         return
-    if "up" not in joined:
-        yield "ffn_gate", WIDTH, HIDDEN
-    yield "ffn_up", WIDTH, HIDDEN * (2 if "up" in joined else 1)
-    yield "ffn_down", HIDDEN, WIDTH
+    yield f"{name}.weight", (size,)
+    if form.get("centred") is True:
+        yield f"{name}.bias", (size,)
+
+
+def attention(form, width, size, heads, keys):
+    """(name, extents) of queries, keys and values, their norms and biases."""
+    queries, joined = heads * size, form.get("joined", ())
+    parts = (("attn_qkv", queries + 2 * keys * size),) if "qkv" in joined else (("attn_q", queries), ("attn_k", keys * size), ("attn_v", keys * size))
+    for name, rows in (*parts, ("attn_output", width)):
+        yield f"{name}.weight", (queries if name == "attn_output" else width, rows)
+        if form.get("all_biases") or (form.get("biases") and name in ("attn_q", "attn_k")):
+            yield f"{name}.bias", (rows,)
+    shapes = {"head": lambda count: (size,), "heads": lambda count: (size, count), "all": lambda count: (count * size,)}
+    for name, count in (("attn_q", heads), ("attn_k", keys)) if "norms" in form else ():
+        yield f"{name}_norm.weight", shapes[form["norms"]](count)
+    if "sinks" in form.get("parts", ()):
+        yield "attn_sinks.weight", (heads,)
+
+
+def feed_forward(form, width, hidden):
+    """(name, extents) of a network."""
+    both = "up" in form.get("joined", ())
+    for name, extents in (("gate", (width, hidden)), ("up", (width, hidden * (2 if both else 1))), ("down", (hidden, width))):
+        if name == "gate" and (both or form.get("alone")):
+            continue
+        yield f"ffn_{name}.weight", extents
+        if form.get("all_biases"):
+            yield f"ffn_{name}.bias", extents[1:]
+
+
+def layer_shapes(form, layer, sizes, values):
+    """(name, extents) of a layer: `sizes` are its width, of a head, of the hidden rows, heads and those of keys."""
+    width, size, hidden, heads, keys = sizes
+    before = [] if form.get("after") == "only" else ["attn_norm", *([] if form.get("parallel") else [form.get("feed_norm", "ffn_norm")])]
+    for name in [*before, *(["post_attention_norm", "post_ffw_norm"] if "after" in form else [])]:
+        yield from norms(form, name, width)
+    yield from latent(form, width, heads, values) if "latent" in form else attention(form, width, size, heads, keys)
+    yield from mixture(form, width, hidden) if is_mixture(form, layer) else feed_forward(form, width, hidden)
+
+
+def shapes(form, layers, tokens, positions, sizes, values):
+    """(name, extents, the innermost first) of a model's tensors."""
+    width = sizes[0]
+    yield "token_embd.weight", (width, tokens)
+    yield from norms(form, "token_embd_norm", width) if form.get("embedded") else ()
+    yield from norms(form, "output_norm", width)
+    if form.get("positions"):
+        yield "position_embd.weight", (width, positions)
+    if form.get("output"):
+        yield "output.weight", (width, tokens)
+    if form.get("output") == "biased":
+        yield "output.bias", (tokens,)
+    for layer in range(layers):
+        for name, extents in layer_shapes(form, layer, sizes, values):
+            yield f"blk.{layer}.{name}", extents
 
 
 def tensors(name, kind, rng):
     """(name, type, extents with the innermost first, bytes)"""
-    size, form = WIDTH // HEADS, FORMS[name]
-    keys = form.get("values", {}).get("attention.head_count_kv", KEY_HEADS) * size
-
-    def weights(tensor, k, n):
-        return f"{tensor}.weight", TYPES[kind], (k, n), matrix(kind, k * n, rng)
-
-    def floats(tensor, k, middle):
-        return tensor, 0, (k,), vector(k, middle, 0.2, rng)
-
-    yield weights("token_embd", WIDTH, TOKENS)
-    yield floats("output_norm.weight", WIDTH, 1)
-    if form.get("output"):
-        yield weights("output", WIDTH, TOKENS)
-    before = [] if form.get("after") == "only" else ["attn_norm", form.get("feed_norm", "ffn_norm")]
-    after = ["post_attention_norm", "post_ffw_norm"] if "after" in form else []
-    for layer in range(form.get("values", {}).get("block_count", LAYERS)):
-        at = f"blk.{layer}."
-        for norm in before + after:
-            yield floats(f"{at}{norm}.weight", WIDTH, 1)
-        for part, k, n in matrices(form, keys, layer):
-            yield weights(at + part, k, n)
-        for part, extents in mixture(form, WIDTH, HIDDEN) if is_mixture(form, layer) else ():
-            of = "f32" if is_float(part) else kind
-            yield at + part, TYPES[of], extents, matrix(of, math.prod(extents), rng)
-        if "sinks" in form.get("parts", ()):
-            yield floats(f"{at}attn_sinks.weight", HEADS, 0)
-        for part, n in (("attn_q", WIDTH), ("attn_k", keys)):
-            if form.get("biases"):
-                yield floats(f"{at}{part}.bias", n, 0)
-            if "norms" in form:
-                yield floats(f"{at}{part}_norm.weight", size if form["norms"] == "head" else n, 1)
+    form = FORMS[name]
+    values = form.get("values", {})
+    sizes = (WIDTH, WIDTH // HEADS, HIDDEN, HEADS, values.get("attention.head_count_kv", KEY_HEADS))
+    for tensor, extents in shapes(form, values.get("block_count", LAYERS), TOKENS, CONTEXT, sizes, values):
+        of, size = "f32" if is_float(tensor) else kind, math.prod(extents)
+        is_norm = "norm.weight" in tensor
+        small = len(extents) == 1 or is_norm
+        content = vector(size, int(is_norm), 0.2, rng) if small else matrix(of, size, rng)
+        yield tensor, TYPES[of], extents, content
 
 
 def gguf_file(values, parts):

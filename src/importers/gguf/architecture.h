@@ -21,6 +21,14 @@ struct Architecture {
   /// Layers whose feed-forward part has no norm, or of files with the flag, are parallel.
   bool parallel = false, parallel_by_flag = false;
   bool learned_positions = false;  // instead of turned queries and keys
+  /// Positions add to scores: ALiBi's slopes of 2^-8 and more, or as the file has it. In models of
+  /// `sloped_layers` alone, if that is not 0; others are turned.
+  bool sloped = false;
+  int64_t sloped_layers = 0;
+  bool latent = false;  // keys and values are made from latent rows
+  bool norms_turned = false, plain_norms = false;
+  /// Files that leave scales open have MiniCPM's.
+  bool scales_depth = false;
   /// Where the file has a window, the last of so many layers sees all keys; 0: none does.
   int64_t window_period = 0;
   /// Layers with a window are turned by positions that are not stretched, of `window_base` (0: the

@@ -17,6 +17,7 @@ class DecoderReader {
 
   Status Run() {
     RETURN_IF_ERROR(ReadSizes());
+    if (a_.latent) RETURN_IF_ERROR(ReadLatent());
     RETURN_IF_ERROR(ReadParallel());
     RETURN_IF_ERROR(ReadExperts());
     RETURN_IF_ERROR(ReadScales());
@@ -64,6 +65,23 @@ class DecoderReader {
     ASSIGN_OR_RETURN(d_.epsilon, Float(a_.centred ? "attention.layer_norm_epsilon"
                                                   : "attention.layer_norm_rms_epsilon",
                                        {}));
+    return OkStatus();
+  }
+
+  /// Older files count heads as they are made, newer ones as they are kept.
+  Status ReadLatent() {
+    Latent& l = d_.latent;
+    const int64_t most = int64_t{1} << 20;
+    ASSIGN_OR_RETURN(l.rank, Int("attention.kv_lora_rank", {}, 1, most));
+    ASSIGN_OR_RETURN(l.query_rank, Int("attention.q_lora_rank", 0, 0, most));
+    ASSIGN_OR_RETURN(const int64_t size, Int("attention.key_length_mla", d_.head_size, 2, most));
+    ASSIGN_OR_RETURN(l.value, Int("attention.value_length_mla", d_.value_size, 1, most));
+    ASSIGN_OR_RETURN(l.turned, Int("rope.dimension_count", {}, 2, size - 1));
+    l.plain = size - l.turned;
+    l.is_absorbed = file_.FindTensor("blk.0.attn_kv_b.weight") == nullptr;
+    d_.kv_heads = l.is_absorbed ? 1 : d_.heads;
+    d_.head_size = l.is_absorbed ? l.rank + l.turned : size;
+    d_.value_size = l.is_absorbed ? l.rank : l.value;
     return OkStatus();
   }
 
@@ -118,15 +136,20 @@ class DecoderReader {
   }
 
   Status ReadScales() {
-    const double embedding = a_.scales_embedding ? std::sqrt(static_cast<double>(d_.width)) : 1;
+    const auto width = static_cast<double>(d_.width), layers = static_cast<double>(d_.layers);
+    const double embedding = a_.scales_embedding ? std::sqrt(width) : a_.scales_depth ? 12 : 1;
     ASSIGN_OR_RETURN(d_.embedding_scale, Float("embedding_scale", embedding));
-    ASSIGN_OR_RETURN(d_.residual_scale, Float("residual_scale", 1.0));
-    ASSIGN_OR_RETURN(const double logits, Float("logit_scale", 1.0));
+    ASSIGN_OR_RETURN(d_.residual_scale,
+                     Float("residual_scale", a_.scales_depth ? 1.4 / std::sqrt(layers) : 1));
+    ASSIGN_OR_RETURN(const double logits, Float("logit_scale", a_.scales_depth ? width / 256 : 1));
     d_.logit_scale = logits == 0 ? 1 : a_.multiplies_logits ? logits : 1 / logits;
     const bool is_wide = a_.wide_layers != 0 && d_.layers == a_.wide_layers;
-    const double size = static_cast<double>(d_.width) / static_cast<double>(d_.heads);
+    const Latent& l = d_.latent;
+    const double size = l.rank > 0 ? static_cast<double>(l.plain + l.turned)
+                                   : width / static_cast<double>(d_.heads);
     ASSIGN_OR_RETURN(d_.attention_scale,
-                     Float("attention.scale", is_wide ? 1 / std::sqrt(size) : 0));
+                     Float("attention.scale", is_wide || l.rank > 0 ? 1 / std::sqrt(size) : 0));
+    ASSIGN_OR_RETURN(d_.clamp, Float("attention.clamp_kqv", 0.0));
     ASSIGN_OR_RETURN(d_.attention_cap, Float("attn_logit_softcapping", a_.attention_cap));
     ASSIGN_OR_RETURN(d_.logit_cap, Float("final_logit_softcapping", a_.logit_cap));
     if (d_.attention_scale < 0 || d_.attention_cap < 0 || d_.logit_cap < 0)
@@ -136,6 +159,12 @@ class DecoderReader {
 
   Status ReadRotaries() {
     if (a_.learned_positions) return OkStatus();
+    if (a_.sloped && (a_.sloped_layers == 0 || a_.sloped_layers == d_.layers)) {
+      ASSIGN_OR_RETURN(d_.most_slope, Float("attention.max_alibi_bias", 8.0));
+      if (!(d_.most_slope >= 0 && d_.most_slope < 1e3))
+        return InvalidModel("value '{}': {}", Key("attention.max_alibi_bias"), d_.most_slope);
+      return OkStatus();
+    }
     Rotary all;
     ASSIGN_OR_RETURN(all.rotated, Int("rope.dimension_count", d_.head_size, 2, d_.head_size));
     if (all.rotated % 2 != 0)
@@ -175,7 +204,23 @@ class DecoderReader {
     if (!rotary.yarn) return OkStatus();
     ASSIGN_OR_RETURN(rotary.fast, Float("rope.scaling.yarn_beta_fast", 32.0));
     ASSIGN_OR_RETURN(rotary.slow, Float("rope.scaling.yarn_beta_slow", 1.0));
-    rotary.magnitude *= 1 + 0.1 * std::max(0.0, std::log(rotary.stretch));
+    return ReadMagnitudes(rotary);
+  }
+
+  /// YaRN makes scores grow with the logarithm of the stretch: by what turned queries and keys are
+  /// multiplied or, in files that say so, by the scale of scores, the temperature of queries, or
+  /// not.
+  Status ReadMagnitudes(Rotary& rotary) {
+    const double grown = 0.1 * std::max(0.0, std::log(rotary.stretch));
+    ASSIGN_OR_RETURN(const double share, Float("rope.scaling.yarn_log_multiplier", 0.0));
+    ASSIGN_OR_RETURN(d_.temperature, Float("attention.temperature_scale", 0.0));
+    if (share == 0) {
+      rotary.magnitude *= 1 + grown;
+    } else if (a_.latent) {  // such files have a tenth
+      d_.attention_scale *= (1 + 10 * share * grown) * (1 + 10 * share * grown);
+    } else {
+      rotary.magnitude *= (1 + grown) / (1 + share * grown);
+    }
     return OkStatus();
   }
 
@@ -199,7 +244,7 @@ class DecoderReader {
       if (!sees_all) form.window = window;
       if (form.window > 0 && a_.windows_stay) form.rotary = 1;
       form.experts = d_.experts.count > 0 && i >= dense && IsLast(i, every);
-      const bool stays = a_.learned_positions || (a_.only_windows_turn && window > 0 && sees_all);
+      const bool stays = d_.rotaries.empty() || (a_.only_windows_turn && window > 0 && sees_all);
       if (stays || IsLast(i, a_.bare_period)) form.rotary = -1;
       d_.forms.push_back(form);
     }
@@ -242,6 +287,8 @@ Result<Decoder> ReadDecoder(const File& file) {
   d.interleaved = found->interleaved;
   d.gating = found->gating;
   d.feed_norm = found->feed_norm;
+  d.norms_turned = found->norms_turned;
+  d.plain_norms = found->plain_norms;
   d.norms_before = found->norms_before;
   d.norms_after = found->norms_after;
   d.centred = found->centred;

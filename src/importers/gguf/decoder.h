@@ -55,6 +55,15 @@ struct Experts {
   int64_t idle_bytes = 0;     // of the file's matrices of experts that a token does not choose
 };
 
+/// Keys and values that are made from one latent row for all heads (latent_attention.cc).
+struct Latent {
+  int64_t rank = 0;        // of the latent row; 0: there is none
+  int64_t query_rank = 0;  // queries are made from a row of so many; 0: from what the layer gets
+  int64_t plain = 0, turned = 0;  // elements of a head's query and key
+  int64_t value = 0;              // elements of a head's value
+  bool is_absorbed = false;  // the cache keeps latent rows: one head, whose values are its keys'
+};
+
 enum class Activation {
   kSwish,        // x * sigmoid(slope * x)
   kGelu,         // by tanh
@@ -83,7 +92,13 @@ struct Decoder {
   double attention_scale = 0;  // 0: 1 / sqrt(head_size)
   /// Not 0: scores x, and logits, become cap * tanh(x / cap).
   double attention_cap = 0, logit_cap = 0;
-  bool interleaved = false;  // rotary pairs are neighbours
+  double clamp = 0;        // queries, keys and values are at most this; 0: whatever they are
+  double most_slope = 0;   // of ALiBi: those of heads are 2^-most_slope and more; 0: there are none
+  double temperature = 0;  // by how much queries grow at each multiple of the trained context
+  bool interleaved = false;   // rotary pairs are neighbours
+  bool norms_turned = false;  // queries and keys are normalised after they are turned
+  bool plain_norms = false;   // norms have no weights
+  Latent latent;
   Gating gating;
   Experts experts;
   std::string feed_norm;  // the tensor by which the feed-forward part normalises what it gets

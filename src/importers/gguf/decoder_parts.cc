@@ -61,6 +61,7 @@ Result<ir::ValueId> DecoderParts::Vector(const std::string& name, int64_t size) 
 }
 
 Result<ir::ValueId> DecoderParts::Norm(const std::string& name, ir::ValueId x, int64_t size) {
+  if (d_.plain_norms) return PlainNorm(x, size);
   ASSIGN_OR_RETURN(const ir::ValueId scale, Vector(name + ".weight", size));
   const ir::Attributes how = {{"axis", int64_t{-1}}, {"epsilon", d_.epsilon}};
   if (!d_.centred) return Emit("RMSNormalization", {x, scale}, how);
@@ -68,6 +69,15 @@ Result<ir::ValueId> DecoderParts::Norm(const std::string& name, ir::ValueId x, i
     return Emit("LayerNormalization", {x, scale}, how);
   ASSIGN_OR_RETURN(const ir::ValueId bias, Vector(name + ".bias", size));
   return Emit("LayerNormalization", {x, scale, bias}, how);
+}
+
+ir::ValueId DecoderParts::PlainNorm(ir::ValueId x, int64_t size) {
+  const MemoryScope scope(MemoryBudget::Unbounded());
+  const ir::ValueId ones = graph_.AddConstant(
+      fmt::format("ones.{}", graph_.nodes().size()),
+      Constant::FromTensor(*Tensor::FromVector(Shape{size}, std::vector<float>(size, 1.0F))));
+  return Emit(d_.centred ? "LayerNormalization" : "RMSNormalization", {x, ones},
+              {{"axis", int64_t{-1}}, {"epsilon", d_.epsilon}});
 }
 
 DecoderParts::Part DecoderParts::Find(const std::string& name, const Part& several,
@@ -107,6 +117,29 @@ Result<ir::ValueId> DecoderParts::PartProduct(const Part& part, ir::ValueId x, i
   if (file_->FindTensor(part.name + ".bias") == nullptr) return y;
   ASSIGN_OR_RETURN(const ir::ValueId bias, Bias(part, n));
   return Emit("Add", {y, bias});
+}
+
+Result<ir::ValueId> DecoderParts::MatrixEach(const std::string& name, int64_t count,
+                                             ir::ValueId chosen, ir::ValueId x, int64_t k,
+                                             int64_t n, ir::ValueId counts) {
+  ASSIGN_OR_RETURN(const TensorInfo* tensor, Need(name + ".weight", k, n * count));
+  if (tensor->extents != std::vector{k, n, count})
+    return InvalidModel("tensor '{}': expected {} matrices of {} rows of {}, got {}", tensor->name,
+                        count, n, k, fmt::join(tensor->extents, " x "));
+  std::vector<ir::ValueId> inputs = {x};
+  ir::Attributes attributes;
+  if (tensor->type->bits == 0 || form_.floats) {
+    Constant floats = ReadFloats(*tensor, file_, false).Reshaped(Shape{count, n, k});
+    inputs.push_back(graph_.AddConstant(tensor->name, std::move(floats)));
+    if (chosen != ir::kAbsent) inputs.push_back(chosen);
+    if (counts != ir::kAbsent) inputs.insert(inputs.end(), {ir::kAbsent, ir::kAbsent});
+  } else {
+    const std::vector<ir::ValueId> blocks = AddBlocks(*tensor, count);
+    inputs.insert(inputs.end(), {blocks[0], chosen, blocks[1], blocks[2]});
+    attributes.Set("block_size", tensor->type->part);
+  }
+  if (counts != ir::kAbsent) inputs.push_back(counts);
+  return Emit("ExpertMatMul", std::move(inputs), std::move(attributes));
 }
 
 Result<ir::ValueId> DecoderParts::Bias(const Part& part, int64_t n) {

@@ -32,6 +32,8 @@ class DecoderParts {
   Result<ir::ValueId> Vector(const std::string& name, int64_t size);
   /// By `name`.weight, and `name`.bias where there is one.
   Result<ir::ValueId> Norm(const std::string& name, ir::ValueId x, int64_t size);
+  /// By no weights.
+  ir::ValueId PlainNorm(ir::ValueId x, int64_t size);
 
   /// Rows of a matrix, and elements of its bias, from `first` on; all of them are `rows`.
   struct Part {
@@ -45,6 +47,12 @@ class DecoderParts {
   Result<ir::ValueId> Product(const std::string& name, ir::ValueId x, int64_t k, int64_t n) {
     return PartProduct({name, 0, n}, x, k, n);
   }
+
+  /// Rows times those of `count` matrices `name`.weight [count, n, k] that `chosen` [.., used]
+  /// names; with `counts` [.., used] their sum, each times its count.
+  Result<ir::ValueId> MatrixEach(const std::string& name, int64_t count, ir::ValueId chosen,
+                                 ir::ValueId x, int64_t k, int64_t n,
+                                 ir::ValueId counts = ir::kAbsent);
 
   /// What a layer whose tensors begin with `at` makes of x: by one network, or by experts.
   Result<ir::ValueId> FeedForward(const std::string& at, ir::ValueId x) {

@@ -128,25 +128,8 @@ Result<ir::ValueId> DecoderParts::ExpertBias(const std::string& name, const Choi
 
 Result<ir::ValueId> DecoderParts::ExpertProduct(const std::string& name, const Choices& choices,
                                                 ir::ValueId x, int64_t k, int64_t n, bool sums) {
-  const int64_t count = d_.experts.count;
-  ASSIGN_OR_RETURN(const TensorInfo* tensor, Need(name + ".weight", k, n * count));
-  if (tensor->extents != std::vector{k, n, count})
-    return InvalidModel("tensor '{}': expected {} experts of {} rows of {}, got {}", tensor->name,
-                        count, n, k, fmt::join(tensor->extents, " x "));
-  std::vector<ir::ValueId> inputs = {x};
-  ir::Attributes attributes;
-  if (tensor->type->bits == 0 || form_.floats) {
-    Constant floats = ReadFloats(*tensor, file_, false).Reshaped(Shape{count, n, k});
-    inputs.push_back(graph_.AddConstant(tensor->name, std::move(floats)));
-    inputs.push_back(choices.chosen);
-    if (sums) inputs.insert(inputs.end(), {ir::kAbsent, ir::kAbsent});
-  } else {
-    const std::vector<ir::ValueId> blocks = AddBlocks(*tensor, count);
-    inputs.insert(inputs.end(), {blocks[0], choices.chosen, blocks[1], blocks[2]});
-    attributes.Set("block_size", tensor->type->part);
-  }
-  if (sums) inputs.push_back(choices.counts);
-  const ir::ValueId y = Emit("ExpertMatMul", std::move(inputs), std::move(attributes));
+  ASSIGN_OR_RETURN(const ir::ValueId y, MatrixEach(name, d_.experts.count, choices.chosen, x, k, n,
+                                                   sums ? choices.counts : ir::kAbsent));
   if (file_->FindTensor(name + ".bias") == nullptr) return y;
   ASSIGN_OR_RETURN(const ir::ValueId bias, ExpertBias(name, choices, n, sums));
   return Emit("Add", {y, bias});

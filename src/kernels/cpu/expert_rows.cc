@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gather/indices.h"
@@ -53,10 +52,12 @@ Status ExpertRows::Sort(const CpuLaunch& args) const {
   int32_t* const ends = args.At(ends_);
   int32_t* const slots = args.At(slots_);
   int32_t* const choices = args.At(choices_);
-  if (!p_.chooses) {
-    ends[0] = static_cast<int32_t>(p_.rows);
-    std::iota(slots, slots + p_.rows, 0);
-    std::iota(choices, choices + p_.rows, 0);
+  if (!p_.chooses) {  // each expert has as many
+    for (int64_t e = 0; e < p_.experts; ++e) ends[e] = static_cast<int32_t>((e + 1) * p_.rows);
+    for (int64_t i = 0; i < p_.choices(); ++i) {
+      slots[i] = static_cast<int32_t>(p_.ExpertOf(i) * p_.rows + i / p_.experts);
+      choices[slots[i]] = static_cast<int32_t>(i);
+    }
     return OkStatus();
   }
   const Indices chosen{args.inputs[chosen_].host<std::byte>(), index_type_};

@@ -65,6 +65,11 @@ std::span<const Case> AttentionCases() {
        "input %pk: f32[2x2x71x16]\ninput %pv: f32[2x2x71x16]\nconst %n: i32[2] = 79 40\n"
        "const %t: i32[] = 80\n%y, %nk, %nv = GroupQueryAttention(%q, %k, %v, %pk, %pv, %n, %t) "
        "{kv_num_heads=2, local_window_size=20, num_heads=6}\noutput %y\noutput %nk\noutput %nv\n"},
+      {"attention.group_query_crowd",
+       "input %q: f32[1x5x560]\ninput %k: f32[1x5x8]\ninput %v: f32[1x5x4]\n"
+       "input %pk: f32[1x1x40x8]\ninput %pv: f32[1x1x40x4]\nconst %n: i32[1] = 30\n"
+       "const %t: i32[] = 40\n%y, %nk, %nv = GroupQueryAttention(%q, %k, %v, %pk, %pv, %n, %t) "
+       "{kv_num_heads=1, num_heads=70}\noutput %y\noutput %nk\noutput %nv\n"},
       {"attention.group_query_empty",
        "input %q: f32[2x0x24]\ninput %k: f32[2x0x8]\ninput %v: f32[2x0x8]\n"
        "input %pk: f32[2x2x5x4]\ninput %pv: f32[2x2x5x4]\nconst %n: i32[2] = 4 4\n"

@@ -58,6 +58,13 @@ std::span<const Case> ExpertCases() {
        "input %a: f32[64]\nconst %w: u4[1x21x64] = noise(0, 15)\n"
        "const %s: f16[1x21x2] = noise(0.01, 0.1)\nconst %m: f16[1x21x2] = noise(-1, 0.1)\n"
        "%y = ExpertMatMul(%a, %w, _, %s, %m)\noutput %y\n"},
+      {"quantise.experts_one_each",
+       "input %a: f32[2x7x3x37]\nconst %w: f32[3x21x37]\n"
+       "%y = ExpertMatMul(%a, %w)\noutput %y\n"},
+      {"quantise.experts_one_each_u4",
+       "input %a: f32[1x1x5x64]\nconst %w: u4[5x37x64] = noise(0, 15)\n"
+       "const %s: f16[5x37x2] = noise(0.01, 0.1)\nconst %m: f16[5x37x2] = noise(-1, 0.1)\n"
+       "%y = ExpertMatMul(%a, %w, _, %s, %m)\noutput %y\n"},
       {"quantise.experts_no_rows",
        "input %a: f32[0x32]\ninput %c: i64[0x2] = noise(0, 2)\ninput %by: f32[0x2]\n"
        "const %w: u4[3x5x32] = noise(0, 15)\nconst %s: f32[3x5x1] = noise(0.01, 0.1)\n"

@@ -38,14 +38,16 @@ Status ReadChoices(std::span<const Shape> shapes, ExpertProduct& p) {
   return OkStatus();
 }
 
+/// Of one expert, or of rows for all of them.
 Status ReadRows(std::span<const Shape> shapes, ExpertProduct& p) {
   const Shape& a = shapes[ExpertProduct::kRows];
-  if (p.experts != 1 || p.summed)
-    return InvalidModel("{} experts, of which none is chosen", p.experts);
-  if (a.rank() < 1 || a[a.rank() - 1] != p.k)
-    return InvalidModel("rows {} do not fit, or are not of {}", a.ToString(), p.k);
-  p.used = 1;
-  p.rows = a.elements() / p.k;
+  p.own_rows = p.experts != 1;
+  const bool fits = a.rank() >= (p.own_rows ? 2 : 1) && a[a.rank() - 1] == p.k;
+  if (p.summed || !fits || (p.own_rows && a[a.rank() - 2] != p.experts))
+    return InvalidModel("rows {} do not fit {} experts of which none is chosen, or are not of {}",
+                        a.ToString(), p.experts, p.k);
+  p.used = p.own_rows ? p.experts : 1;
+  p.rows = a.elements() / p.k / p.used;
   return OkStatus();
 }
 

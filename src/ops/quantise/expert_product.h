@@ -13,7 +13,8 @@ namespace fettle::ops {
 /// What mixtures of experts multiply by. Inputs
 ///   A       [.., k], or [.., used, k]: a row for all choices, or one for each (f32)
 ///   W       [experts, n, k]: floats, or codes (u4, u8)
-///   chosen  [.., used]: which expert (i32 or i64); without it each row meets the one that there is
+///   chosen  [.., used]: which expert (i32 or i64); without it each row meets the one that there
+///           is, or the rows of A [.., experts, k] meet one each
 ///   scales, minima [experts, n, k / block]: where W has codes, as those of BlockMatMul, whose
 ///           rounding of rows it has
 ///   counts  [.., used]: what each choice counts (f32)
@@ -32,6 +33,8 @@ struct ExpertProduct {
   int64_t choices() const { return rows * used; }
   /// Of the row that `choice` (0 .. choices() - 1) multiplies.
   int64_t RowOf(int64_t choice) const { return own_rows ? choice : choice / used; }
+  /// Of a choice where none is made.
+  int64_t ExpertOf(int64_t choice) const { return choice % experts; }
 };
 /// `shapes` are those of the node's inputs, of absent ones too. Fails with kInvalidModel where they
 /// do not fit.

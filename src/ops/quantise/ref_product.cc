@@ -122,7 +122,9 @@ Status ExpertMatMulReference(const RefContext& context, const Region& region) {
     double sum = 0;
     for (int64_t i = 0; i < (p.summed ? p.used : 1); ++i) {
       if (p.summed) at.back() = i;
-      const int64_t expert = p.chooses ? chosen.GetInt(chosen.Offset(at)) : 0;
+      const int64_t expert = p.chooses    ? chosen.GetInt(chosen.Offset(at))
+                             : p.own_rows ? at.back()
+                                          : 0;
       if (expert < 0 || expert >= p.experts) {
         wrong = expert;
         is_wrong = true;

@@ -231,7 +231,7 @@ class CachedAttention final : public CpuKernel {
 
   /// C [rows, columns] = A [rows, depth] * B, or what `work` says is added.
   void Multiply(const Lane& lane, const EvenRows& a, int64_t rows, BlockArgs work, float* c) const {
-    TileSpan tiles[CachedFacts::kBlockRows];
+    TileSpan tiles[CachedFacts::kMostHeads];
     work.tiles = CutTiles(kernels_.mr, a, rows, c, work.c_stride, lane.pointers, tiles);
     RunBlock(kernels_, work);
   }

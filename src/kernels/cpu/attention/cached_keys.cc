@@ -183,8 +183,8 @@ Result<CachedFacts> ReadCached(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(facts.a, ops::ReadGroupQuery(node, shape(0), shape(1), shape(2),
                                                 has_past ? &shape(3) : nullptr));
   if (shape(0).elements() * shape(2).elements() == 0) return Unsupported("nothing to compute");
-  if (facts.group() > CachedFacts::kBlockRows)
-    return Unsupported("more than {} heads to a key", CachedFacts::kBlockRows);
+  if (facts.group() > CachedFacts::kMostHeads)
+    return Unsupported("more than {} heads to a key", CachedFacts::kMostHeads);
   for (size_t i : {0, 1, 2, 3, 4, 7, 8}) {
     const ir::ValueId id = node.input(i);
     if (id != ir::kAbsent && group.value(id).is_constant() && group.value(id).dtype != DType::kF32)

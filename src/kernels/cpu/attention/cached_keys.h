@@ -22,8 +22,8 @@ struct CachedFacts {
   bool has_sinks = false;  // heads have scores of their own
   Dims bias_strides;       // of [batch, heads, queries, keys]; empty: none
 
-  /// Rows of a block of queries, and most that are few.
-  static constexpr int64_t kBlockRows = 64, kFewRows = 16;
+  /// Rows of a block of queries, of one query of the most heads to a key, and most that are few.
+  static constexpr int64_t kBlockRows = 64, kMostHeads = 128, kFewRows = 16;
 
   int64_t group() const { return a.q_heads / a.kv_heads; }
   bool has_few_rows() const { return a.length == 1 || a.length * group() <= kFewRows; }

@@ -1,0 +1,118 @@
+"""More rows of decoder_files.py: positions that add to scores, latent attention, norms of single heads."""
+
+import re
+
+import torch
+from decoder_files import SIGMOIDS, Architecture, expert_values, experts, groups, like_gpt2, scores, turned, yarn
+
+HEAD_NORMS = {"self_attn.query_layernorm": "attn_q_norm", "self_attn.key_layernorm": "attn_k_norm"}
+LATENT_NAMES = {"self_attn.q_a_proj": "attn_q_a", "self_attn.q_a_layernorm": "attn_q_a_norm", "self_attn.q_b_proj": "attn_q_b", "self_attn.k_b": "attn_k_b",
+                "self_attn.kv_a_proj_with_mqa": "attn_kv_a_mqa", "self_attn.kv_a_layernorm": "attn_kv_a_norm", "self_attn.kv_b_proj": "attn_kv_b",
+                "self_attn.v_b": "attn_v_b"}  # fmt: skip
+MPT_NAMES = {"norm_1": "attn_norm", "norm_2": "ffn_norm", "attn.Wqkv": "attn_qkv", "attn.out_proj": "attn_output", "ffn.up_proj": "ffn_up", "ffn.down_proj": "ffn_down"}
+HUNYUAN_MOE = {"mlp.gate.wg": "ffn_gate_inp", **{f"mlp.shared_mlp.{part}_proj": f"ffn_{part}_shexp" for part in ("gate", "up", "down")}}
+
+
+def latent(sizes, **more):
+    return {"q_lora_rank": 24, "kv_lora_rank": 32, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 12, "head_dim": None,
+            "num_key_value_heads": sizes["num_attention_heads"], **more}  # fmt: skip
+
+
+def latent_values(config):
+    size = config.qk_nope_head_dim + config.qk_rope_head_dim
+    return {"attention.q_lora_rank": config.q_lora_rank, "attention.kv_lora_rank": config.kv_lora_rank, "attention.key_length": size,
+            "attention.value_length": config.v_head_dim, "rope.dimension_count": config.qk_rope_head_dim}  # fmt: skip
+
+
+def absorbed_values(config):
+    values = latent_values(config)
+    rank = config.kv_lora_rank
+    return {**values, "attention.head_count_kv": 1, "attention.key_length": rank + config.qk_rope_head_dim, "attention.value_length": rank,
+            "attention.key_length_mla": values["attention.key_length"], "attention.value_length_mla": config.v_head_dim}  # fmt: skip
+
+
+def absorbed(state, config):
+    """One matrix for each head, of keys (transposed) and of values, instead of one for all."""
+    made = {}
+    for key, weight in state.items():
+        if not key.endswith("kv_b_proj.weight"):
+            made[key] = weight
+            continue
+        by_head = weight.reshape(config.num_attention_heads, -1, config.kv_lora_rank)
+        keys, values = by_head.split([config.qk_nope_head_dim, config.v_head_dim], 1)
+        made[key.replace("kv_b_proj", "k_b")] = keys.transpose(1, 2).contiguous()
+        made[key.replace("kv_b_proj", "v_b")] = values.contiguous()
+    return made
+
+
+def heads_as_one(state, config):
+    """Norms of single heads as rows of one tensor."""
+    made, rows = {}, {}
+    for key, weight in state.items():
+        found = re.fullmatch(r"(.*\.self_attn\.)([qk])_layernorm\.norms\.(\d+)\.weight", key)
+        if found:
+            rows.setdefault(f"{found[1]}{found[2]}_norm.weight", []).append(weight)
+        else:
+            made[key] = weight
+    return {**made, **{key: torch.stack(parts) for key, parts in rows.items()}}
+
+
+def sloped(sizes, **more):
+    """As files and both engines agree about slopes of counts of heads that are powers of two."""
+    heads = 4 if sizes["num_attention_heads"] == 6 else sizes["num_attention_heads"]
+    return {"hidden_size": 24 * heads, "num_attention_heads": heads, "num_key_value_heads": heads, "head_dim": None, **more}
+
+
+def like_mpt(sizes):
+    made = sloped(sizes)
+    return {**made, "d_model": made["hidden_size"], "n_heads": made["num_attention_heads"], "n_layers": 3, "intermediate_size": 4 * made["hidden_size"],
+            "max_seq_len": 256, "attn_config": {"clip_qkv": 0.8}}  # fmt: skip
+
+
+def latent_yarn(sizes):
+    return {**yarn(10000.0), "mscale": 0.7, "mscale_all_dim": 0.7}
+
+
+def latent_yarn_values(config):
+    return {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 64, "rope.scaling.yarn_log_multiplier": 0.07}
+
+
+V2 = {"first_k_dense_replace": 1, "n_shared_experts": 2, "routed_scaling_factor": 1.5, "n_group": 1, "topk_group": 1, "topk_method": "greedy", "norm_topk_prob": False,
+      "tie_word_embeddings": False}  # fmt: skip
+V3 = {**SIGMOIDS, "n_group": 4, "topk_group": 2, "tie_word_embeddings": False}
+LATER = (
+    Architecture("bloom", "Bloom", lambda s: {"n_layer": 3, "n_head": s["num_attention_heads"], "intermediate_size": 4 * s["hidden_size"], "head_dim": None,
+                                              "num_key_value_heads": s["num_attention_heads"]}, shared_qkv=True),
+    Architecture("mpt", "Mpt", like_mpt, lambda c: {"attention.clamp_kqv": 0.8, "attention.max_alibi_bias": 8.0}, MPT_NAMES),
+    Architecture("olmo", "Olmo", lambda s: {"head_dim": None, "clip_qkv": 1.2}, lambda c: {"attention.clamp_kqv": 1.2}, pairs=True),
+    Architecture("chatglm", "Glm", lambda s: {"attention_bias": True, "head_dim": s["hidden_size"] // s["num_attention_heads"]}, turned),
+    Architecture("xverse", "Llama", lambda s: {"tie_word_embeddings": False, "head_dim": None}, pairs=True),
+    Architecture("baichuan", "Llama", lambda s: {"tie_word_embeddings": False, "head_dim": None}, pairs=True, in_llama=False),  # it wants 32 layers
+    Architecture("pangu-embedded", "Llama", lambda s: {"attention_bias": True, "tie_word_embeddings": False, "head_dim": None}),
+    Architecture("orion", "StableLm", lambda s: {"head_dim": None, "partial_rotary_factor": 1.0}),
+    Architecture("codeshell", "Starcoder2", lambda s: {"head_dim": None}, in_llama=False),  # it wants queries, keys and values as one
+    Architecture("hunyuan-dense", "HunYuanDenseV1", names=HEAD_NORMS),
+    Architecture("hunyuan-moe", "HunYuanMoEV1", lambda s: experts(8, 3, moe_topk=3, attention_bias=False),
+                 lambda c: expert_values(8, 3, c.intermediate_size, expert_shared_feed_forward_length=c.intermediate_size), {**HEAD_NORMS, **HUNYUAN_MOE}),
+    Architecture("minimax-m2", "MiniMaxM2", lambda s: experts(8, 3, rotary_dim=s["head_dim"] // 2, tie_word_embeddings=False),
+                 lambda c: {**expert_values(8, 3, c.intermediate_size), "expert_gating_func": 2, **turned(c)}, {"mlp": "exp_probs_b"}),
+    Architecture("mistral3", "Ministral3",
+                 lambda s: {"rope_parameters": {**yarn(10000.0), "original_max_position_embeddings": 16, "mscale": 1.0, "mscale_all_dim": 1.0,
+                                                "llama_4_scaling_beta": 0.3}, "tie_word_embeddings": False, "sliding_window": None},
+                 lambda c: {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 16,
+                            "rope.scaling.yarn_log_multiplier": 1.0, "attention.temperature_scale": 0.3}, pairs=True),
+    Architecture("stablelm_heads", "StableLm", lambda s: {"head_dim": None, "qk_layernorm": True, "use_parallel_residual": True}, turned, architecture="stablelm",
+                 remade=heads_as_one),
+    Architecture("command-r_heads", "Cohere", lambda s: {"head_dim": None, "use_qk_norm": True}, lambda c: {"logit_scale": c.logit_scale}, architecture="command-r",
+                 in_llama=False),  # it wants 64 layers
+    Architecture("deepseek2", "DeepseekV2", lambda s: {**experts(8, 3), **latent(s), **V2},
+                 lambda c: {**latent_values(c), **expert_values(8, 3), **scores(c), "expert_gating_func": 1}, LATENT_NAMES),
+    Architecture("deepseek2_small", "DeepseekV2", lambda s: {**experts(8, 3), **latent(s, q_lora_rank=None), **V2, "rope_parameters": latent_yarn(s)},
+                 lambda c: {**absorbed_values(c), **expert_values(8, 3), **scores(c), **latent_yarn_values(c), "expert_gating_func": 1}, LATENT_NAMES,
+                 architecture="deepseek2", remade=absorbed, in_llama=False),  # it wants 27 layers
+    Architecture("deepseek2_absorbed", "DeepseekV3", lambda s: {**experts(12, 3), **latent(s), **V3, "rope_parameters": latent_yarn(s)},
+                 lambda c: {**absorbed_values(c), **expert_values(12, 3), **scores(c), **groups(c), **latent_yarn_values(c)}, LATENT_NAMES,
+                 architecture="deepseek2", remade=absorbed),
+    Architecture("minicpm3", "MiniCPM3", lambda s: latent(s, scale_emb=12, scale_depth=1.4, dim_model_base=256, tie_word_embeddings=True),
+                 latent_values, LATENT_NAMES),
+)  # fmt: skip
