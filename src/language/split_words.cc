@@ -10,41 +10,6 @@
 namespace fettle::language {
 namespace {
 
-constexpr WordForm kLlama3Form{.rule = WordRule::kLlama3, .keeps_words = true, .begins = true};
-constexpr std::pair<std::string_view, WordForm> kWordForms[] = {
-    {"a.x-4.0", {WordRule::kGpt2}},
-    {"chatglm-bpe", {WordRule::kLlama3}},
-    {"codeshell", {WordRule::kDigits}},
-    {"command-r", {WordRule::kDigits}},
-    {"dbrx", {WordRule::kLlama3}},
-    {"deepseek-r1-qwen", {WordRule::kQwen2}},
-    {"exaone", {WordRule::kDigits}},
-    {"exaone4", {WordRule::kGpt2}},
-    {"falcon3", kLlama3Form},
-    {"glm4", {.rule = WordRule::kLlama3, .keeps_words = true}},
-    {"gpt-2", {WordRule::kGpt2}},
-    {"gpt-4o", {WordRule::kGpt4o}},
-    {"jais", {WordRule::kGpt2}},
-    {"llama-bpe", kLlama3Form},
-    {"llama-v3", kLlama3Form},
-    {"llama3", kLlama3Form},
-    {"llama4", {WordRule::kGpt4o}},
-    {"megrez", {WordRule::kQwen2}},
-    {"mellum", {WordRule::kGpt2}},
-    {"minerva-7b", {WordRule::kDigits}},
-    {"mpt", {WordRule::kGpt2}},
-    {"olmo", {WordRule::kGpt2}},
-    {"phi-2", {WordRule::kGpt2}},
-    {"pixtral", kLlama3Form},
-    {"qwen2", {WordRule::kQwen2}},
-    {"refact", {WordRule::kDigits}},
-    {"smaug-bpe", {WordRule::kLlama3}},
-    {"smollm", {WordRule::kDigits}},
-    {"starcoder", {WordRule::kDigits}},
-    {"tekken", {.rule = WordRule::kTekken, .keeps_words = true, .begins = true}},
-    {"trillion", {WordRule::kGpt2}},
-};
-
 /// Matches the alternatives of a rule, in order, at one place after the other; the regular
 /// expressions are those of the models' tokenizers.
 class Splitter {
@@ -157,21 +122,6 @@ class Splitter {
 
 }  // namespace
 
-std::optional<WordForm> FindWordForm(std::string_view name) {
-  for (const auto& [known, form] : kWordForms)
-    if (known == name) return form;
-  return std::nullopt;
-}
-
-std::string WordFormNames() {
-  std::string names;
-  for (const auto& [name, form] : kWordForms) {
-    if (!names.empty()) names += ", ";
-    names += name;
-  }
-  return names;
-}
-
 std::vector<std::string_view> SplitWords(std::string_view text, WordRule rule) {
   const std::vector<CodePoint> points = CodePointsOf(text);
   std::vector<std::string_view> pieces;
@@ -198,6 +148,61 @@ std::vector<std::string_view> SplitWords(std::string_view text, WordRule rule) {
       at += length;
     }
     part = end;
+  }
+  return pieces;
+}
+
+namespace {
+
+/// One that is no UTF-8.
+bool IsByte(std::string_view piece) {
+  return piece.size() == 1 && static_cast<uint8_t>(piece[0]) >= 0x80;
+}
+
+/// Runs of UTF-8, as patterns take them, and bytes that are none.
+std::vector<std::string_view> TextsAndBytes(std::string_view text) {
+  std::vector<std::string_view> pieces;
+  const std::vector<CodePoint> points = CodePointsOf(text);
+  bool joins = false;
+  for (size_t i = 0; i < points.size(); ++i) {
+    const size_t begin = points[i].begin;
+    const size_t end = i + 1 < points.size() ? points[i + 1].begin : text.size();
+    const std::string_view one = text.substr(begin, end - begin);
+    if (joins && !IsByte(one)) {
+      pieces.back() = {pieces.back().data(), pieces.back().size() + one.size()};
+    } else {
+      pieces.push_back(one);
+    }
+    joins = !IsByte(one);
+  }
+  return pieces;
+}
+
+}  // namespace
+
+Result<WordSplitter> WordSplitter::Create(const WordForm& form) {
+  WordSplitter made;
+  made.rule_ = form.rule;
+  for (std::string_view expression : form.expressions) {
+    ASSIGN_OR_RETURN(made.patterns_.emplace_back(), WordPattern::Create(expression));
+  }
+  return made;
+}
+
+std::vector<std::string_view> WordSplitter::Split(std::string_view text) const {
+  if (rule_ != WordRule::kExpressions) return SplitWords(text, rule_);
+  std::vector<std::string_view> pieces = TextsAndBytes(text);
+  for (const auto& pattern : patterns_) {
+    std::vector<std::string_view> cut;
+    for (std::string_view piece : pieces) {
+      if (IsByte(piece)) {
+        cut.push_back(piece);
+        continue;
+      }
+      for (const MatchedRange& range : pattern->Split(piece))
+        cut.push_back(piece.substr(range.begin, range.end - range.begin));
+    }
+    pieces = std::move(cut);
   }
   return pieces;
 }

@@ -36,12 +36,15 @@ class PieceTokenizer : public Tokenizer {
 
 class ByteLevel final : public PieceTokenizer {
  public:
-  ByteLevel(const WordForm& form, Ids ids, Ids ranks)
-      : form_(form), ids_(std::move(ids)), ranks_(std::move(ranks)) {}
+  ByteLevel(WordSplitter splitter, bool keeps_words, Ids ids, Ids ranks)
+      : splitter_(std::move(splitter)),
+        keeps_words_(keeps_words),
+        ids_(std::move(ids)),
+        ranks_(std::move(ranks)) {}
 
  protected:
   void EncodePiece(std::string_view text, bool, std::vector<int32_t>& to) const override {
-    for (std::string_view word : SplitWords(text, form_.rule)) EncodeWord(word, to);
+    for (std::string_view word : splitter_.Split(text)) EncodeWord(word, to);
   }
 
   std::string DecodeName(std::string_view name) const override {
@@ -67,7 +70,7 @@ class ByteLevel final : public PieceTokenizer {
       mapped += ByteNames::Get().names[static_cast<uint8_t>(byte)];
       ends.push_back(mapped.size());
     }
-    const auto whole = form_.keeps_words ? ids_.find(mapped) : ids_.end();
+    const auto whole = keeps_words_ ? ids_.find(mapped) : ids_.end();
     if (whole != ids_.end()) return to.push_back(whole->second);
     std::vector<std::string_view> symbols;
     size_t begin = 0;
@@ -98,7 +101,8 @@ class ByteLevel final : public PieceTokenizer {
     }
   }
 
-  WordForm form_;
+  WordSplitter splitter_;
+  bool keeps_words_;
   Ids ids_, ranks_;
 };
 
@@ -216,8 +220,8 @@ struct TokenizerReader {
   }
 
   Status MakeByteLevel() {
-    ASSIGN_OR_RETURN(const std::string name, file.Text(Key("pre"), "gpt-2"));
-    const std::optional<WordForm> form = FindWordForm(name == "default" ? "gpt-2" : name);
+    ASSIGN_OR_RETURN(const std::string name, file.Text(Key("pre"), "default"));
+    const std::optional<WordForm> form = FindWordForm(name);
     if (!form)
       return Unsupported("value '{}': rule '{}' is not supported; supported: {}", Key("pre"), name,
                          WordFormNames());
@@ -228,7 +232,9 @@ struct TokenizerReader {
     ranks.reserve(merges->size());
     for (size_t i = 0; i < merges->size(); ++i)
       ranks.emplace((*merges)[i], static_cast<int32_t>(i));
-    tokenizer = std::make_unique<ByteLevel>(*form, std::move(ids), std::move(ranks));
+    ASSIGN_OR_RETURN(WordSplitter splitter, WordSplitter::Create(*form));
+    tokenizer = std::make_unique<ByteLevel>(std::move(splitter), form->keeps_words, std::move(ids),
+                                            std::move(ranks));
     return OkStatus();
   }
 

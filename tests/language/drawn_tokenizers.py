@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import struct
 import unicodedata
 
 import numpy
@@ -38,8 +39,45 @@ def random_text(draw):
     return "".join(piece() + draw.choice(["", " ", "", " ", "  "]) for _ in range(draw.randrange(0, 14)))
 
 
+def charsmap(pairs):
+    """The bytes of a map of texts to texts as SentencePiece has them: a double array in which each node's children have a block of 256 units."""
+    tree = {}
+    for key in pairs:
+        node = tree
+        for byte in key.encode():
+            node = node.setdefault(byte, {})
+        node[-1] = key
+    units, texts = [0] * 256, b""
+
+    def place(node, at, label):
+        nonlocal texts
+        first = len(units)
+        units.extend([0] * 256)
+        units[at] = (at ^ first) << 10 | label | (256 if -1 in node else 0)
+        for byte in sorted(key for key in node if key >= 0):
+            place(node[byte], first ^ byte, byte)
+        if -1 in node:
+            units[first] = len(texts) | 1 << 31
+            texts += pairs[node[-1]].encode() + b"\0"
+
+    place(tree, 0, 0)
+    trie = b"".join(struct.pack("<I", unit & 0xFFFFFFFF) for unit in units)
+    return struct.pack("<I", len(trie)) + trie + texts
+
+
+def drawn_charsmap(draw):
+    """Characters, and pairs of them, to what compatibility makes of them, to others, or to nothing."""
+    characters = sorted({char for piece in PIECES for char in piece} - {"\0"})
+    pairs = {}
+    for char in draw.sample(characters, draw.randrange(1, 40)):
+        key = char + (draw.choice(("\u0301", "\u0303", draw.choice(characters))) if draw.random() < 0.3 else "")
+        pairs[key] = draw.choice((unicodedata.normalize("NFKC", key), unicodedata.normalize("NFKC", key).lower(), " ", "", "xy", "\u00e9"))
+    return normalizers.Precompiled(charsmap(pairs))
+
+
 def drawn_normalizer(draw):
     some = [
+        normalizers.Nmt, lambda: drawn_charsmap(draw), lambda: drawn_charsmap(draw),
         normalizers.NFC, normalizers.NFD, normalizers.NFKC, normalizers.NFKD, normalizers.Lowercase, normalizers.StripAccents,
         lambda: normalizers.Strip(draw.random() < 0.5, draw.random() < 0.5),
         lambda: normalizers.BertNormalizer(draw.random() < 0.5, draw.random() < 0.5, draw.choice((None, True, False)), draw.random() < 0.5),
@@ -58,6 +96,7 @@ def drawn_words(draw):
         lambda: pre_tokenizers.Split(draw.choice(("a", " ", "::")), draw.choice(BEHAVIORS), draw.random() < 0.3),
         lambda: pre_tokenizers.CharDelimiterSplit(draw.choice((" ", "e"))),
         lambda: pre_tokenizers.Digits(draw.random() < 0.5),
+        lambda: pre_tokenizers.FixedLength(draw.randrange(1, 9)),
         lambda: pre_tokenizers.Punctuation(draw.choice(BEHAVIORS)),
     ]  # fmt: skip
     return [draw.choice(some)() for _ in range(draw.choice((0, 1, 1, 2)))]

@@ -67,7 +67,9 @@ TEST(JsonTokenizerTest, RefusesWhatItDoesNotKnow) {
     EXPECT_NE(status.message().find(text), std::string::npos) << status.message();
   };
   using enum StatusCode;
-  expect(with("normalizer", R"({"type":"Precompiled"})"), kUnsupported, "normalizer 'Precompiled'");
+  expect(with("normalizer", R"({"type":"Other"})"), kUnsupported, "normalizer 'Other'");
+  expect(with("normalizer", R"({"type":"Precompiled"})"), kInvalidModel, "precompiled_charsmap");
+  expect(with("pre_tokenizer", R"({"type":"FixedLength","length":0})"), kInvalidModel, "'length'");
   expect(with("pre_tokenizer", R"({"type":"UnicodeScripts"})"), kUnsupported,
          "supported: Sequence");
   expect(with("decoder", R"({"type":"CTC"})"), kUnsupported, "decoder 'CTC'");

@@ -43,6 +43,28 @@ TEST(SplitWordsTest, AsTheRegularExpressionsDo) {
             (Texts{"XMLs'LL", " ", "123", "4", " ABC", "!/\n", "\xc3\x84r", "Ger"}));
 }
 
+std::vector<std::string> WordsOf(std::string_view text, const char* name) {
+  const Result<WordSplitter> splitter = WordSplitter::Create(*FindWordForm(name));
+  EXPECT_TRUE(splitter.ok()) << splitter.status().message();
+  std::vector<std::string> words;
+  for (std::string_view word : splitter->Split(text)) words.emplace_back(word);
+  return words;
+}
+
+TEST(SplitWordsTest, ExpressionsCutOneAfterAnother) {
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(WordsOf("it's 12345  (a)\n", "falcon"),
+            (Texts{"it", "'", "s", " ", "123", "45", "  ", "(", "a", ")", "\n"}));
+  EXPECT_EQ(WordsOf("it's 12345 .ab\n", "deepseek-v3"),
+            (Texts{"it", "'s", " ", "123", "45", " .", "ab", "\n"}));
+  EXPECT_EQ(WordsOf("ab\xff\xfe"
+                    "12\xc3",
+                    "deepseek-llm"),
+            (Texts{"ab", "\xff", "\xfe", "12", "\xc3"}));
+  EXPECT_EQ(WordsOf("a 1", "qwen2"), (Texts{"a", " ", "1"}));
+  EXPECT_TRUE(WordsOf("", "bloom").empty());
+}
+
 TEST(SplitWordsTest, NamesOfFilesHaveRules) {
   EXPECT_EQ(FindWordForm("deepseek-r1-qwen")->rule, WordRule::kQwen2);
   EXPECT_TRUE(FindWordForm("tekken")->keeps_words);

@@ -1,10 +1,12 @@
 #include "language/tokens/normalizers.h"
 
+#include <memory>
 #include <string_view>
 #include <utility>
 
 #include "language/tokens/byte_names.h"
 #include "language/tokens/characters.h"
+#include "language/tokens/charsmap.h"
 #include "language/tokens/pattern_of.h"
 
 namespace fettle::language {
@@ -119,6 +121,34 @@ Status AddBytes(const Json&, TextSteps& steps) {
   return OkStatus();
 }
 
+/// Of SentencePiece's "nmt" rules: without control characters, other white space as spaces.
+Status AddNmt(const Json&, TextSteps& steps) {
+  steps.push_back([](std::string& text, bool& whole) {
+    Filter(text, whole, [](uint32_t code) {
+      const bool is_control = (code >= 0x01 && code <= 0x08) || (code >= 0x0e && code <= 0x1f);
+      return !is_control && code != 0x0b && code != 0x7f && code != 0x8f && code != 0x9f;
+    });
+    std::string out;
+    ForEachCharacter(text, [&](uint32_t code, std::string_view bytes) {
+      const bool is_blank = code == '\t' || code == '\n' || code == '\f' || code == '\r' ||
+                            code == 0x1680 || (code >= 0x200b && code <= 0x200f) ||
+                            code == 0x2028 || code == 0x2029 || code == 0x2581 || code == 0xfeff ||
+                            code == 0xfffd;
+      out += is_blank ? " " : bytes;
+    });
+    text = std::move(out);
+  });
+  return OkStatus();
+}
+
+Status AddCharsMap(const Json& json, TextSteps& steps) {
+  ASSIGN_OR_RETURN(const std::string text, TextOf(json, "precompiled_charsmap", ""));
+  ASSIGN_OR_RETURN(CharsMap map, CharsMap::Read(text));
+  steps.push_back([map = std::make_shared<const CharsMap>(std::move(map))](
+                      std::string& changed, bool&) { changed = map->Replaced(changed); });
+  return OkStatus();
+}
+
 constexpr std::pair<std::string_view, Status (*)(const Json&, TextSteps&)> kNormalizers[] = {
     {"BertNormalizer", AddBert},
     {"ByteLevel", AddBytes},
@@ -127,6 +157,8 @@ constexpr std::pair<std::string_view, Status (*)(const Json&, TextSteps&)> kNorm
     {"NFD", AddNormalForm<NormalForm::kNfd>},
     {"NFKC", AddNormalForm<NormalForm::kNfkc>},
     {"NFKD", AddNormalForm<NormalForm::kNfkd>},
+    {"Nmt", AddNmt},
+    {"Precompiled", AddCharsMap},
     {"Prepend", AddPrepend},
     {"Replace", AddReplacement},
     {"Strip", AddStrip},

@@ -190,16 +190,29 @@ Status AddDelimiter(const Json& json, WordSteps& steps) {
   return OkStatus();
 }
 
+Status AddFixedLength(const Json& json, WordSteps& steps) {
+  ASSIGN_OR_RETURN(const int64_t length, IntOf(json, "length", 5));
+  if (length < 1) return InvalidModel("'length': expected at least 1, got {}", length);
+  const auto pieces = [length](std::string_view text) {
+    Ranges ranges;
+    size_t at = 0;
+    int64_t count = 0;
+    ForEachCharacter(text, [&](uint32_t, std::string_view bytes) {
+      if (count++ % length == 0) ranges.push_back({at, at, true});
+      ranges.back().end = at += bytes.size();
+    });
+    return ranges;
+  };
+  steps.push_back(Cutting(pieces, Behavior::kIsolated));
+  return OkStatus();
+}
+
 constexpr std::pair<std::string_view, Status (*)(const Json&, WordSteps&)> kPreTokenizers[] = {
-    {"BertPreTokenizer", AddBertSplit},
-    {"ByteLevel", AddByteWords},
-    {"CharDelimiterSplit", AddDelimiter},
-    {"Digits", AddDigits},
-    {"Metaspace", AddMarkedWords},
-    {"Punctuation", AddPunctuation},
-    {"Split", AddSplit},
-    {"Whitespace", AddWhitespace},
-    {"WhitespaceSplit", AddWhitespaceSplit},
+    {"BertPreTokenizer", AddBertSplit},   {"ByteLevel", AddByteWords},
+    {"CharDelimiterSplit", AddDelimiter}, {"Digits", AddDigits},
+    {"FixedLength", AddFixedLength},      {"Metaspace", AddMarkedWords},
+    {"Punctuation", AddPunctuation},      {"Split", AddSplit},
+    {"Whitespace", AddWhitespace},        {"WhitespaceSplit", AddWhitespaceSplit},
 };
 
 }  // namespace
