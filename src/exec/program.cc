@@ -75,16 +75,33 @@ Program::Requests Program::PackRequests() const {
   return requests;
 }
 
-/// On all threads.
+namespace {
+
+/// Steps, by how many bytes they pack.
+std::vector<size_t> LargestFirst(std::span<const std::vector<kernels::PackRequest>> requests) {
+  std::vector<int64_t> bytes(requests.size(), 0);
+  std::vector<size_t> order(requests.size());
+  for (size_t i = 0; i < requests.size(); ++i) {
+    order[i] = i;
+    for (const kernels::PackRequest& request : requests[i]) bytes[i] += request.bytes;
+  }
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return bytes[a] > bytes[b]; });
+  return order;
+}
+
+}  // namespace
+
+/// On all threads, the largest ones first: they would be the last ones of a thread alone.
 Status Program::PackAll(const DeviceSet& devices, PackedStore& packed,
                         const std::atomic<bool>* cancelled, const Requests& requests,
                         std::vector<StepProfile>& profiles) {
   std::vector<Status> statuses(steps_.size());
   ThreadPool& pool = static_cast<const CpuDevice&>(devices.cpu()).pool();
   const std::shared_ptr<MemoryBudget> budget = MemoryBudget::OutsideLoops();
+  const std::vector<size_t> order = LargestFirst(requests);
   pool.ParallelFor(std::ssize(steps_), pool.threads(), [&](int64_t task, int) {
     const MemoryScope scope(budget);
-    const auto i = static_cast<size_t>(task);
+    const size_t i = order[task];
     if (IsSet(cancelled)) {
       statuses[i] = Cancelled();
     } else {

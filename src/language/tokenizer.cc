@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
 
 #include "language/code_points.h"
 #include "language/merge_symbols.h"
+#include "language/name_index.h"
 #include "language/split_words.h"
 #include "language/tokens/byte_names.h"
 
@@ -13,8 +13,6 @@ namespace fettle::language {
 namespace {
 
 using Joined = Merge<std::string_view>;
-
-using Ids = std::unordered_map<std::string, int32_t>;
 
 enum Kind : uint8_t { kControl = 3, kUser = 4 };
 
@@ -36,7 +34,7 @@ class PieceTokenizer : public Tokenizer {
 
 class ByteLevel final : public PieceTokenizer {
  public:
-  ByteLevel(WordSplitter splitter, bool keeps_words, Ids ids, Ids ranks)
+  ByteLevel(WordSplitter splitter, bool keeps_words, NameIndex ids, NameIndex ranks)
       : splitter_(std::move(splitter)),
         keeps_words_(keeps_words),
         ids_(std::move(ids)),
@@ -70,8 +68,8 @@ class ByteLevel final : public PieceTokenizer {
       mapped += ByteNames::Get().names[static_cast<uint8_t>(byte)];
       ends.push_back(mapped.size());
     }
-    const auto whole = keeps_words_ ? ids_.find(mapped) : ids_.end();
-    if (whole != ids_.end()) return to.push_back(whole->second);
+    const int32_t whole = keeps_words_ ? ids_.Find(mapped) : -1;
+    if (whole >= 0) return to.push_back(whole);
     std::vector<std::string_view> symbols;
     size_t begin = 0;
     for (size_t end : ends) {
@@ -81,40 +79,38 @@ class ByteLevel final : public PieceTokenizer {
     std::string pair;
     const auto join = [&](std::string_view left, std::string_view right) -> std::optional<Joined> {
       pair.assign(left).append(" ").append(right);
-      const auto found = ranks_.find(pair);
-      if (found == ranks_.end()) return std::nullopt;
-      return Joined{-static_cast<double>(found->second), Together(left, right)};
+      const int32_t rank = ranks_.Find(pair);
+      if (rank < 0) return std::nullopt;
+      return Joined{-static_cast<double>(rank), Together(left, right)};
     };
     for (std::string_view symbol : MergeSymbols(std::move(symbols), join)) {
-      const auto found = ids_.find(std::string(symbol));
-      if (found != ids_.end()) {
-        to.push_back(found->second);
+      if (const int32_t found = ids_.Find(symbol); found >= 0) {
+        to.push_back(found);
         continue;
       }
       // A merge of no token: its bytes, those that are tokens.
       for (const CodePoint& point : CodePointsOf(symbol)) {
         std::string one;
         AppendUtf8(point.value, one);
-        const auto byte = ids_.find(one);
-        if (byte != ids_.end()) to.push_back(byte->second);
+        if (const int32_t byte = ids_.Find(one); byte >= 0) to.push_back(byte);
       }
     }
   }
 
   WordSplitter splitter_;
   bool keeps_words_;
-  Ids ids_, ranks_;
+  NameIndex ids_, ranks_;
 };
 
 constexpr std::string_view kSpaceName = "\xe2\x96\x81";  // U+2581
 
 class SentencePiece final : public PieceTokenizer {
  public:
-  SentencePiece(Ids ids, std::vector<double> scores, bool adds_space, int32_t unknown)
+  SentencePiece(NameIndex ids, std::vector<double> scores, bool adds_space, int32_t unknown)
       : ids_(std::move(ids)), scores_(std::move(scores)), adds_space_(adds_space) {
     for (int byte = 0; byte < 256; ++byte) {
-      const auto found = ids_.find(fmt::format("<0x{:02X}>", byte));
-      bytes_[byte] = found == ids_.end() ? unknown : found->second;
+      const int32_t found = ids_.Find(fmt::format("<0x{:02X}>", byte));
+      bytes_[byte] = found < 0 ? unknown : found;
     }
   }
 
@@ -136,14 +132,13 @@ class SentencePiece final : public PieceTokenizer {
       symbols.push_back(std::string_view(escaped).substr(points[i].begin, end - points[i].begin));
     }
     const auto join = [&](std::string_view left, std::string_view right) -> std::optional<Joined> {
-      const auto found = ids_.find(std::string(Together(left, right)));
-      if (found == ids_.end()) return std::nullopt;
-      return Joined{scores_[found->second], Together(left, right)};
+      const int32_t found = ids_.Find(Together(left, right));
+      if (found < 0) return std::nullopt;
+      return Joined{scores_[found], Together(left, right)};
     };
     for (std::string_view symbol : MergeSymbols(std::move(symbols), join)) {
-      const auto found = ids_.find(std::string(symbol));
-      if (found != ids_.end()) {
-        to.push_back(found->second);
+      if (const int32_t found = ids_.Find(symbol); found >= 0) {
+        to.push_back(found);
         continue;
       }
       for (char byte : symbol) {
@@ -165,7 +160,7 @@ class SentencePiece final : public PieceTokenizer {
   }
 
  private:
-  Ids ids_;
+  NameIndex ids_;
   std::vector<double> scores_;
   bool adds_space_;
   std::array<int32_t, 256> bytes_{};
@@ -202,7 +197,7 @@ std::string PieceTokenizer::Decode(int32_t token) const {
 struct TokenizerReader {
   const gguf::File& file;
   std::unique_ptr<PieceTokenizer> tokenizer;
-  Ids ids;
+  NameIndex ids;
   bool adds_begin = true;  // where the file does not say
 
   static constexpr std::string_view kPrefix = "tokenizer.ggml.";
@@ -228,13 +223,9 @@ struct TokenizerReader {
     adds_begin = form->begins;
     const auto* merges = file.Texts(Key("merges"));
     if (merges == nullptr) return InvalidModel("value '{}' is missing", Key("merges"));
-    Ids ranks;
-    ranks.reserve(merges->size());
-    for (size_t i = 0; i < merges->size(); ++i)
-      ranks.emplace((*merges)[i], static_cast<int32_t>(i));
     ASSIGN_OR_RETURN(WordSplitter splitter, WordSplitter::Create(*form));
     tokenizer = std::make_unique<ByteLevel>(std::move(splitter), form->keeps_words, std::move(ids),
-                                            std::move(ranks));
+                                            NameIndex(*merges));
     return OkStatus();
   }
 
@@ -285,8 +276,7 @@ struct TokenizerReader {
     if (tokens == nullptr || tokens->empty() || tokens->size() > (size_t{1} << 30))
       return InvalidModel("value '{}' is missing", Key("tokens"));
     const auto size = std::ssize(*tokens);
-    ids.reserve(tokens->size());
-    for (int64_t i = 0; i < size; ++i) ids.emplace((*tokens)[i], static_cast<int32_t>(i));
+    ids = NameIndex(*tokens);
     if (model == "gpt2") {
       RETURN_IF_ERROR(MakeByteLevel());
     } else if (model == "llama") {

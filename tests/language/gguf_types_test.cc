@@ -118,6 +118,24 @@ TEST(GgufTypes, OtherScalesHaveNoSteps) {
   EXPECT_EQ(StepsOf(ReadBlocks(tensor, nullptr).scales), nullptr);
 }
 
+TEST(GgufTypes, NibblesAreTheCodes) {
+  for (const uint32_t id : {2, 3, 6, 8, 12}) {
+    const TensorType* type = FindType(id);
+    SCOPED_TRACE(type->name);
+    const std::vector<uint8_t> bytes = BlockOf(4 * type->bytes, {});
+    const TensorInfo tensor{.type = type, .rows = 2, .columns = 2 * type->elements, .bytes = bytes};
+    const Constant codes = ReadBlocks(tensor, nullptr).codes;
+    std::byte nibbles[32], read[64];
+    const bool has = BlocksOf(codes)->CopyNibbles(32, 64, nibbles);
+    EXPECT_EQ(has, id == 2 || id == 3);
+    codes.CopyTo(32, 64, read);
+    for (int i = 0; has && i < 32; ++i) {
+      const int at = i / 16 * 32 + i % 16;
+      EXPECT_EQ(nibbles[i], read[at] | read[at + 16] << 4) << i;
+    }
+  }
+}
+
 /// Powers of two are halves where they are neither too large nor too small.
 TEST(GgufTypes, ScalesThatArePowersOfTwoAreHalvesWhereThoseHoldThem) {
   const TensorType* type = FindType(39);

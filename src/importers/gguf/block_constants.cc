@@ -41,6 +41,12 @@ class TensorSource final : public ConstantSource, public SixteenBitSource, publi
   void CopyTo(int64_t begin, int64_t count, std::byte* out) const override {
     if (part_ == Part::kColumns) return CopyColumns(begin, count, out);
     const TensorType& type = *tensor_.type;
+    if (const int64_t at = StoredHalfAt(); at >= 0) {
+      const uint8_t* from = tensor_.bytes.data() + begin * type.bytes + at;
+      for (int64_t i = 0; i < count; ++i)
+        std::memcpy(out + i * sizeof(Half), from + i * type.bytes, sizeof(Half));
+      return;
+    }
     const int64_t size = ElementBytes();
     const int64_t each = part_ == Part::kScales || part_ == Part::kMinima
                              ? type.elements / type.part
@@ -98,9 +104,25 @@ class TensorSource final : public ConstantSource, public SixteenBitSource, publi
                                [](float x) { return static_cast<int8_t>(x); });
     }
   }
+  bool CopyNibbles(int64_t begin, int64_t count, std::byte* out) const override {
+    const TensorType& type = *tensor_.type;
+    if (part_ != Part::kCodes || type.nibbles_at == 0) return false;
+    const uint8_t* from = tensor_.bytes.data() + begin / 32 * type.bytes + type.nibbles_at;
+    for (int64_t i = 0; i < count / 32; ++i) std::memcpy(out + i * 16, from + i * type.bytes, 16);
+    return true;
+  }
 
  private:
   int64_t ElementBytes() const { return part_ == Part::kCodes ? 1 : halves_ ? 2 : 4; }
+
+  /// Where in a block the one half lies that is its scale or minimum; -1: it is made.
+  int64_t StoredHalfAt() const {
+    const TensorType& type = *tensor_.type;
+    if (!halves_ || type.part != type.elements || type.step_at < 0) return -1;
+    if (part_ == Part::kScales) return type.step_at;
+    const bool has_own = part_ == Part::kMinima && type.times_scale == 0;
+    return has_own ? type.step_at + static_cast<int64_t>(sizeof(Half)) : -1;
+  }
 
   void ReadBlock(const uint8_t* from, std::byte* out) const {
     if (halves_) return ReadHalves(from, out);
@@ -120,10 +142,6 @@ class TensorSource final : public ConstantSource, public SixteenBitSource, publi
 
   void ReadHalves(const uint8_t* from, std::byte* out) const {
     const TensorType& type = *tensor_.type;
-    if (part_ == Part::kScales && type.part == type.elements && type.step_at >= 0) {  // the step
-      std::memcpy(out, from + type.step_at, sizeof(Half));
-      return;
-    }
     float floats[kMaxBlockElements / 16];
     type.read(from,
               part_ == Part::kScales ? BlockParts{.scales = floats} : BlockParts{.minima = floats});

@@ -32,7 +32,8 @@ struct TensorType {
   int64_t step_at = 0;
   /// What times a scale is its minimum, a power of two; 0: minima are numbers of their own.
   float times_scale = 0;
-  int code_bits = bits;  // that codes have
+  int code_bits = bits;    // that codes have
+  int64_t nibbles_at = 0;  // where 16 bytes are BlockSource::CopyNibbles'; 0: nowhere
 };
 
 /// The most elements of a block.

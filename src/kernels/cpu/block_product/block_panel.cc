@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "base/file.h"
@@ -60,6 +61,13 @@ void PackSteps(const BlockLayout& layout, Columns columns, const BlockSource& so
   }
 }
 
+/// The codes of one column of a block of 4 bits, two in a byte as panels have them.
+void PutNibbles(const BlockLayout& layout, const std::byte* nibbles, int64_t column,
+                std::byte* out) {
+  for (int64_t i = 0; i < layout.block / 2; i += 4)
+    std::memcpy(out + (i * kBlockColumns + column * 4), nibbles + i, 4);
+}
+
 /// The codes of one column of a block.
 void PackColumn(const BlockLayout& layout, const std::byte* codes, int64_t column, std::byte* out) {
   if (layout.bits == 8) {
@@ -81,17 +89,40 @@ void PackColumn(const BlockLayout& layout, const std::byte* codes, int64_t colum
   if (layout.has_planes()) std::memcpy(out + (half * kBlockColumns + column * 4), &plane, 4);
 }
 
+uint8_t GreatestByte(std::span<const std::byte> bytes) {
+  uint8_t most = 0;
+  for (const std::byte byte : bytes) most = std::max(most, static_cast<uint8_t>(byte));
+  return most;
+}
+
+uint8_t GreatestNibble(std::span<const std::byte> bytes) {
+  uint8_t low = 0, high = 0;
+  for (const std::byte byte : bytes) {
+    low = std::max(low, static_cast<uint8_t>(byte & std::byte{15}));
+    high = std::max(high, static_cast<uint8_t>(byte));
+  }
+  return std::max<uint8_t>(low, high >> 4);
+}
+
 void PackCodes(const BlockLayout& layout, Columns columns, const Constant& codes, std::byte* out,
                std::byte* greatest) {
   std::vector<std::byte> column(layout.k);
+  const BlockSource* source = layout.bits == 4 && layout.block == 32 ? BlocksOf(codes) : nullptr;
+  auto most = static_cast<uint8_t>(*greatest);
   for (int64_t n = columns.first; n < columns.end; ++n) {
-    codes.CopyTo((columns.row + n) * layout.k, layout.k, column.data());
-    for (const std::byte code : column) *greatest = std::max(*greatest, code);
-    std::byte* blocks = out + n / kBlockColumns * layout.panel_bytes() + layout.front_bytes();
-    for (int64_t b = 0; b < layout.blocks(); ++b)
-      PackColumn(layout, column.data() + b * layout.block, n % kBlockColumns,
-                 blocks + b * layout.block_bytes());
+    const int64_t begin = (columns.row + n) * layout.k, half = layout.k / 2;
+    const bool in_nibbles =
+        source != nullptr && source->CopyNibbles(begin, layout.k, column.data());
+    if (!in_nibbles) codes.CopyTo(begin, layout.k, column.data());
+    most = std::max(
+        most, in_nibbles ? GreatestNibble(std::span(column).first(half)) : GreatestByte(column));
+    std::byte* to = out + n / kBlockColumns * layout.panel_bytes() + layout.front_bytes();
+    const int64_t step = in_nibbles ? layout.block / 2 : layout.block;
+    const auto put = in_nibbles ? PutNibbles : PackColumn;
+    for (int64_t b = 0; b < layout.blocks(); ++b, to += layout.block_bytes())
+      put(layout, column.data() + b * step, n % kBlockColumns, to);
   }
+  *greatest = static_cast<std::byte>(most);
 }
 
 void PackScales(const BlockLayout& layout, Columns columns, const Constant& scales,
@@ -192,6 +223,16 @@ void RoundRow(const BlockLayout& layout, const float* a, std::byte* row) {
   RoundRowBy(layout, a, row, round, round);
 }
 
+/// Gives back the memory of a file's rows.
+void DropRows(const BlockLayout& layout, Columns columns, const Constant& codes) {
+  const std::span<const std::byte> all = codes.raw_bytes();
+  const int64_t rows = layout.matrices * layout.n,
+                each = std::ssize(all) / std::max<int64_t>(1, rows);
+  if (each * rows != std::ssize(all)) return DropMappedPages(all);
+  DropMappedPages(
+      all.subspan((columns.row + columns.first) * each, (columns.end - columns.first) * each));
+}
+
 }  // namespace
 
 void PackBlocks(const BlockLayout& layout, const Constant& codes, const Constant& scales,
@@ -207,7 +248,7 @@ void PackBlocks(const BlockLayout& layout, const Constant& codes, const Constant
       const Columns columns = {first, std::min(first + step, layout.n), i * layout.n};
       PackCodes(layout, columns, codes, matrix, out + layout.greatest_at());
       PackScales(layout, columns, scales, minima, matrix);
-      DropMappedPages(codes.raw_bytes());
+      DropRows(layout, columns, codes);
     }
   }
 }
