@@ -113,6 +113,7 @@ LATER = (
     Architecture("deepseek2_absorbed", "DeepseekV3", lambda s: {**experts(12, 3), **latent(s), **V3, "rope_parameters": latent_yarn(s)},
                  lambda c: {**absorbed_values(c), **expert_values(12, 3), **scores(c), **groups(c), **latent_yarn_values(c)}, LATENT_NAMES,
                  architecture="deepseek2", remade=absorbed),
+    Architecture("jais2", "Jais2", lambda s: {"head_dim": None, "tie_word_embeddings": False}),
     Architecture("minicpm3", "MiniCPM3", lambda s: latent(s, scale_emb=12, scale_depth=1.4, dim_model_base=256, tie_word_embeddings=True),
                  latent_values, LATENT_NAMES),
 )  # fmt: skip

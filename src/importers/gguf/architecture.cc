@@ -71,6 +71,7 @@ constexpr Architecture kArchitectures[] = {
     {.name = "hunyuan-dense", .norms_turned = true},
     {.name = "hunyuan-moe", .norms_turned = true, .mixes = true, .normalised = true},
     {.name = "internlm2", .interleaved = true},
+    {.name = "jais2", .gating = kSquaredReluAlone, .centred = true},
     {.name = "llama", .interleaved = true, .normalised = true},
     {.name = "minicpm", .interleaved = true, .scales_depth = true},
     {.name = "minicpm3", .latent = true, .scales_depth = true},
