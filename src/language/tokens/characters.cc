@@ -83,4 +83,18 @@ std::string Normalise(std::string_view text, NormalForm form) {
   return {reinterpret_cast<const char*>(made), static_cast<size_t>(size)};
 }
 
+std::vector<size_t> GraphemeEnds(std::string_view text) {
+  std::vector<size_t> ends;
+  utf8proc_int32_t before = 0, state = 0;
+  size_t at = 0;
+  ForEachCharacter(text, [&](uint32_t code, std::string_view bytes) {
+    const auto now = static_cast<utf8proc_int32_t>(code);
+    if (at > 0 && utf8proc_grapheme_break_stateful(before, now, &state)) ends.push_back(at);
+    before = now;
+    at += bytes.size();
+  });
+  if (at > 0) ends.push_back(at);
+  return ends;
+}
+
 }  // namespace fettle::language

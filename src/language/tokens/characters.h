@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "language/code_points.h"
 
@@ -25,6 +26,9 @@ bool IsChinese(uint32_t code);
 std::string Lowercase(std::string_view text);
 enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
 std::string Normalise(std::string_view text, NormalForm form);
+
+/// Where the graphemes (extended clusters) of `text`, which is UTF-8, end.
+std::vector<size_t> GraphemeEnds(std::string_view text);
 
 /// Calls f(code, its bytes) for each character of `text`, which is UTF-8.
 template <typename F>

@@ -1,7 +1,5 @@
 #include "language/tokens/charsmap.h"
 
-#include <utf8proc.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -96,18 +94,11 @@ std::string CharsMap::Replaced(std::string_view text) const {
     ForEachCharacter(grapheme,
                      [&](uint32_t, std::string_view bytes) { out += Find(bytes).value_or(bytes); });
   };
-  size_t begin = 0, end = 0;
-  utf8proc_int32_t before = 0, state = 0;
-  ForEachCharacter(text, [&](uint32_t code, std::string_view bytes) {
-    const auto now = static_cast<utf8proc_int32_t>(code);
-    if (end > 0 && utf8proc_grapheme_break_stateful(before, now, &state)) {
-      put(text.substr(begin, end - begin));
-      begin = end;
-    }
-    before = now;
-    end += bytes.size();
-  });
-  if (end > begin) put(text.substr(begin, end - begin));
+  size_t begin = 0;
+  for (const size_t end : GraphemeEnds(text)) {
+    put(text.substr(begin, end - begin));
+    begin = end;
+  }
   return out;
 }
 
