@@ -1,5 +1,7 @@
 #include "importers/gguf/decoder_parts.h"
 
+#include <fmt/ranges.h>
+
 #include <utility>
 
 #include "base/memory_budget.h"
