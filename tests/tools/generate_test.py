@@ -163,6 +163,7 @@ class Generate(unittest.TestCase):
             ({"llama.rope.scaling.type": "yarn", "llama.rope.scaling.factor": -1.0}, 3, "no frequencies"),
             ({"llama.rope.dimension_count": 7}, 3, "7 elements"),
             ({"llama.attn_logit_softcapping": -1.0}, 3, "negative"),
+            ({"llama.attention.clamp_kqv": -1.0}, 3, "attention.clamp_kqv"),
             ({"llama.attention.sliding_window_pattern": [1, 0, 1]}, 3, "sliding_window_pattern"),
             ({"general.architecture": None}, 3, "general.architecture"),
             ({"llama.block_count": None}, 3, "llama.block_count"),

@@ -154,6 +154,8 @@ class DecoderReader {
     ASSIGN_OR_RETURN(d_.logit_cap, Float("final_logit_softcapping", a_.logit_cap));
     if (d_.attention_scale < 0 || d_.attention_cap < 0 || d_.logit_cap < 0)
       return InvalidModel("scores have a negative scale or cap");
+    if (!(d_.clamp >= 0))
+      return InvalidModel("value '{}': {}", Key("attention.clamp_kqv"), d_.clamp);
     return OkStatus();
   }
 

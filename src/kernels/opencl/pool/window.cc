@@ -50,10 +50,11 @@ Status CheckGroup(const WindowGroup& group, const OpenClFacts& facts) {
 WindowGroup UsualGroup(const WindowPlan& plan, const OpenClFacts& facts) {
   constexpr int64_t kManyTaps = 32, kTapsOfEach = 16, kItems = 64, kMost = 512, kItemsOfUnit = 2048;
   const bool has_items = plan.pixels * kItems <= kItemsOfUnit * facts.compute_units;
-  if (facts.is_cpu || plan.taps < kManyTaps || (plan.places > 1 && !has_items)) return {};
+  const bool is_slow = plan.taps >= kManyTaps && (plan.places == 1 || has_items);
+  if (facts.is_cpu || !is_slow || facts.max_work_group_size < kItems) return {};
+  const int64_t most = std::min<int64_t>(kMost, facts.max_work_group_size);
   WindowGroup group{.items = kItems};
-  while (group.items < kMost && group.items * kTapsOfEach < plan.taps) group.items *= 2;
-  while (group.items > 1 && !CheckGroup(group, facts).ok()) group.items /= 2;
+  while (group.items * 2 <= most && group.items * kTapsOfEach < plan.taps) group.items *= 2;
   return group;
 }
 
