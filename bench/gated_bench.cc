@@ -2,7 +2,10 @@
 // host enqueues the others, so that a launch of a few microseconds is not hidden by what the host
 // takes to enqueue it. Outputs are compared with those of a plain kernel of f32.
 //
-//     gated_bench [--device CHOICE] [--emulate] [--launches N] [--share I/N] < ROWS
+//     gated_bench [--device CHOICE] [--emulate] [--launches N] [--share I/N] [--copies N] < ROWS
+//
+// --copies launches N copies of each kernel by turns, each with operands of its own, so that
+// weights come from memory where a cache does not hold N times as many.
 //
 // ROWS are lines of label; kernel; plain kernel, or "-" where outputs are not to be compared;
 // parameter sets, separated by "|", each NAME=VALUE,... beside the usual ones; group as text with
@@ -10,6 +13,7 @@
 // "bf16" bf16.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -143,13 +147,17 @@ DType StorageOf(std::string_view kernel) {
   return kernel.ends_with("f32") ? DType::kF32 : DType::kF16;
 }
 
-void RunRow(const std::vector<std::string>& row, int launches, const OpenClDevice& device,
-            OpenClStream& stream, Gate* gate) {
-  std::string text = row[4];
+std::shared_ptr<const ir::Graph> GraphOf(std::string text) {
   for (size_t at; (at = text.find("\\n")) != std::string::npos;) text.replace(at, 2, "\n");
   ir::Graph parsed = ops::Parse(text).value();
   if (!ops::InferGraph(parsed).ok()) std::abort();
-  const auto graph = std::make_shared<const ir::Graph>(std::move(parsed));
+  return std::make_shared<const ir::Graph>(std::move(parsed));
+}
+
+void RunRow(const std::vector<std::string>& row, int launches, int copies,
+            const OpenClDevice& device, OpenClStream& stream, Gate* gate) {
+  std::vector<std::shared_ptr<const ir::Graph>> graphs;
+  for (int i = 0; i < copies; ++i) graphs.push_back(GraphOf(row[4]));
   const kernels::KernelDesc* kernel = kernels::FindKernel(row[1]);
   const bool is_compared = row[2] != "-";
   const kernels::KernelDesc* plain = kernels::FindKernel(is_compared ? row[2] : row[1]);
@@ -157,17 +165,23 @@ void RunRow(const std::vector<std::string>& row, int launches, const OpenClDevic
   std::vector<float> want;
   if (is_compared) {
     Inputs inputs;
-    if (auto made = MakeContender(*plain, graph, DType::kF32, {}, device, stream, inputs))
+    if (auto made = MakeContender(*plain, graphs[0], DType::kF32, {}, device, stream, inputs))
       want = made->Output(stream);
   }
   Inputs inputs;
   for (const std::string& set : Split(row[3], '|')) {
-    auto made =
-        MakeContender(*kernel, graph, StorageOf(row[1]), ReadParams(set), device, stream, inputs);
-    if (!made || gate == nullptr) continue;
-    const double error = is_compared ? RelativeError(made->Output(stream), want) : 0;
+    std::vector<Contender> made;
+    for (const auto& graph : graphs) {
+      auto one =
+          MakeContender(*kernel, graph, StorageOf(row[1]), ReadParams(set), device, stream, inputs);
+      if (!one) break;
+      made.push_back(std::move(*one));
+    }
+    if (made.size() < graphs.size() || gate == nullptr) continue;
+    const double error = is_compared ? RelativeError(made[0].Output(stream), want) : 0;
+    size_t next = 0;
     const double least = gate->LeastMicroseconds(launches, 5, [&] {
-      if (!made->bound.Launch(stream).ok()) std::abort();
+      if (!made[next++ % made.size()].bound.Launch(stream).ok()) std::abort();
     });
     fmt::print("{:<24} {:8.2f} us  {}{}  {}\n", row[0], least,
                is_compared ? fmt::format("error {:.1e}", error) : "not compared",
@@ -180,14 +194,15 @@ void RunRow(const std::vector<std::string>& row, int launches, const OpenClDevic
 
 int main(int argc, char** argv) {
   const bench::LaunchOptions options = bench::ReadLaunchOptions(argc, argv, 200);
+  const int copies = std::max(bench::NumberOf(argc, argv, "--copies", 1), 1);
   const auto stream = OpenClStream::Create(options.device).value();
   Gate gate(*stream);
   int rows = 0;
   for (std::string line; std::getline(std::cin, line);) {
     const std::vector<std::string> row = Split(line, ';');
     if (row.size() != 5) continue;
-    if (options.shares == 0) RunRow(row, options.launches, *options.device, *stream, &gate);
+    if (options.shares == 0) RunRow(row, options.launches, copies, *options.device, *stream, &gate);
     if (options.shares > 0 && rows++ % options.shares == options.share)
-      RunRow(row, options.launches, *options.device, *stream, nullptr);
+      RunRow(row, options.launches, copies, *options.device, *stream, nullptr);
   }
 }

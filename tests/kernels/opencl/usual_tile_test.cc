@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/opencl/block_product/rows_tile.h"
+#include "kernels/opencl/gemm/algorithm.h"
 #include "tests/kernels/opencl/mma_device.h"
 
 namespace fettle::kernels {
@@ -54,6 +55,34 @@ TEST(UsualConvTile, WarpsAreSmallWhereManyTilesWaitForWhatIsAdded) {
   EXPECT_EQ(tile.wm * tile.wn, 32 * 32);
   EXPECT_EQ(tile.stages, 2);
   EXPECT_GT(UsualWarpTile(product, facts).wm * UsualWarpTile(product, facts).wn, 32 * 32);
+}
+
+/// What products [m, n] over k of f16 take.
+WarpTile TileOfHalves(int64_t m, int64_t n, int64_t k, const OpenClFacts& facts) {
+  GemmShape shape;
+  shape.m = m;
+  shape.n = n;
+  shape.k = k;
+  shape.storage = DType::kF16;
+  const Params usual = kGemmMma.defaults(shape, facts);
+  EXPECT_TRUE(kGemmMma.valid(shape, usual, facts).ok()) << m << " " << n << " " << k;
+  return kWarpTileFields.Read(usual);
+}
+
+TEST(UsualProductTile, LongSumsOfFewTilesAreSliced) {
+  OpenClFacts facts = LargeGpu();
+  facts.mma.warpgroups = true;
+  for (const int64_t m : {1, 49, 64, 197, 384, 577, 1024, 4096})
+    for (const int64_t n : {32, 768, 1024, 4096})
+      for (const int64_t k : {64, 768, 2048, 3072, 8192}) TileOfHalves(m, n, k, facts);
+  const WarpTile sliced = TileOfHalves(197, 768, 3072, facts);
+  EXPECT_EQ(sliced.warpgroups, 1);
+  EXPECT_EQ(sliced.split, 4);
+  EXPECT_EQ(TileOfHalves(577, 768, 3072, facts).split, 2);
+  EXPECT_EQ(TileOfHalves(577, 1024, 4096, facts).split, 1);  // tiles enough
+  EXPECT_EQ(TileOfHalves(577, 768, 768, facts).split, 1);
+  facts.mma.warpgroups = false;
+  EXPECT_EQ(TileOfHalves(197, 768, 3072, facts).warpgroups, 0);
 }
 
 /// A row of `k` times [n, k] of 4 bits.

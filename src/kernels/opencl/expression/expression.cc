@@ -50,16 +50,17 @@ Result<Expression> ExpressionCompiler::Run() {
   made_.extents_.assign(full_.begin(), full_.end());
   if (made_.extents_.empty()) made_.extents_.push_back(1);
   if (!made_.is_rows_) made_.channels_ = static_cast<cl_int>(full_[1]);
-  if (group_.outputs.back() != expr_.running) {
+  const bool has_text = group_.outputs.back() != expr_.running;
+  if (has_text) {
     for (const expr::Leaf& leaf : expr_.leaves) {
       ASSIGN_OR_RETURN(leaves_.emplace_back(), Read(leaf));
     }
     for (const expr::Inst& inst : expr_.code) values_.push_back(Declare(Print(inst)));
-    WriteText();
   }
   if (made_.is_rows_) JoinRows();
   if (made_.extents_.size() > kOuterExtents + 1)
     return Unsupported("operands that broadcast along more than {} dimensions", kOuterExtents);
+  if (has_text) WriteText();
   return std::move(made_);
 }
 
@@ -76,6 +77,12 @@ void ExpressionCompiler::WriteText() {
       ValueOf(expr_.results[0]));
   if (expr_.results.size() > 1)
     made_.text_ += fmt::format("#define EXPRESSION_SECOND {}\n", ValueOf(expr_.results[1]));
+  if (!made_.is_rows_) return;
+  made_.text_ += fmt::format("#define EXPRESSION_AXES {}\n", made_.extents_.size() - 1);
+  for (size_t i = 0; i < made_.operands_.size(); ++i) {
+    if (!made_.operands_[i].number)
+      made_.text_ += fmt::format("#define STEP_e{} {}\n", i, made_.operands_[i].strides.back());
+  }
 }
 
 const std::string& ExpressionCompiler::ValueOf(expr::Ref ref) const {
@@ -214,7 +221,7 @@ std::string ExpressionCompiler::AddRows(Expression::Operand operand, const Shape
       type == "storage_t" ? "READ_ROW({}, {})" : "NARROW(READ_ROW({}, {}), 4)";
   return NewOperand(std::move(operand),
                     fmt::format(", __global const {1}* restrict {0}, const int {0}_offset, "
-                                "const int4 {0}_strides, const int {0}_step",
+                                "const int4 {0}_strides",
                                 name, type),
                     fmt::format(fmt::runtime(read), type, name));
 }
@@ -225,7 +232,7 @@ std::string ExpressionCompiler::NewOperand(Expression::Operand operand, const st
   const std::string name = fmt::format("e{}", made_.operands_.size());
   params_ += params;
   arguments_ += fmt::format(", {0}, {0}_offset", name);
-  if (made_.is_rows_) arguments_ += fmt::format(", {0}_strides, {0}_step", name);
+  if (made_.is_rows_) arguments_ += fmt::format(", {0}_strides", name);
   if (operand.takes_dims) arguments_ += fmt::format(", {}_dims", name);
   made_.operands_.push_back(std::move(operand));
   return Declare(read);
@@ -281,10 +288,7 @@ void Expression::AppendArgs(const LaunchArgs& args, size_t first_pack, ArgList& 
                                ? args.inputs[operand.input]
                                : args.packed[first_pack + static_cast<size_t>(operand.pack)];
     list.Tensor(from, operand.unit_bytes);
-    if (is_rows_) {
-      list.Value(outer(operand.strides, 0));
-      list.Value(static_cast<cl_int>(operand.strides.back()));
-    }
+    if (is_rows_) list.Value(outer(operand.strides, 0));
     if (operand.takes_dims) list.Value(operand.dims);
   }
 }

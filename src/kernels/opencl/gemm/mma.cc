@@ -52,11 +52,26 @@ WarpTile OfFewRows(const WarpProduct& product, const WarpTile& usual, const Open
   return CheckWarpTile(product, tile, facts).ok() ? tile : usual;
 }
 
+/// Of very long sums, warpgroups' smallest tile in slices, where two groups for each unit of the
+/// device are enough for all of them. Figures of an H200: docs/laboratory/gpu.md.
+WarpTile OfLongSums(const WarpProduct& product, const WarpTile& usual, const OpenClFacts& facts) {
+  constexpr int64_t kVeryLongSum = 2000, kLeastSteps = 768;
+  WarpTile tile = {64, 64, 64, 16, 64, 1, 6, 1, 1};
+  const int64_t tiles = product.TilesOf(tile);
+  for (const int64_t slices : {2, 3, 4})
+    if (slices * tiles <= 2 * facts.compute_units && product.k >= slices * kLeastSteps)
+      tile.split = slices;
+  const bool is_busy = tile.split > 1 && 2 * tile.split * tiles >= facts.compute_units;
+  const bool is_long = product.k >= kVeryLongSum;
+  return is_long && is_busy && CheckWarpTile(product, tile, facts).ok() ? tile : usual;
+}
+
 template <int64_t kParts>
 WarpTile UsualMma(const GemmShape& shape, const OpenClFacts& facts) {
   const WarpProduct product = ProductOf<kParts>(shape, facts);
   const WarpTile usual = UsualWarpTile(product, facts);
-  return shape.storage == DType::kF32 || facts.is_cpu ? usual : OfFewRows(product, usual, facts);
+  if (shape.storage == DType::kF32 || facts.is_cpu) return usual;
+  return OfLongSums(product, OfFewRows(product, usual, facts), facts);
 }
 template <int64_t kParts>
 Status CheckMma(const GemmShape& shape, const WarpTile& tile, const OpenClFacts& facts) {

@@ -31,6 +31,7 @@
 #else
 #define VW 1
 #endif
+#define FINISH_WHOLE ALIGNED
 #include "kernels/opencl/gemm/operands.clh"
 #include "kernels/opencl/gemm/epilogue.clh"
 #if FETTLE_HALF
@@ -171,14 +172,14 @@ static void CopyElements(__local uchar* to, __global const ELEMENT* from, const 
 #else
 #define STORE_FINISHED(v, at) STOREV(v, c, at)
 #endif
-// Parts are inside or outside as a whole: ALIGNED rows are whole parts long.
-#define STORE_PART(tile_row, tile_column, p)                                             \
-  {                                                                                      \
-    const int row = first_row + (tile_row), column = first_column + (tile_column);       \
-    if (!CHECKED || (row < m && column < n)) {                                           \
-      const vec_t finished = FINISH_SUM(LANES_OF(p), z * m + row, column, VW);           \
-      STORE_FINISHED(finished, c_offset + (z * m + row) * n + column);                   \
-    }                                                                                    \
+// Parts are inside or outside as a whole: ALIGNED rows are whole parts long. What is outside is finished as
+// the last part inside, so that reads of several parts are on their way at once.
+#define STORE_PART(tile_row, tile_column, p)                                                          \
+  {                                                                                                   \
+    const int of_m = first_row + (tile_row), of_n = first_column + (tile_column);                     \
+    const int row = z * m + (CHECKED ? min(of_m, m - 1) : of_m), column = CHECKED ? min(of_n, n - VW) : of_n; \
+    const vec_t finished = FINISH_SUM(LANES_OF(p), row, column, VW);                                  \
+    if (!CHECKED || (of_m < m && of_n < n)) STORE_FINISHED(finished, c_offset + row * n + column);    \
   }
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void gemm_mma(
