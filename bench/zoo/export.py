@@ -21,6 +21,7 @@ import packages
 import random_networks
 import senses
 import signal_packages
+import swept
 import torch
 import vision
 import written
@@ -36,7 +37,7 @@ def made(name):
     torch.manual_seed(1)
     torch.backends.mha.set_fastpath_enabled(False)  # fused operators of attention have no ONNX form
     family, _, seed = name.partition("/")
-    seeded = {"random": random_networks, "newer": newer_networks, "configured": configured}.get(family)
+    seeded = {"random": random_networks, "newer": newer_networks, "configured": configured, "swept": swept}.get(family)
     network, inputs = seeded.made(seed) if seeded and seed.isdigit() else NETWORKS[name]()
     return settled(network), inputs
 
