@@ -38,6 +38,7 @@
 #include "passes/rewrite/growing_concats.h"
 #include "passes/rewrite/index_boxes.h"
 #include "passes/rewrite/matmul_reshapes.h"
+#include "passes/rewrite/outer_products.h"
 #include "passes/rewrite/reshapes.h"
 #include "passes/rewrite/residual_reshapes.h"
 #include "passes/rewrite/spell_attention.h"
@@ -74,6 +75,7 @@ constexpr Pass kPasses[] = {
     {"computed_filters", SpellComputedFilters, true},
     {"constant_left", SwapConstantLeft, true},
     {"unrolled_rnn", FindUnrolledRnn, true},
+    {"outer_products", OuterProductsToMul, true},
     {"transposed_lines", SpellTransposedLines, true},
     {"index_boxes", IndexBoxes, true},
     {"unfolds", UnfoldsToTransposes, true},

@@ -121,6 +121,15 @@ def constant_left(s, x, dims):
     return s.node("MatMul", s.weights(out, dims[-2]), x), (*dims[:-2], out, dims[-1])
 
 
+def outer_product(s, x, dims):
+    out = n(1, 9)
+    x = s.reshape(x, *dims, 1)
+    if coin():
+        return s.node("MatMul", x, s.weights(*([dims[0]] if coin() and len(dims) == 2 else []), 1, out)), (*dims, out)
+    y = s.node("MatMul", x, s.reshape(x, *dims[:-1], 1, dims[-1]))
+    return y, (*dims, dims[-1])
+
+
 def einsum(s, x, dims):
     letters = "abcde"[:len(dims)]
     form, out = n(0, 3), n(1, 7)
@@ -228,5 +237,5 @@ def moved_pairs(s, x, dims):
     return s.node("Transpose", y, perm=back), tuple(now[i] for i in back)
 
 
-PATTERNS = [dilated, dense_block, even_gather, steps, box, picked, window, projected, constant_left, einsum, guarded_softmax, summed, blocks,
+PATTERNS = [dilated, dense_block, even_gather, steps, box, picked, window, projected, constant_left, outer_product, einsum, guarded_softmax, summed, blocks,
             clamped_bytes, signs, moved_pairs, transposed_lines, filled_scores]
