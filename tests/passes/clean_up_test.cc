@@ -178,6 +178,16 @@ TEST(Folding, AResizedTableOfPositionsIsFolded) {
   EXPECT_EQ(Ops(graph), "Add");
 }
 
+TEST(Folding, ALargeResizedTableOfPositionsIsFolded) {
+  // 9 MB of 7 KB, in place of as much that each run would write.
+  constexpr std::string_view kTable =
+      "input %x: f32[1x36x256x256]\nconst %p: f32[1x36x{0}]\nconst %s: i64[4] = 1 36 256 256\n"
+      "%r = {1}\n%y = Add(%x, %r)\noutput %y\n";
+  EXPECT_EQ(Ops(Optimised(fmt::format(kTable, "7x7", "Resize(%p, _, _, %s) {mode=\"linear\"}"))),
+            "Add");
+  EXPECT_EQ(Ops(Optimised(fmt::format(kTable, "1x2", "Resize(%p, _, _, %s)"))), "Add");
+}
+
 TEST(Folding, ReshapedConstantsShareTheirBytes) {
   const ir::Graph before =
       ParseGraph("const %w: f32[4x600]\nconst %s: i64[1] = -1\n%y = Reshape(%w, %s)\noutput %y\n");

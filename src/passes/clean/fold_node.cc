@@ -26,6 +26,8 @@ using Inputs = std::vector<std::shared_ptr<const Constant>>;
 /// only repeats elements is cheap to do again; what is computed, as a resized table of positions,
 /// is not.
 constexpr int64_t kLargeMovedBytes = int64_t{2} << 20, kLargeComputedBytes = int64_t{8} << 20;
+/// Of Resize, which no kernel but the scalar oracle computes of a constant.
+constexpr int64_t kLargeResizedBytes = int64_t{64} << 20;
 constexpr int64_t kLargestGrowth = 16;
 /// What the scalar oracle computes in a fraction of a second.
 constexpr int64_t kMostMacs = 20'000'000;
@@ -139,7 +141,9 @@ bool IsWorthFolding(const ir::Node& node, const ops::Operator& op, const Inputs&
     after += StorageBytes(output.dtype, output.shape.elements());
     elements += output.shape.elements();
   }
-  const int64_t large = op.Has(ir::Trait::kMovesElements) ? kLargeMovedBytes : kLargeComputedBytes;
+  const int64_t large = node.op == "Resize"_op              ? kLargeResizedBytes
+                        : op.Has(ir::Trait::kMovesElements) ? kLargeMovedBytes
+                                                            : kLargeComputedBytes;
   if (after > large && after > kLargestGrowth * before) return false;
   const bool shrinks = after * kShrinks <= read;
   if (elements > (shrinks ? 4 : 1) * kMostFoldedElements) return false;
