@@ -37,6 +37,7 @@
 #include "passes/rewrite/gather_slices.h"
 #include "passes/rewrite/growing_concats.h"
 #include "passes/rewrite/index_boxes.h"
+#include "passes/rewrite/late_expands.h"
 #include "passes/rewrite/matmul_reshapes.h"
 #include "passes/rewrite/outer_products.h"
 #include "passes/rewrite/reshapes.h"
@@ -76,6 +77,7 @@ constexpr Pass kPasses[] = {
     {"constant_left", SwapConstantLeft, true},
     {"unrolled_rnn", FindUnrolledRnn, true},
     {"outer_products", OuterProductsToMul, true},
+    {"late_expands", DropExpandsBeforeBroadcasts, true},
     {"transposed_lines", SpellTransposedLines, true},
     {"index_boxes", IndexBoxes, true},
     {"unfolds", UnfoldsToTransposes, true},

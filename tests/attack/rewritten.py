@@ -130,6 +130,17 @@ def outer_product(s, x, dims):
     return y, (*dims, dims[-1])
 
 
+def expanded(s, x, dims):
+    """A gate that is repeated to the picture's extents, or a part of the way, or one that the result's extents come from."""
+    axes = [i for i in range(len(dims)) if coin()] or [0]
+    small = s.reduce(pick("ReduceMean", "ReduceMax"), x, axes)
+    to = [1 if i in axes and pick(0, 0, 1) else extent for i, extent in enumerate(dims)]
+    wide = s.node("Expand", small, s.constant(to, "i8"))
+    other = pick(x, x, small)
+    operands = [other, wide] if coin() else [wide, other]
+    return s.node(pick("Mul", "Add", "Sub", "Max"), *operands), dims if other is x else tuple(to)
+
+
 def einsum(s, x, dims):
     letters = "abcde"[:len(dims)]
     form, out = n(0, 3), n(1, 7)
@@ -237,5 +248,5 @@ def moved_pairs(s, x, dims):
     return s.node("Transpose", y, perm=back), tuple(now[i] for i in back)
 
 
-PATTERNS = [dilated, dense_block, even_gather, steps, box, picked, window, projected, constant_left, outer_product, einsum, guarded_softmax, summed, blocks,
+PATTERNS = [dilated, dense_block, even_gather, steps, box, picked, window, projected, constant_left, outer_product, expanded, einsum, guarded_softmax, summed, blocks,
             clamped_bytes, signs, moved_pairs, transposed_lines, filled_scores]
