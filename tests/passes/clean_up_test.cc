@@ -1,4 +1,5 @@
 // Identities, dead code, common sub-expressions, folding, known branches.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <limits>

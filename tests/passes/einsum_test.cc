@@ -1,4 +1,5 @@
-// Einsum as transposes, sums and products of matrices.
+// Einsum as transposes, sums and products of matrices; products and Expand as broadcasts.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +9,8 @@
 #include "equivalence.h"
 #include "passes/edit/editor.h"
 #include "passes/find/summed_product.h"
+#include "passes/rewrite/late_expands.h"
+#include "passes/rewrite/outer_products.h"
 #include "passes/rewrite/spell_einsum.h"
 
 namespace fettle::passes {
@@ -176,6 +179,77 @@ TEST(SummedProducts, WithAnotherReaderStay) {
                         "input %a: f32[20x1x9]\ninput %b: f32[1x21x9]\nconst %i: i64[1] = -1\n"
                         "%p = Mul(%a, %b)\n%y = ReduceSum(%p, %i)\noutput %y\noutput %p\n")),
             "Mul ReduceSum");
+}
+
+std::string OuterProductOf(std::string_view a, std::string_view b, bool infer = true) {
+  return Ops(Rewrite(
+      OuterProductsToMul,
+      fmt::format("input %a: {}\ninput %b: {}\n%y = MatMul(%a, %b)\noutput %y\n", a, b), infer));
+}
+
+TEST(OuterProducts, BecomeBroadcasts) {
+  for (const auto& [a, b] : {std::pair("f32[3x1]", "f32[1x4]"),
+                             {"f32[2x3x1]", "f32[2x1x4]"},
+                             {"f32[2x1x3x1]", "f32[5x1x4]"},
+                             {"f32[1x1]", "f32[2x1x1]"},
+                             {"f32[0x1]", "f32[1x4]"},
+                             {"i64[3x1]", "i64[1x4]"}})
+    EXPECT_EQ(OuterProductOf(a, b), "Mul") << a << " " << b;
+}
+
+TEST(OuterProducts, NearMissesStay) {
+  // Sums of two and of none, vectors, unknown shapes.
+  for (const auto& [a, b] : {std::pair("f32[3x2]", "f32[2x4]"),
+                             {"f32[3x0]", "f32[0x4]"},
+                             {"f32[1]", "f32[1x4]"},
+                             {"f32[3x1]", "f32[1]"}})
+    EXPECT_EQ(OuterProductOf(a, b), "MatMul") << a << " " << b;
+  EXPECT_EQ(OuterProductOf("f32[3x1]", "f32[1x4]", false), "Mul") << "inputs declare their shapes";
+}
+
+TEST(OuterProducts, WhatKernelsLookForStays) {
+  // One key of attention, also behind a mask.
+  constexpr std::string_view kAttention =
+      "input %q: f32[2x3x1]\ninput %v: f32[2x1x4]\n{}%y = MatMul(%p, %v)\noutput %y\n";
+  EXPECT_EQ(Ops(Rewrite(OuterProductsToMul, fmt::format(kAttention, "%p = Softmax(%q)\n"))),
+            "Softmax MatMul");
+  EXPECT_EQ(Ops(Rewrite(OuterProductsToMul,
+                        fmt::format(kAttention, "%s = Softmax(%q)\n%p = Mul(%s, %s)\n"))),
+            "Softmax Mul MatMul");
+  EXPECT_EQ(Ops(Rewrite(OuterProductsToMul,
+                        "input %q: i8[3x1]\ninput %v: f32[1x4]\nconst %s: f32[] = 0.5\n"
+                        "%p = DequantizeLinear(%q, %s)\n%y = MatMul(%p, %v)\noutput %y\n")),
+            "DequantizeLinear MatMul");
+}
+
+/// What is left of a gate [1x3x1x1] that is expanded and read by `reader`.
+std::string ExpandedOf(std::string_view extents, std::string_view reader, bool infer = true) {
+  return Ops(Rewrite(DropExpandsBeforeBroadcasts,
+                     fmt::format("input %x: f32[2x3x4x5]\ninput %g: f32[1x3x1x1]\n"
+                                 "input %m: bool[2x3x4x5]\nconst %s: i64[4] = {}\n"
+                                 "%e = Expand(%g, %s)\n{}\noutput %y\n",
+                                 extents, reader),
+                     infer));
+}
+
+TEST(LateExpands, ReadersBroadcastThemselves) {
+  EXPECT_EQ(ExpandedOf("2 3 4 5", "%y = Mul(%x, %e)"), "Mul");
+  EXPECT_EQ(ExpandedOf("1 3 4 1", "%y = Sub(%e, %x)"), "Sub");
+  EXPECT_EQ(ExpandedOf("2 3 4 5", "%y = Where(%m, %e, %x)"), "Where");
+  EXPECT_EQ(ExpandedOf("2 3 4 5", "%a = Max(%e, %x)\n%y = Div(%a, %e)"), "Max Div");
+}
+
+TEST(LateExpands, NearMissesStay) {
+  // The result's extents come from the Expand; a reader of one operand, one that does not
+  // broadcast; unknown shapes.
+  EXPECT_EQ(ExpandedOf("2 3 4 5", "%y = Mul(%g, %e)"), "Expand Mul");
+  EXPECT_EQ(ExpandedOf("2 3 4 5", "%y = Relu(%e)"), "Expand Relu");
+  EXPECT_EQ(ExpandedOf("2 3 4 5", "%y = Concat(%e, %x) {axis=1}"), "Expand Concat");
+  EXPECT_EQ(ExpandedOf("2 3 4 5", "%y = Mul(%x, %e)", false), "Expand Mul");
+  // Both operands are the same Expand, and one of two readers needs it.
+  EXPECT_EQ(ExpandedOf("2 3 4 5", "%y = Mul(%e, %e)"), "Expand Mul");
+  EXPECT_EQ(ExpandedOf("2 3 4 5", "%a = Mul(%x, %e)\n%y = Add(%a, %e)\noutput %e"),
+            "Expand Mul Add");
 }
 
 }  // namespace
