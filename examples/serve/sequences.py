@@ -70,7 +70,11 @@ class Sequence:
     def begin(self, request):
         self.request, self.answer = request, None
         request.cached = self.kept(request.tokens)
-        self.generator.rewind(request.cached)
+        try:
+            self.generator.rewind(request.cached)
+        except fettle.Error:  # a model with states, which are not kept of so many tokens
+            request.cached = 0
+            self.generator.rewind(0)
         del self.known[request.cached :]
 
     def read(self):

@@ -31,11 +31,27 @@ Status CachePool::Add(const std::string& name, int64_t size) {
   return OkStatus();
 }
 
+Status CachePool::AddState(const std::string& name, const Shape& shape) {
+  Dims dims = {count_ * gguf::kSlotsOfCache};
+  for (int axis = 0; axis < shape.rank(); ++axis) dims.push_back(shape[axis]);
+  ASSIGN_OR_RETURN(CacheBuffers made, MakeCache(device_, DType::kF32, Shape(dims)));
+  const int64_t bytes = StorageBytes(DType::kF32, shape.elements());
+  state_bytes_ += bytes;
+  bytes_each_ += gguf::kSlotsOfCache * bytes;
+  pasts_.emplace("past_" + name, made.past);
+  presents_.emplace("present_" + name, std::move(made.present));
+  states_.push_back(std::move(made.past));
+  return OkStatus();
+}
+
 Result<std::shared_ptr<CachePool>> CachePool::Create(const gguf::Decoder& decoder, int64_t context,
                                                      int64_t caches, DType type,
                                                      std::shared_ptr<const Device> device) {
   std::shared_ptr<CachePool> pool(new CachePool(decoder, context, caches, type, std::move(device)));
   for (int64_t layer = 0; layer < decoder.layers; ++layer) {
+    for (const gguf::KeptState& state : decoder.StatesOf(layer))
+      RETURN_IF_ERROR(pool->AddState(fmt::format("{}.{}", state.name, layer), state.shape));
+    if (!decoder.forms[layer].attends) continue;
     RETURN_IF_ERROR(pool->Add(fmt::format("key.{}", layer), decoder.head_size));
     RETURN_IF_ERROR(pool->Add(fmt::format("value.{}", layer), decoder.value_size));
   }
@@ -83,8 +99,36 @@ Status CachePool::Write(const std::vector<Tensor>& caches) {
   return OkStatus();
 }
 
+Status CachePool::SaveStates(int64_t slot, std::span<std::byte> to) const {
+  for (const SharedBuffer& buffer : states_) {
+    Tensor all = buffer->host();
+    if (device_ != nullptr) {
+      ASSIGN_OR_RETURN(all, buffer->ReadToHost());
+    }
+    const auto each = std::ssize(all.bytes()) / (count_ * gguf::kSlotsOfCache);
+    std::ranges::copy(all.bytes().subspan(slot * each, each), to.begin());
+    to = to.subspan(each);
+  }
+  return OkStatus();
+}
+
+Status CachePool::RestoreStates(int64_t slot, std::span<const std::byte> from) {
+  for (const SharedBuffer& buffer : states_) {
+    Tensor all = buffer->host();
+    if (device_ != nullptr) {
+      ASSIGN_OR_RETURN(all, buffer->ReadToHost());
+    }
+    const auto each = std::ssize(all.bytes()) / (count_ * gguf::kSlotsOfCache);
+    std::ranges::copy(from.first(each), all.bytes().subspan(slot * each, each).begin());
+    from = from.subspan(each);
+    if (device_ != nullptr) RETURN_IF_ERROR(buffer->WriteFromHost(all));
+  }
+  return OkStatus();
+}
+
 Status CachePool::Run::Send() {
-  for (BoundTensor* input : {&hidden, &position, &last, &seqlens}) RETURN_IF_ERROR(input->Send());
+  for (BoundTensor* input : {&hidden, &position, &last, &seqlens, &steps})
+    RETURN_IF_ERROR(input->Send());
   return OkStatus();
 }
 
@@ -115,9 +159,11 @@ Result<CachePool::Run*> CachePool::RunOf(int64_t batch, int64_t length) {
   ASSIGN_OR_RETURN(run->last, make(DType::kI64, Shape{1}));
   ASSIGN_OR_RETURN(run->seqlens, make(DType::kI32, Shape{batch}));
   ASSIGN_OR_RETURN(run->cache_of, make(DType::kI32, Shape{batch}));
+  ASSIGN_OR_RETURN(run->steps, make(DType::kI32, Shape{batch, 3}));
   ASSIGN_OR_RETURN(run->logits, make(DType::kF32, Shape{batch, 1, decoder_.vocabulary}));
   run->inputs = pasts_;
   run->inputs.emplace("hidden", run->hidden.buffer);
+  if (!states_.empty()) run->inputs.emplace("steps", run->steps.buffer);
   run->inputs.emplace("position", run->position.buffer);
   run->inputs.emplace("last", run->last.buffer);
   run->inputs.emplace("seqlens", run->seqlens.buffer);

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -29,18 +30,23 @@ class CachePool {
   /// A cache that nobody has; -1: there is none.
   int64_t Take();
   void Give(int64_t cache);
-  /// Keys and values of each layer, [1, kv_heads, context, stored size], of one cache; without
-  /// bytes on a device.
+  /// Keys and values of each layer that attends, [1, kv_heads, context, stored size], of one cache;
+  /// without bytes on a device.
   std::vector<Tensor> Of(int64_t cache) const;
   /// The same with bytes: copies of those on a device, to which Write brings them back.
   Result<std::vector<Tensor>> Read(int64_t cache) const;
   Status Write(const std::vector<Tensor>& caches);
+  /// Copies the states of recurrent layers in a slot, of which cache c has gguf::kSlotsOfCache from
+  /// c times as many on: state_bytes() bytes.
+  Status SaveStates(int64_t slot, std::span<std::byte> to) const;
+  Status RestoreStates(int64_t slot, std::span<const std::byte> from);
+  int64_t state_bytes() const { return state_bytes_; }
   int64_t bytes_each() const { return bytes_each_; }
 
   /// What runs of `batch` sequences with `length` tokens each read and write.
   struct Run {
     int64_t batch = 0, length = 0;
-    BoundTensor hidden, position, last, seqlens, cache_of, logits;
+    BoundTensor hidden, position, last, seqlens, cache_of, steps, logits;
     runtime::BufferMap inputs, outputs;
 
     /// What is read goes to the device.
@@ -56,12 +62,13 @@ class CachePool {
   CachePool(const gguf::Decoder& decoder, int64_t context, int64_t caches, DType type,
             std::shared_ptr<const Device> device);
   Status Add(const std::string& name, int64_t size);
+  Status AddState(const std::string& name, const Shape& shape);
 
   gguf::Decoder decoder_;
-  int64_t context_, count_, bytes_each_ = 0;
+  int64_t context_, count_, bytes_each_ = 0, state_bytes_ = 0;
   DType type_;
   std::shared_ptr<const Device> device_;  // null: the host
-  std::vector<SharedBuffer> caches_;
+  std::vector<SharedBuffer> caches_, states_;
   runtime::BufferMap pasts_, presents_;
   std::vector<std::unique_ptr<Run>> runs_;
   std::mutex mutex_;

@@ -57,6 +57,24 @@ Result<std::unique_ptr<runtime::Session>> DamageMeter::Open(
   return runtime::Session::Create(std::move(model), options);
 }
 
+/// Each window begins with none.
+Status DamageMeter::AddStates(runtime::TensorMap& inputs) const {
+  if (!decoder_.has_states()) return OkStatus();
+  const std::vector<int32_t> steps = {-1, 0, static_cast<int32_t>(window_)};
+  ASSIGN_OR_RETURN(Tensor all_steps, Tensor::FromVector(Shape{1, 3}, steps));
+  inputs.emplace("steps", std::move(all_steps));
+  for (int64_t layer = 0; layer < decoder_.layers; ++layer) {
+    for (const gguf::KeptState& state : decoder_.StatesOf(layer)) {
+      Dims dims = {gguf::kSlotsOfCache};
+      for (int axis = 0; axis < state.shape.rank(); ++axis) dims.push_back(state.shape[axis]);
+      ASSIGN_OR_RETURN(Tensor past, Tensor::Create(DType::kF32, Shape(dims)));
+      std::ranges::fill(past.bytes(), std::byte{0});
+      inputs.emplace(fmt::format("past_{}.{}", state.name, layer), std::move(past));
+    }
+  }
+  return OkStatus();
+}
+
 Result<Tensor> DamageMeter::Logits(const gguf::File& file, const Window& window,
                                    runtime::Session& session) const {
   runtime::TensorMap inputs, outputs;
@@ -70,7 +88,9 @@ Result<Tensor> DamageMeter::Logits(const gguf::File& file, const Window& window,
   const std::vector<int32_t> length = {static_cast<int32_t>(window_ - 1)};
   ASSIGN_OR_RETURN(Tensor seqlens, Tensor::FromVector(Shape{1}, length));
   inputs.emplace("seqlens", std::move(seqlens));
+  RETURN_IF_ERROR(AddStates(inputs));
   for (int64_t layer = 0; layer < decoder_.layers; ++layer) {
+    if (!decoder_.forms[layer].attends) continue;
     for (const auto& [name, size] :
          {std::pair("key", decoder_.head_size), std::pair("value", decoder_.value_size)}) {
       ASSIGN_OR_RETURN(Tensor past,

@@ -44,6 +44,7 @@ class DamageMeter {
   };
   Result<std::unique_ptr<runtime::Session>> Open(
       const std::shared_ptr<const gguf::File>& file) const;
+  Status AddStates(runtime::TensorMap& inputs) const;
   Result<Tensor> Logits(const gguf::File& file, const Window& window,
                         runtime::Session& session) const;
   Status ReadUnchanged(const gguf::File& file);

@@ -40,6 +40,7 @@ struct Common {
   gguf::Decoder decoder;
   uint64_t fingerprint = 0;
   int64_t context = 0, sequences = 1;
+  bool has_states = false;
   DType cache = DType::kF16;
   std::shared_ptr<const Device> device;  // null: the CPU
   std::mutex run_mutex;  // a session, and what runs of a pool read, belong to one thread at a time
@@ -68,12 +69,14 @@ class GgufDecoder final : public SequenceDecoder {
   }
 
   Status TakeCache();
-  Status Read(std::span<const int32_t> tokens, std::span<const float>* to) override;
+  Status Read(std::span<const int32_t> tokens, std::span<const float>* to_logits) override;
   std::span<const float> logits() const override { return last_logits.as<float>(); }
   Status Rewind(int64_t count) override;
   void Cancel() override;
   Result<std::unique_ptr<SequenceDecoder>> Fork() const override;
-  int64_t saved_bytes() const override { return SavedBytes(pool->Of(cache), place); }
+  int64_t saved_bytes() const override {
+    return SavedBytes(pool->Of(cache), place) + pool->state_bytes();
+  }
   Status Save(std::span<std::byte> to) const override;
   Status Restore(std::span<const std::byte> saved) override;
   int64_t position() const override { return place; }
@@ -88,6 +91,14 @@ class GgufDecoder final : public SequenceDecoder {
   std::shared_ptr<CachePool> pool;
   int64_t cache = 0, place = 0;  // `place`: the position
   std::atomic<bool> reads = false, cancelled = false;
+  /// Which of the cache's slots has the states of these tokens, and of how many tokens the other
+  /// one has (-1: it is not known). A run reads `from` (-1: none) and writes `to`.
+  int64_t slot = 0, other_place = -1, from = -1, to = 0;
+
+  /// The first run of what follows writes the other slot, the next ones the same.
+  void Begin();
+  /// `before`: the position when it began, to which it goes back where it failed.
+  void End(bool succeeded, int64_t before);
   // Callers have spans of the first, which the second becomes where all tokens were read.
   Tensor last_logits, next_logits;
 
@@ -98,6 +109,7 @@ class GgufDecoder final : public SequenceDecoder {
 
  private:
   Status ReadAll(std::span<const int32_t> tokens);
+  int64_t SlotNumber(int64_t which) const { return cache * gguf::kSlotsOfCache + which; }
 };
 
 Result<std::shared_ptr<CachePool>> Common::TakeCache(int64_t* cache) {
@@ -139,6 +151,8 @@ Status Common::RunHeld(std::span<const Part> parts, CachePool::Run& run) {
     run.last.host.as<int64_t>()[0] = count - 1;
     run.seqlens.host.as<int32_t>()[b] = static_cast<int32_t>(first + run.length - 1);
     run.cache_of.host.as<int32_t>()[b] = static_cast<int32_t>(part.sequence->cache);
+    const int64_t steps[] = {part.sequence->from, part.sequence->to, count};
+    std::ranges::copy(steps, run.steps.host.as<int32_t>().begin() + 3 * b);
   }
   RETURN_IF_ERROR(run.Send());
   Mark(parts);
@@ -149,7 +163,10 @@ Status Common::RunHeld(std::span<const Part> parts, CachePool::Run& run) {
   std::vector<Tensor*> logits;
   for (const Part& part : parts) logits.push_back(&part.sequence->next_logits);
   RETURN_IF_ERROR(run.FetchLogits(logits));
-  for (const Part& part : parts) part.sequence->place += std::ssize(part.tokens);
+  for (const Part& part : parts) {
+    part.sequence->place += std::ssize(part.tokens);
+    part.sequence->from = part.sequence->to;
+  }
   return OkStatus();
 }
 
@@ -173,17 +190,33 @@ Status GgufDecoder::ReadAll(std::span<const int32_t> tokens) {
   return OkStatus();
 }
 
-Status GgufDecoder::Read(std::span<const int32_t> tokens, std::span<const float>* to) {
-  RETURN_IF_ERROR(Check(tokens));
-  const int64_t before = place;
+void GgufDecoder::Begin() {
+  from = place == 0 ? -1 : SlotNumber(slot);
+  to = SlotNumber(1 - slot);
   cancelled = false;
   reads = true;
-  const Status status = ReadAll(tokens);
+}
+
+void GgufDecoder::End(bool succeeded, int64_t before) {
   reads = false;
-  if (!status.ok()) place = before;
-  RETURN_IF_ERROR(status);
+  other_place = -1;
+  if (!succeeded) {
+    place = before;
+    return;
+  }
   std::swap(last_logits, next_logits);
-  *to = logits();
+  slot = 1 - slot;
+  other_place = before;
+}
+
+Status GgufDecoder::Read(std::span<const int32_t> tokens, std::span<const float>* to_logits) {
+  RETURN_IF_ERROR(Check(tokens));
+  const int64_t before = place;
+  Begin();
+  const Status status = ReadAll(tokens);
+  End(status.ok(), before);
+  RETURN_IF_ERROR(status);
+  *to_logits = logits();
   return OkStatus();
 }
 
@@ -222,17 +255,11 @@ Status GgufDecoder::StepTogether(std::span<SequenceDecoder* const> sequences,
     auto* const sequence = static_cast<GgufDecoder*>(sequences[i]);
     parts.push_back({sequence, tokens.subspan(i, 1)});
     before.push_back(sequence->place);
-    sequence->cancelled = false;
-    sequence->reads = true;
+    sequence->Begin();
   }
   const Status status = RunStep(parts);
   for (size_t i = 0; i < sequences.size(); ++i) {
-    auto& sequence = static_cast<GgufDecoder&>(*sequences[i]);
-    sequence.reads = false;
-    if (status.ok())
-      std::swap(sequence.last_logits, sequence.next_logits);
-    else
-      sequence.place = before[i];
+    static_cast<GgufDecoder&>(*sequences[i]).End(status.ok(), before[i]);
   }
   return status;
 }
@@ -240,6 +267,13 @@ Status GgufDecoder::StepTogether(std::span<SequenceDecoder* const> sequences,
 Status GgufDecoder::Rewind(int64_t count) {
   if (count < 0 || count > place)
     return InvalidArgument("{} of {} tokens cannot be kept", count, place);
+  if (count == place) return OkStatus();
+  if (common->has_states && count > 0 && count != other_place)
+    return InvalidArgument(
+        "the model has states, which are not kept of {} tokens; those of 0, {} and {} are", count,
+        std::max<int64_t>(0, other_place), place);
+  if (count == other_place) slot = 1 - slot;
+  other_place = -1;
   place = count;
   return OkStatus();
 }
@@ -252,19 +286,27 @@ Result<std::unique_ptr<SequenceDecoder>> GgufDecoder::Fork() const {
   ASSIGN_OR_RETURN(std::vector<Tensor> to, made->pool->Read(made->cache));
   for (size_t i = 0; i < to.size(); ++i) CopyRows(from[i], to[i], place);
   RETURN_IF_ERROR(made->pool->Write(to));
+  std::vector<std::byte> states(pool->state_bytes());
+  RETURN_IF_ERROR(pool->SaveStates(SlotNumber(slot), states));
+  RETURN_IF_ERROR(made->pool->RestoreStates(made->SlotNumber(made->slot), states));
   return std::unique_ptr<SequenceDecoder>(std::move(made));
 }
 
 Status GgufDecoder::Save(std::span<std::byte> to) const {
   ASSIGN_OR_RETURN(const std::vector<Tensor> caches, pool->Read(cache));
+  RETURN_IF_ERROR(pool->SaveStates(SlotNumber(slot), to.last(pool->state_bytes())));
   SaveCaches(caches, place, common->fingerprint, to);
   return OkStatus();
 }
 
 Status GgufDecoder::Restore(std::span<const std::byte> saved) {
   ASSIGN_OR_RETURN(std::vector<Tensor> caches, pool->Read(cache));
-  ASSIGN_OR_RETURN(const int64_t restored, RestoreCaches(saved, common->fingerprint, caches));
+  const int64_t states = pool->state_bytes();
+  ASSIGN_OR_RETURN(const int64_t restored,
+                   RestoreCaches(saved, common->fingerprint, common->context, caches, states));
   RETURN_IF_ERROR(pool->Write(caches));
+  RETURN_IF_ERROR(pool->RestoreStates(SlotNumber(slot), saved.last(states)));
+  other_place = -1;
   place = restored;
   return OkStatus();
 }
@@ -279,6 +321,7 @@ Result<std::unique_ptr<SequenceDecoder>> SequenceDecoder::Create(
   auto decoder = gguf::ReadDecoder(*common->file);
   if (!decoder.ok()) return decoder.status().WithContext(name);
   common->decoder = std::move(*decoder);
+  common->has_states = common->decoder.has_states();
   common->fingerprint = FingerprintOf(*common->file);
   common->context = options.context > 0
                         ? options.context

@@ -65,7 +65,9 @@ class SequenceDecoder {
   static Status Step(std::span<SequenceDecoder* const> sequences, std::span<const int32_t> tokens);
   /// Of the last token that was read; good until the next call that reads.
   virtual std::span<const float> logits() const = 0;
-  /// Forgets all but the first `count` tokens. kInvalidArgument where fewer were read.
+  /// Forgets all but the first `count` tokens. kInvalidArgument where fewer were read, or where the
+  /// model has states (mamba, lfm2): these go back to where the last Read or Step began, and to no
+  /// token.
   virtual Status Rewind(int64_t count) = 0;
   /// Makes a Read in progress return kCancelled, at the latest behind its run of 128 tokens. From
   /// any thread.

@@ -37,7 +37,7 @@ const CacheKind* KindNamed(char kind) {
 
 const CacheKind& KindOf(const std::vector<Tensor>& caches) {
   for (const CacheKind& row : kCacheKinds)
-    if (row.dtype == caches[0].dtype()) return row;
+    if (!caches.empty() && row.dtype == caches[0].dtype()) return row;
   return kCacheKinds[0];
 }
 
@@ -95,7 +95,7 @@ void SaveCaches(const std::vector<Tensor>& caches, int64_t tokens, uint64_t fing
 }
 
 Result<int64_t> RestoreCaches(std::span<const std::byte> saved, uint64_t fingerprint,
-                              std::vector<Tensor>& caches) {
+                              int64_t context, std::vector<Tensor>& caches, int64_t state_bytes) {
   Header header;
   const Header expected;
   if (saved.size() < sizeof(Header))
@@ -109,12 +109,11 @@ Result<int64_t> RestoreCaches(std::span<const std::byte> saved, uint64_t fingerp
   if (header.kind != KindOf(caches).kind)
     return InvalidArgument("the saved cache is one of {}, and this model's is of {}",
                            KindNamed(header.kind)->name, KindOf(caches).name);
-  const int64_t context = caches[0].shape()[2];
   if (header.tokens > context)
     return InvalidArgument("the saved cache of {} tokens exceeds the context of {}", header.tokens,
                            context);
   const auto rows = saved.subspan(sizeof(Header));
-  if (header.tokens < 0 || std::ssize(saved) != SavedBytes(caches, header.tokens) ||
+  if (header.tokens < 0 || std::ssize(saved) != SavedBytes(caches, header.tokens) + state_bytes ||
       HashBytes(rows) != header.rows_hash)
     return Error(StatusCode::kCorrupt, "the saved cache is cut off or changed");
   const std::byte* in = rows.data();

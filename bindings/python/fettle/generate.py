@@ -275,7 +275,10 @@ class Generator(_native.Generator):
         while True:
             for index, prompt in itertools.islice(waiting, len(free)):
                 sequence = free.pop()
-                sequence.rewind(front)
+                if front in (0, sequence.position):
+                    sequence.rewind(front)
+                else:  # models with states cannot be rewound
+                    sequence.restore(self.save())
                 going.append((index, sequence.begin(prompt, **options)))
             if not going:
                 return texts

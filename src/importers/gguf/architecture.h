@@ -10,6 +10,14 @@
 
 namespace fettle::gguf {
 
+/// Which layers of recurrent architectures attend.
+enum class Attends {
+  kEvery,  // all of them
+  kNever,
+  kByKeyHeads,  // those that have key heads
+  kAtInterval,  // the last of so many, as the file has it
+};
+
 /// How an architecture differs from `qwen2`: what files do not say.
 struct Architecture {
   std::string_view name;
@@ -43,7 +51,13 @@ struct Architecture {
   int64_t wide_layers = 0;
   /// There have to be experts; files that leave it open have scores of this kind.
   bool mixes = false, sigmoid = false, normalised = false;
-  std::string_view feed_norm = "ffn_norm";
+  std::string_view feed_norm = "ffn_norm", output_norm = "output_norm";
+  /// Of layers that do not attend; of all layers where every one attends.
+  Recurrence recurrence = Recurrence::kNone;
+  Attends attends = Attends::kEvery;
+  bool strided_keys = false;
+  /// No layer is turned, or none where a flag of the file says so.
+  bool unturned = false, turned_by_flag = false;
 };
 /// Fails with kUnsupported, naming those that there are.
 Result<const Architecture*> FindArchitecture(const std::string& name);

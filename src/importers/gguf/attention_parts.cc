@@ -27,6 +27,9 @@ void AttentionParts::AddInputs() {
     position_ = Input("position", DType::kI64, Shape{1});
     seqlens_ = Input("seqlens", DType::kI32, Shape{1});
   }
+  if (d_.has_states())
+    steps_ = Input("steps", DType::kI32, Shape{form_.caches > 1 ? -1 : 1, 3},
+                   {form_.caches > 1 ? "batch" : "", ""});
   if (!form_.every_row) last_ = Input("last", DType::kI64, Shape{1});
   total_ = Ints("total", {capacity_});
   packed_shape_ = Ints("packed", {0, 0, -1});
@@ -99,6 +102,11 @@ ir::ValueId AttentionParts::Shaped(ir::ValueId x, const std::vector<int64_t>& si
   return Emit("Reshape", {x, shape});
 }
 
+std::vector<ir::ValueId> AttentionParts::Parts(ir::ValueId x, const std::vector<int64_t>& sizes) {
+  const ir::ValueId columns = Ints(fmt::format("parts.{}", graph_.nodes().size()), sizes);
+  return EmitMany("Split", {x, columns}, {{"axis", int64_t{-1}}}, static_cast<int>(sizes.size()));
+}
+
 ir::ValueId AttentionParts::Clamped(ir::ValueId x) {
   return d_.clamp == 0 ? x : Emit("Clip", {x, Number(-d_.clamp), Number(d_.clamp)});
 }
@@ -113,7 +121,16 @@ Result<AttentionParts::Projected> AttentionParts::Project(const std::string& at,
     return Clamped(y);
   };
   Projected made;
-  ASSIGN_OR_RETURN(made.q, project("attn_q", 0, queries));
+  const TensorInfo* gated = file_->FindTensor(at + "attn_q.weight");
+  if (gated != nullptr && gated->rows == 2 * queries) {
+    ASSIGN_OR_RETURN(const ir::ValueId both, Product(at + "attn_q", x, d_.width, 2 * queries));
+    const std::vector<ir::ValueId> halves =
+        Parts(Shaped(both, {0, 0, d_.heads, 2 * d_.head_size}), d_.head_size, d_.head_size);
+    made.q = Clamped(Emit("Reshape", {halves[0], packed_shape_}));
+    made.gate = Emit("Reshape", {halves[1], packed_shape_});
+  } else {
+    ASSIGN_OR_RETURN(made.q, project("attn_q", 0, queries));
+  }
   ASSIGN_OR_RETURN(made.k, project("attn_k", queries, keys));
   ASSIGN_OR_RETURN(made.v, project("attn_v", queries + keys, values));
   return made;
@@ -162,7 +179,8 @@ Result<ir::ValueId> AttentionParts::HeadAttention(int64_t layer, const std::stri
   ASSIGN_OR_RETURN(Projected heads, Project(at, x));
   ASSIGN_OR_RETURN(heads.q, Heads(form, true, at + "attn_q_norm", heads.q));
   ASSIGN_OR_RETURN(heads.k, Heads(form, false, at + "attn_k_norm", heads.k));
-  ASSIGN_OR_RETURN(const ir::ValueId y, Attended(layer, at, heads));
+  ASSIGN_OR_RETURN(ir::ValueId y, Attended(layer, at, heads));
+  if (heads.gate != ir::kAbsent) y = Emit("Mul", {y, Emit("Sigmoid", {heads.gate})});
   return Product(at + "attn_output", y, d_.heads * d_.value_size, d_.width);
 }
 
@@ -196,6 +214,7 @@ Result<ir::ValueId> AttentionParts::Attended(int64_t layer, const std::string& a
   graph_.value(y[2]).name = fmt::format("present_value.{}", layer);
   graph_.value(y[1]).shape = past_keys;
   graph_.value(y[2]).shape = past_values;
+  for (size_t i : {1, 2}) graph_.value(y[i]).dtype = form_.cache;
   graph_.outputs.insert(graph_.outputs.end(), {y[1], y[2]});
   return y[0];
 }

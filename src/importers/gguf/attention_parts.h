@@ -26,8 +26,17 @@ class AttentionParts : protected DecoderParts {
     return d_.latent.rank > 0 ? LatentAttention(layer, at, x) : HeadAttention(layer, at, x);
   }
 
+  /// A number for each place of x [.., a, b], times `sizes`; 0 keeps an extent.
+  ir::ValueId Shaped(ir::ValueId x, const std::vector<int64_t>& sizes);
+  /// Columns of x.
+  std::vector<ir::ValueId> Parts(ir::ValueId x, const std::vector<int64_t>& sizes);
+  std::vector<ir::ValueId> Parts(ir::ValueId x, int64_t first, int64_t second) {
+    return Parts(x, {first, second});
+  }
+
   int64_t capacity_;
-  ir::ValueId hidden_ = 0, last_ = 0;
+  ir::ValueId hidden_ = 0, last_ = 0, steps_ = 0;
+  ir::ValueId packed_shape_ = 0;
 
  private:
   struct Turns {
@@ -35,11 +44,10 @@ class AttentionParts : protected DecoderParts {
   };
   struct Projected {
     ir::ValueId q = 0, k = 0, v = 0;
+    ir::ValueId gate = ir::kAbsent;  // what is attended to is multiplied by its sigmoid
   };
   Status AddRotary(const Rotary& rotary, double temperature, std::vector<Turns>& turns);
   void AddSlopes();
-  /// A number for each place of x [.., a, b], times `sizes`; 0 keeps an extent.
-  ir::ValueId Shaped(ir::ValueId x, const std::vector<int64_t>& sizes);
 
   Result<ir::ValueId> HeadAttention(int64_t layer, const std::string& at, ir::ValueId x);
   Result<Projected> Project(const std::string& at, ir::ValueId x);
@@ -56,13 +64,11 @@ class AttentionParts : protected DecoderParts {
   Result<ir::ValueId> LatentAttention(int64_t layer, const std::string& at, ir::ValueId x);
   Result<ir::ValueId> LatentQueries(const std::string& at, ir::ValueId x);
   ir::ValueId JoinedHeads(ir::ValueId a, ir::ValueId b);
-  std::vector<ir::ValueId> Parts(ir::ValueId x, int64_t first, int64_t second);
   Result<ir::ValueId> EachHead(const std::string& name, ir::ValueId x, int64_t k, int64_t n);
 
   ir::ValueId position_ = 0, seqlens_ = 0, total_ = 0;
   ir::ValueId cache_of_ = ir::kAbsent;
-  ir::ValueId slopes_ = ir::kAbsent;  // [1, heads, 1, capacity]
-  ir::ValueId packed_shape_ = 0;
+  ir::ValueId slopes_ = ir::kAbsent;        // [1, heads, 1, capacity]
   std::vector<Turns> turns_, query_turns_;  // of Decoder::rotaries
 };
 

@@ -6,17 +6,19 @@
 #include <string_view>
 
 #include "importers/gguf/architecture.h"
+#include "importers/gguf/value_reader.h"
 
 namespace fettle::gguf {
 namespace {
 
-class DecoderReader {
+class DecoderReader : ValueReader {
  public:
   DecoderReader(const File& file, Decoder& decoder, const Architecture& architecture)
-      : file_(file), d_(decoder), a_(architecture) {}
+      : ValueReader(file, decoder.architecture), d_(decoder), a_(architecture) {}
 
   Status Run() {
     RETURN_IF_ERROR(ReadSizes());
+    if (a_.recurrence != Recurrence::kNone) RETURN_IF_ERROR(ReadRecurrent());
     if (a_.latent) RETURN_IF_ERROR(ReadLatent());
     RETURN_IF_ERROR(ReadParallel());
     RETURN_IF_ERROR(ReadExperts());
@@ -26,46 +28,65 @@ class DecoderReader {
   }
 
  private:
-  std::string Key(std::string_view name) const {
-    return fmt::format("{}.{}", d_.architecture, name);
-  }
-  Result<int64_t> Int(std::string_view name, std::optional<int64_t> fallback, int64_t low,
-                      int64_t high) const {
-    return file_.Int(Key(name), fallback, low, high);
-  }
-  Result<double> Float(std::string_view name, std::optional<double> fallback) const {
-    return file_.Float(Key(name), fallback);
-  }
-  Result<bool> Flag(std::string_view name, bool fallback) const {
-    const Value* value = file_.Find(Key(name));
-    if (value == nullptr) return fallback;
-    const auto* flag = std::get_if<bool>(value);
-    if (flag == nullptr) return InvalidModel("value '{}': expected true or false", Key(name));
-    return *flag;
-  }
-
   Status ReadSizes() {
     constexpr int64_t kMost = 1 << 20;
     ASSIGN_OR_RETURN(d_.layers, Int("block_count", {}, 1, 4096));
     ASSIGN_OR_RETURN(d_.width, Int("embedding_length", {}, 1, kMost));
     ASSIGN_OR_RETURN(const int64_t unread, Int("nextn_predict_layers", 0, 0, d_.layers - 1));
+    const int64_t listed = d_.layers;
     d_.layers -= unread;  // they guess tokens behind the next one
     const bool mixes = file_.Find(Key(kExpertHidden)) != nullptr;  // no other layers, perhaps
+    const int64_t least = a_.recurrence == Recurrence::kNone ? 1 : 0;
     ASSIGN_OR_RETURN(
-        d_.hidden,
-        Int(mixes && file_.Find(Key(kHidden)) == nullptr ? kExpertHidden : kHidden, {}, 1, kMost));
+        d_.hidden, OfLayers(mixes && file_.Find(Key(kHidden)) == nullptr ? kExpertHidden : kHidden,
+                            {}, least, kMost, listed, feeds_));
     ASSIGN_OR_RETURN(d_.trained_context, Int("context_length", {}, 1, kMostPositions));
-    ASSIGN_OR_RETURN(d_.heads, Int("attention.head_count", {}, 1, 4096));
-    ASSIGN_OR_RETURN(d_.kv_heads, Int("attention.head_count_kv", d_.heads, 1, 4096));
+    if (a_.attends == Attends::kNever) {
+      d_.heads = d_.kv_heads = d_.head_size = d_.value_size = 1;  // of no layer
+    } else {
+      RETURN_IF_ERROR(ReadHeads(listed));
+    }
+    ASSIGN_OR_RETURN(d_.epsilon, Float(a_.centred ? "attention.layer_norm_epsilon"
+                                                  : "attention.layer_norm_rms_epsilon",
+                                       {}));
+    return OkStatus();
+  }
+
+  Status ReadHeads(int64_t listed) {
+    constexpr int64_t kMost = 1 << 20;
+    std::vector<bool> have;
+    ASSIGN_OR_RETURN(d_.heads, OfLayers("attention.head_count", {}, 1, 4096, listed, have));
+    ASSIGN_OR_RETURN(d_.kv_heads,
+                     OfLayers("attention.head_count_kv", d_.heads, 1, 4096, listed, attends_));
     ASSIGN_OR_RETURN(d_.head_size, Int("attention.key_length",
                                        std::max<int64_t>(1, d_.width / d_.heads), 1, kMost));
     ASSIGN_OR_RETURN(d_.value_size, Int("attention.value_length", d_.head_size, 1, kMost));
     if (d_.heads % d_.kv_heads != 0)
       return InvalidModel("{} heads and {} key heads do not fit", d_.heads, d_.kv_heads);
-    ASSIGN_OR_RETURN(d_.epsilon, Float(a_.centred ? "attention.layer_norm_epsilon"
-                                                  : "attention.layer_norm_rms_epsilon",
-                                       {}));
     return OkStatus();
+  }
+
+  Status ReadRecurrent() {
+    Recurrent& r = d_.recurrent;
+    constexpr int64_t kMost = 1 << 20;
+    if (a_.recurrence == Recurrence::kShortConv) {
+      ASSIGN_OR_RETURN(r.taps, Int("shortconv.l_cache", {}, 2, 4096));
+      r.inner = d_.width;
+      return OkStatus();
+    }
+    ASSIGN_OR_RETURN(r.taps, Int("ssm.conv_kernel", {}, 2, 4096));
+    ASSIGN_OR_RETURN(r.inner, Int("ssm.inner_size", {}, 1, kMost));
+    ASSIGN_OR_RETURN(r.size, Int("ssm.state_size", {}, 1, kMost));
+    if (a_.recurrence == Recurrence::kScan) {
+      ASSIGN_OR_RETURN(r.rank, Int("ssm.time_step_rank", {}, 1, kMost));
+      ASSIGN_OR_RETURN(r.norms, Flag("ssm.dt_b_c_rms", false));
+      return OkStatus();
+    }
+    ASSIGN_OR_RETURN(r.heads, Int("ssm.time_step_rank", {}, 1, kMost));
+    ASSIGN_OR_RETURN(r.key_heads, Int("ssm.group_count", 1, 1, kMost));
+    if (r.inner % r.heads == 0 && r.heads % r.key_heads == 0) return OkStatus();
+    return InvalidModel("{} columns, {} heads and {} groups of states do not fit", r.inner, r.heads,
+                        r.key_heads);
   }
 
   /// Older files count heads as they are made, newer ones as they are kept.
@@ -160,7 +181,10 @@ class DecoderReader {
   }
 
   Status ReadRotaries() {
-    if (a_.learned_positions) return OkStatus();
+    ASSIGN_OR_RETURN(const bool turns, Flag("rope.scaling.finetuned", true));
+    if (a_.learned_positions || a_.unturned || a_.attends == Attends::kNever ||
+        (a_.turned_by_flag && !turns))
+      return OkStatus();
     if (a_.sloped && (a_.sloped_layers == 0 || a_.sloped_layers == d_.layers)) {
       ASSIGN_OR_RETURN(d_.most_slope, Float("attention.max_alibi_bias", 8.0));
       if (!(d_.most_slope >= 0 && d_.most_slope < 1e3))
@@ -186,8 +210,8 @@ class DecoderReader {
       d_.rotaries.push_back(of_windows);
     }
     for (const Rotary& rotary : d_.rotaries) {
-      const bool turns = rotary.base > 0 && rotary.stretch > 0 && std::isfinite(rotary.magnitude);
-      if (!turns) return InvalidModel("positions have no frequencies");
+      const bool fits = rotary.base > 0 && rotary.stretch > 0 && std::isfinite(rotary.magnitude);
+      if (!fits) return InvalidModel("positions have no frequencies");
     }
     return OkStatus();
   }
@@ -240,6 +264,7 @@ class DecoderReader {
     }
     ASSIGN_OR_RETURN(const int64_t dense, Int("leading_dense_block_count", 0, 0, kMostPositions));
     ASSIGN_OR_RETURN(const int64_t every, Int("interleave_moe_layer_step", 1, 1, kMostPositions));
+    ASSIGN_OR_RETURN(const int64_t interval, Int("full_attention_interval", 4, 1, kMostPositions));
     for (int64_t i = 0; i < d_.layers; ++i) {
       const bool sees_all = flags != nullptr ? (*flags)[i] == 0 : IsLast(i, period);
       LayerForm form;
@@ -248,9 +273,23 @@ class DecoderReader {
       form.experts = d_.experts.count > 0 && i >= dense && IsLast(i, every);
       const bool stays = d_.rotaries.empty() || (a_.only_windows_turn && window > 0 && sees_all);
       if (stays || IsLast(i, a_.bare_period)) form.rotary = -1;
+      SetParts(i, interval, form);
       d_.forms.push_back(form);
     }
     return OkStatus();
+  }
+
+  void SetParts(int64_t layer, int64_t interval, LayerForm& form) const {
+    form.feeds = feeds_[layer];
+    if (a_.attends == Attends::kNever) form.attends = false;
+    if (a_.attends == Attends::kByKeyHeads) form.attends = attends_[layer];
+    if (a_.attends == Attends::kAtInterval) form.attends = IsLast(layer, interval);
+    // Where norms are one tensor, a layer is one part.
+    if (a_.feed_norm == "attn_norm" && form.feeds) {
+      form.attends = false;
+    } else if (!form.attends || a_.attends == Attends::kEvery) {
+      form.recurrence = a_.recurrence;
+    }
   }
 
   static bool IsLast(int64_t layer, int64_t period) {
@@ -260,7 +299,7 @@ class DecoderReader {
   static constexpr std::string_view kHidden = "feed_forward_length";
   static constexpr std::string_view kExpertHidden = "expert_feed_forward_length";
   static constexpr int64_t kMostPositions = int64_t{1} << 40;
-  const File& file_;
+  std::vector<bool> feeds_, attends_;  // of layers
   Decoder& d_;
   const Architecture& a_;
 };
@@ -289,6 +328,8 @@ Result<Decoder> ReadDecoder(const File& file) {
   d.interleaved = found->interleaved;
   d.gating = found->gating;
   d.feed_norm = found->feed_norm;
+  d.output_norm = found->output_norm;
+  d.strided_keys = found->strided_keys;
   d.norms_turned = found->norms_turned;
   d.plain_norms = found->plain_norms;
   d.norms_before = found->norms_before;

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "importers/gguf/gguf_file.h"
+#include "tensor/shape.h"
 
 namespace fettle::gguf {
 
@@ -33,8 +34,43 @@ struct Rotary {
   }
 };
 
+/// What a layer may keep of all tokens so far in the place of keys and values, or beside them
+/// (recurrent_parts.h).
+enum class Recurrence {
+  kNone,
+  kShortConv,  // the last rows of a gated convolution (LFM2)
+  kScan,       // a selective scan (Mamba)
+  kHeadScan,   // one by heads, with one decay each (Mamba 2)
+  kDelta,      // the gated delta rule
+};
+
+/// Sizes of recurrent layers, which all have the same.
+struct Recurrent {
+  int64_t taps = 0;   // of the convolution
+  int64_t inner = 0;  // columns that it works on, without keys and queries
+  int64_t size = 0;   // of a key
+  int64_t heads = 1, key_heads = 1;
+  int64_t rank = 0;    // of the rows that time steps are made from
+  bool norms = false;  // rows of time steps, keys and queries are normalised, without weights
+
+  int64_t value_size() const { return inner / heads; }
+  /// Of the convolution.
+  int64_t channels(Recurrence kind) const {
+    const bool alone = kind == Recurrence::kShortConv || kind == Recurrence::kScan;
+    return alone ? inner : inner + 2 * key_heads * size;
+  }
+};
+
+/// A state of a layer: `shape` without the axis of slots.
+struct KeptState {
+  std::string name;
+  Shape shape;
+};
+
 /// What differs from layer to layer.
 struct LayerForm {
+  bool attends = true, feeds = true;  // has attention, a feed-forward part
+  Recurrence recurrence = Recurrence::kNone;
   int64_t window = -1;   // keys that a query sees; -1: all
   int rotary = 0;        // index into Decoder::rotaries; -1: queries and keys are not turned
   bool experts = false;  // the feed-forward part is a mixture of experts
@@ -99,6 +135,8 @@ struct Decoder {
   bool norms_turned = false;  // queries and keys are normalised after they are turned
   bool plain_norms = false;   // norms have no weights
   Latent latent;
+  Recurrent recurrent;
+  bool strided_keys = false;  // heads i, i + key_heads, ... share a key; otherwise runs of heads do
   Gating gating;
   Experts experts;
   std::string feed_norm;  // the tensor by which the feed-forward part normalises what it gets
@@ -109,6 +147,11 @@ struct Decoder {
       false;  // the feed-forward part reads what the layer gets, not what attention adds
   /// The tensor whose rows are added to the embedding, one for each position; empty: none is.
   std::string positions;
+  std::string output_norm = "output_norm";
+
+  bool has_states() const;
+  /// Of a layer; `name`.N is its tensor's.
+  std::vector<KeptState> StatesOf(int64_t layer) const;
 };
 /// Fails with kUnsupported for architectures, and ways to stretch positions, that Fettle does not
 /// build, naming those it does; kInvalidModel where values are missing or do not fit.

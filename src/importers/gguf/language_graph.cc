@@ -5,16 +5,16 @@
 #include <vector>
 
 #include "base/file.h"
-#include "importers/gguf/attention_parts.h"
+#include "importers/gguf/recurrent_parts.h"
 
 namespace fettle::gguf {
 namespace {
 
-class Builder : AttentionParts {
+class Builder : RecurrentParts {
  public:
   Builder(std::shared_ptr<const File> file, const Decoder& decoder, int64_t capacity,
           const DecoderForm& form)
-      : AttentionParts(std::move(file), decoder, capacity, form) {}
+      : RecurrentParts(std::move(file), decoder, capacity, form) {}
 
   Result<ir::Graph> Run() {
     graph_.name = d_.architecture;
@@ -22,14 +22,15 @@ class Builder : AttentionParts {
     AddInputs();
     RETURN_IF_ERROR(AddPositions());
     ir::ValueId x = hidden_;
-    if (file_->FindTensor("token_embd_norm.weight") != nullptr) {
-      ASSIGN_OR_RETURN(x, Norm("token_embd_norm", x, d_.width));
+    const std::string embedded = "token_embd_norm";
+    if (d_.output_norm != embedded && file_->FindTensor(embedded + ".weight") != nullptr) {
+      ASSIGN_OR_RETURN(x, Norm(embedded, x, d_.width));
     }
     for (int64_t i = 0; i < d_.layers; ++i) {
       ASSIGN_OR_RETURN(x, d_.parallel ? ParallelLayer(i, x) : Layer(i, x));
     }
     if (!form_.every_row) x = Emit("Gather", {x, last_}, {{"axis", int64_t{1}}});
-    ASSIGN_OR_RETURN(x, Norm("output_norm", x, d_.width));
+    ASSIGN_OR_RETURN(x, Norm(d_.output_norm, x, d_.width));
     const bool tied = file_->FindTensor("output.weight") == nullptr;
     ASSIGN_OR_RETURN(ir::ValueId logits,
                      Product(tied ? "token_embd" : "output", x, d_.width, d_.vocabulary));
@@ -37,7 +38,6 @@ class Builder : AttentionParts {
     if (d_.logit_cap != 0)
       logits = Scaled(Emit("Tanh", {Scaled(logits, 1 / d_.logit_cap)}), d_.logit_cap);
     graph_.value(logits).name = "logits";
-    for (ir::ValueId id : graph_.outputs) graph_.value(id).dtype = form_.cache;
     graph_.value(logits).dtype = DType::kF32;
     graph_.outputs.insert(graph_.outputs.begin(), logits);
     RETURN_IF_ERROR(graph_.Normalise());
@@ -72,11 +72,25 @@ class Builder : AttentionParts {
 
   Result<ir::ValueId> Layer(int64_t layer, ir::ValueId x) {
     const std::string at = fmt::format("blk.{}.", layer);
-    ASSIGN_OR_RETURN(x, Residual(x, at + "attn_norm", at + "post_attention_norm",
-                                 [&](ir::ValueId y) { return Attention(layer, at, y); }));
-    const bool mixes = d_.forms[layer].experts;
+    const LayerForm& form = d_.forms[layer];
+    if (form.attends || form.recurrence != Recurrence::kNone) {
+      ASSIGN_OR_RETURN(x, Residual(x, at + "attn_norm", at + "post_attention_norm",
+                                   [&](ir::ValueId y) { return Mixed(layer, at, y); }));
+    }
+    if (!form.feeds) return x;
+    const bool mixes = form.experts;
     return Residual(x, at + d_.feed_norm, at + "post_ffw_norm",
                     [&](ir::ValueId y) { return mixes ? Mixture(at, y) : FeedForward(at, y); });
+  }
+
+  /// What attention, a recurrence, or both together make of rows.
+  Result<ir::ValueId> Mixed(int64_t layer, const std::string& at, ir::ValueId x) {
+    const LayerForm& form = d_.forms[layer];
+    if (form.recurrence == Recurrence::kNone) return Attention(layer, at, x);
+    ASSIGN_OR_RETURN(const ir::ValueId kept, Recurred(layer, at, x));
+    if (!form.attends) return kept;
+    ASSIGN_OR_RETURN(const ir::ValueId seen, Attention(layer, at, x));
+    return Emit("Add", {seen, kept});
   }
 
   /// Both parts read x, by one norm or by one each, and are added to it.

@@ -7,11 +7,6 @@
 
 namespace fettle::gguf {
 
-std::vector<ir::ValueId> AttentionParts::Parts(ir::ValueId x, int64_t first, int64_t second) {
-  const ir::ValueId sizes = Ints(fmt::format("parts.{}", graph_.nodes().size()), {first, second});
-  return EmitMany("Split", {x, sizes}, {{"axis", int64_t{-1}}}, 2);
-}
-
 /// Heads [.., heads, n] of a and b, one behind the other, as rows.
 ir::ValueId AttentionParts::JoinedHeads(ir::ValueId a, ir::ValueId b) {
   const ir::ValueId both = Emit("Concat", {a, b}, {{"axis", int64_t{-1}}});

@@ -126,7 +126,8 @@ class OnnxDecoder final : public SequenceDecoder {
 
   Status Restore(std::span<const std::byte> saved) override {
     ASSIGN_OR_RETURN(std::vector<Tensor> caches, EmptyCaches(model_->form, model_->context));
-    ASSIGN_OR_RETURN(const int64_t restored, RestoreCaches(saved, model_->fingerprint, caches));
+    ASSIGN_OR_RETURN(const int64_t restored,
+                     RestoreCaches(saved, model_->fingerprint, caches[0].shape()[2], caches));
     RETURN_IF_ERROR(cache_->Write(caches, restored));
     position_ = restored;
     return OkStatus();

@@ -12,6 +12,12 @@ namespace fettle::ops {
 
 Status CausalConvReference(const RefContext& context, const Region& region);
 Status LinearAttentionReference(const RefContext& context, const Region& region);
+Status InferSlotConv(InferContext& context);
+Status InferSlotScan(InferContext& context);
+int64_t SlotConvMacs(const ir::Node& node, std::span<const Shape> inputs, std::span<const Shape>);
+int64_t SlotScanMacs(const ir::Node& node, std::span<const Shape> inputs, std::span<const Shape>);
+Status SlotConvReference(const RefContext& context, const Region& region);
+Status SlotScanReference(const RefContext& context, const Region& region);
 
 namespace {
 
@@ -159,6 +165,18 @@ std::span<const Operator> StateOps() {
         .reference = LinearAttentionReference,
         .macs = LinearAttentionMacs,
         .imports = kLinearAttentionImports}},
+      {{.name = "SlotConv",
+        .traits = {Trait::kWholeOutput},
+        .min_inputs = 4,
+        .max_inputs = 5,
+        .max_outputs = 2},
+       {.infer = InferSlotConv, .reference = SlotConvReference, .macs = SlotConvMacs}},
+      {{.name = "SlotScan",
+        .traits = {Trait::kWholeOutput},
+        .min_inputs = 5,
+        .max_inputs = 8,
+        .max_outputs = 2},
+       {.infer = InferSlotScan, .reference = SlotScanReference, .macs = SlotScanMacs}},
   };
   return kOps;
 }

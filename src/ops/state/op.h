@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "base/status.h"
 #include "ir/graph.h"
@@ -29,5 +31,52 @@ struct LinearAttentionAttributes : GroupedHeads {
 /// Fails with kInvalidModel where they do not fit.
 Result<LinearAttentionAttributes> ReadLinearAttention(const ir::Node& node, const Shape& q,
                                                       const Shape& k, const Shape& v);
+
+/// Where a sequence of a launch has its state among the slots of one tensor.
+struct SlotStep {
+  int64_t from = -1, to = 0;  // the slot that it reads, -1: none, zeros; and the one that it writes
+  int64_t count = 0;  // of its rows; those behind them fill up, change nothing and give zero
+};
+/// Of each sequence, from rows (from, to, count). Fails with kInvalidArgument where these lie
+/// outside the slots or the rows.
+Result<std::vector<SlotStep>> ReadSlotSteps(std::span<const int32_t> steps, int64_t slots,
+                                            int64_t length);
+Status CheckSlotStep(const SlotStep& step, int64_t slots, int64_t length);
+
+/// SlotConv: the convolution of CausalConvWithState over rows of all channels, with states in
+/// slots: x, y [batch, length, channels], w [taps, channels], states [slots, taps - 1, channels].
+struct SlotConvShape {
+  int64_t batch = 0, length = 0, channels = 0, taps = 0, slots = 0;
+  bool silu = false;
+};
+/// `past` is the shape of the states. Fails with kInvalidModel where shapes do not fit.
+Result<SlotConvShape> ReadSlotConv(const ir::Node& node, const Shape& x, const Shape& w,
+                                   const Shape& past);
+
+/// How the state of a SlotScan decays before a step, by e^g.
+enum class Decay {
+  kNone,
+  kOfHead,   // g [batch, length, heads]
+  kOfKey,    // g [batch, length, heads * size]: a row of the state
+  kOfValue,  // g [batch, length, heads * v_size] times rates [size, heads * v_size]: an element
+};
+/// SlotScan: the recurrence of LinearAttention with states in slots, [slots, heads, size, v_size].
+/// Heads share queries and keys, which there are `key_heads` of: in runs, or those whose numbers
+/// are equal modulo key_heads (`strided`).
+struct SlotScanShape {
+  int64_t batch = 0, length = 0, slots = 0;
+  int64_t heads = 0, key_heads = 0, size = 0, v_size = 0;
+  Decay decay = Decay::kNone;
+  bool delta = false, strided = false;
+  double scale = 1;
+
+  int64_t KeyHead(int64_t head) const {
+    return strided ? head % key_heads : head / (heads / key_heads);
+  }
+};
+/// `decay`, `beta` and `rates` are null where the node has none.
+Result<SlotScanShape> ReadSlotScan(const ir::Node& node, const Shape& q, const Shape& k,
+                                   const Shape& v, const Shape* decay, const Shape* beta,
+                                   const Shape* rates, const Shape& past);
 
 }  // namespace fettle::ops

@@ -86,9 +86,10 @@ Status MeasureTogether(const Lengths& lengths, int passes, int64_t sequences,
     all.push_back(fork.get());
     forks.push_back(std::move(fork));
   }
+  std::vector<std::byte> prompt(first.saved_bytes());  // models with states cannot be rewound there
+  RETURN_IF_ERROR(first.Save(prompt));
   for (int pass = 0; pass <= passes; ++pass) {
-    for (language::SequenceDecoder* sequence : all)
-      RETURN_IF_ERROR(sequence->Rewind(lengths.prompt));
+    for (language::SequenceDecoder* sequence : all) RETURN_IF_ERROR(sequence->Restore(prompt));
     const int64_t begin = NowNs();
     for (int64_t i = 0; i < lengths.answer; ++i) {
       const std::vector<int32_t> step(sequences, tokens[lengths.prompt + i]);

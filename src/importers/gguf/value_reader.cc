@@ -1,0 +1,41 @@
+#include "importers/gguf/value_reader.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace fettle::gguf {
+
+Result<bool> ValueReader::Flag(std::string_view name, bool fallback) const {
+  const Value* value = file_.Find(Key(name));
+  if (value == nullptr) return fallback;
+  const auto* flag = std::get_if<bool>(value);
+  if (flag == nullptr) return InvalidModel("value '{}': expected true or false", Key(name));
+  return *flag;
+}
+
+Result<int64_t> ValueReader::OfLayers(std::string_view name, std::optional<int64_t> fallback,
+                                      int64_t low, int64_t high, int64_t layers,
+                                      std::vector<bool>& have) const {
+  const std::vector<double>* each = file_.Numbers(Key(name));
+  if (each == nullptr) {
+    ASSIGN_OR_RETURN(const int64_t all, Int(name, fallback, low, high));
+    have.assign(layers, all > 0);
+    return all;
+  }
+  if (std::ssize(*each) != layers)
+    return InvalidModel("value '{}': expected {} numbers, got {}", Key(name), layers, each->size());
+  double most = 0;
+  for (double one : *each) {
+    if (!(one >= 0 && one <= static_cast<double>(high) && one == std::floor(one)))
+      return InvalidModel("value '{}': expected 0 to {}, got {}", Key(name), high, one);
+    have.push_back(one > 0);
+    if (one > 0 && most > 0 && one != most)
+      return Unsupported("value '{}': layers of {} and {} differ", Key(name), most, one);
+    most = std::max(most, one);
+  }
+  if (most < static_cast<double>(low))
+    return InvalidModel("value '{}': expected at least {}", Key(name), low);
+  return static_cast<int64_t>(most);
+}
+
+}  // namespace fettle::gguf
