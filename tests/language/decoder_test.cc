@@ -38,7 +38,17 @@ std::vector<float> OracleLogits(const SmallDecoder& form, const std::vector<int3
   inputs["position"] = *Tensor::FromVector<int64_t>(Shape{1}, {0});
   inputs["last"] = *Tensor::FromVector<int64_t>(Shape{1}, {length - 1});
   inputs["seqlens"] = *Tensor::FromVector<int32_t>(Shape{1}, {static_cast<int32_t>(length - 1)});
+  inputs["steps"] =
+      *Tensor::FromVector<int32_t>(Shape{1, 3}, {-1, 1, static_cast<int32_t>(length)});
+  if (!decoder->has_states()) inputs.erase("steps");
   for (int64_t i = 0; i < decoder->layers; ++i) {
+    for (const gguf::KeptState& state : decoder->StatesOf(i)) {
+      Dims dims = {gguf::kSlotsOfCache};
+      for (int axis = 0; axis < state.shape.rank(); ++axis) dims.push_back(state.shape[axis]);
+      inputs["past_" + state.name + "." + std::to_string(i)] =
+          *Tensor::Create(DType::kF32, Shape(dims));
+    }
+    if (!decoder->forms[i].attends) continue;
     const auto past = [&](int64_t size) {
       return *Tensor::Create(cache, {1, decoder->kv_heads, 32, ops::StoredSize(cache, size)});
     };
@@ -63,9 +73,10 @@ TEST_P(DecoderTest, PromptsStepsAndOracleAgree) {
   std::vector<float> steps;
   for (int32_t token : tokens) steps = Logits(*decoder, {token});
   ExpectNear(whole, steps, 0.03F);
-  // What lies behind a rewound position is forgotten.
-  ASSERT_TRUE(decoder->Rewind(4).ok());
-  ExpectNear(whole, Logits(*decoder, {tokens.begin() + 4, tokens.end()}), 0.03F);
+  // What lies behind a rewound position is forgotten. States go back to the beginning alone.
+  const int64_t kept = GetParam().is_recurrent() ? 0 : 4;
+  ASSERT_TRUE(decoder->Rewind(kept).ok());
+  ExpectNear(whole, Logits(*decoder, {tokens.begin() + kept, tokens.end()}), 0.03F);
 }
 
 TEST_P(DecoderTest, CachesInBytesAreTheOraclesAndNearlyThoseOfHalves) {
@@ -74,8 +85,13 @@ TEST_P(DecoderTest, CachesInBytesAreTheOraclesAndNearlyThoseOfHalves) {
   const std::vector<float> whole = Logits(*decoder, tokens);
   ExpectNear(whole, OracleLogits(GetParam(), tokens, DType::kI8), 0.03F);
   ExpectNear(whole, Logits(*Open(GetParam(), 32), tokens), 0.05F);
+  if (GetParam().architecture == "mamba") return;  // without keys and values
   EXPECT_LT(decoder->cache_bytes(), Open(GetParam(), 32)->cache_bytes());
   // Forks, rewinds and saves as with halves.
+  if (GetParam().is_recurrent()) {
+    ASSERT_TRUE(decoder->Rewind(0).ok());
+    Logits(*decoder, {tokens.begin(), tokens.begin() + 4});
+  }
   ASSERT_TRUE(decoder->Rewind(4).ok());
   const auto fork = decoder->Fork();
   std::vector<std::byte> saved(decoder->saved_bytes());
@@ -93,21 +109,23 @@ TEST_P(DecoderTest, CachesInBytesAreTheOraclesAndNearlyThoseOfHalves) {
 
 INSTANTIATE_TEST_SUITE_P(
     Forms, DecoderTest,
-    testing::Values(SmallDecoder{}, SmallDecoder{.architecture = "qwen2"},
-                    SmallDecoder{.architecture = "qwen3", .type = 2},
-                    SmallDecoder{.architecture = "gemma", .type = 8}, SmallDecoder{.type = 0},
-                    SmallDecoder{.type = 1}, SmallDecoder{.architecture = "qwen2", .type = 30},
-                    SmallDecoder{.architecture = "gpt2"},
-                    SmallDecoder{.architecture = "phi2", .type = 8},
-                    SmallDecoder{.architecture = "bloom"},
-                    SmallDecoder{.architecture = "command-r"},
-                    SmallDecoder{.architecture = "deepseek2"},
-                    SmallDecoder{.architecture = "deepseek2", .is_kept = true},
-                    SmallDecoder{.architecture = "deepseek2", .type = 0, .is_kept = true},
-                    SmallDecoder{.architecture = "qwen3moe", .experts = 4},
-                    SmallDecoder{.architecture = "qwen3moe", .type = 8, .experts = 3},
-                    SmallDecoder{.architecture = "qwen3moe", .type = 1, .experts = 3},
-                    SmallDecoder{.architecture = "qwen3moe", .type = 0, .experts = 3}));
+    testing::Values(
+        SmallDecoder{}, SmallDecoder{.architecture = "qwen2"},
+        SmallDecoder{.architecture = "qwen3", .type = 2},
+        SmallDecoder{.architecture = "gemma", .type = 8}, SmallDecoder{.type = 0},
+        SmallDecoder{.type = 1}, SmallDecoder{.architecture = "qwen2", .type = 30},
+        SmallDecoder{.architecture = "gpt2"}, SmallDecoder{.architecture = "phi2", .type = 8},
+        SmallDecoder{.architecture = "bloom"}, SmallDecoder{.architecture = "command-r"},
+        SmallDecoder{.architecture = "deepseek2"},
+        SmallDecoder{.architecture = "deepseek2", .is_kept = true},
+        SmallDecoder{.architecture = "deepseek2", .type = 0, .is_kept = true},
+        SmallDecoder{.architecture = "lfm2"}, SmallDecoder{.architecture = "mamba", .type = 8},
+        SmallDecoder{.architecture = "granitehybrid", .type = 0},
+        SmallDecoder{.architecture = "qwen35"},
+        SmallDecoder{.architecture = "qwen3moe", .experts = 4},
+        SmallDecoder{.architecture = "qwen3moe", .type = 8, .experts = 3},
+        SmallDecoder{.architecture = "qwen3moe", .type = 1, .experts = 3},
+        SmallDecoder{.architecture = "qwen3moe", .type = 0, .experts = 3}));
 
 int64_t BytesInUse() {
 #if defined(__GLIBC__)
@@ -255,8 +273,8 @@ TEST(SequenceDecoderTest, StepsThatCannotBeReadNothing) {
   EXPECT_EQ(fork->position(), 8);
 }
 
-TEST(SequenceDecoderTest, ForksAndSavesHoldTheirTokens) {
-  const auto decoder = Open({}, 64);
+TEST_P(DecoderTest, ForksAndSavesHoldTheirTokens) {
+  const auto decoder = Open(GetParam(), 64);
   Logits(*decoder, {5, 17, 90, 3});
   const auto fork = decoder->Fork();
   ASSERT_TRUE(fork.ok());
@@ -267,11 +285,31 @@ TEST(SequenceDecoderTest, ForksAndSavesHoldTheirTokens) {
   ASSERT_TRUE(decoder->Restore(saved).ok());
   EXPECT_EQ(decoder->position(), 4);
   EXPECT_EQ(Logits(*decoder, {41, 60}), want);
-  const auto other = Open({.architecture = "qwen2"}, 64);
+  const auto other = Open({.architecture = "qwen2", .layers = 1}, 64);
   EXPECT_EQ(other->Restore(saved).code(), StatusCode::kInvalidArgument);
   saved.back() ^= std::byte{1};
   EXPECT_EQ(decoder->Restore(saved).code(), StatusCode::kCorrupt);
   EXPECT_EQ(decoder->position(), 6);
+}
+
+/// A state is kept of where the last read began, and of no token.
+TEST(SequenceDecoderTest, StatesGoBackOneRead) {
+  for (const char* name : {"lfm2", "mamba", "granitehybrid", "qwen35"}) {
+    const SmallDecoder form = {.architecture = name};
+    const auto decoder = Open(form, 64);
+    const std::vector<float> first = Logits(*decoder, {5, 17, 90, 3});
+    const std::vector<float> second = Logits(*decoder, {9, 8, 41, 22, 60, 7, 1});
+    EXPECT_EQ(decoder->Rewind(2).code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(decoder->position(), 11);
+    ASSERT_TRUE(decoder->Rewind(4).ok());
+    EXPECT_EQ(Logits(*decoder, {9, 8, 41, 22, 60, 7, 1}), second);
+    ASSERT_TRUE(decoder->Rewind(4).ok());
+    Logits(*decoder, {1});
+    EXPECT_EQ(decoder->Rewind(3).code(), StatusCode::kInvalidArgument);
+    ASSERT_TRUE(decoder->Rewind(0).ok());
+    EXPECT_EQ(Logits(*decoder, {5, 17, 90, 3}), first);
+    EXPECT_TRUE(decoder->Rewind(4).ok());
+  }
 }
 
 TEST(SequenceDecoderTest, ProductsOfOneInputAreOneStep) {

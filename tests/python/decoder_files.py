@@ -23,10 +23,11 @@ NAMES |= {"ln_1": "attn_norm", "ln_2": "ffn_norm", "attn.c_attn": "attn_qkv", "a
 TOP_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "model.final_layernorm": "output_norm",
              "transformer.wte": "token_embd", "transformer.wpe": "position_embd", "transformer.word_embeddings": "token_embd",
              "transformer.ln_f": "output_norm", "transformer.word_embeddings_layernorm": "token_embd_norm", "transformer.norm_f": "output_norm",
-             "gpt_neox.embed_in": "token_embd", "gpt_neox.final_layer_norm": "output_norm"}  # fmt: skip
+             "backbone.embeddings": "token_embd", "backbone.norm_f": "output_norm", "model.embeddings": "token_embd", "model.norm_f": "output_norm",
+             "model.embedding_norm": "token_embd_norm", "gpt_neox.embed_in": "token_embd", "gpt_neox.final_layer_norm": "output_norm"}  # fmt: skip
 LAYERS = ("transformer.h.", "transformer.blocks.", "gpt_neox.layers.")
 #: Ends of names that are not .weight and .bias in files.
-ENDS = {"sinks": ".weight", "e_score_correction_bias": ".bias"}
+ENDS = {"sinks": ".weight", "alone": "", "e_score_correction_bias": ".bias"}
 LATE = {"post_attention_layernorm": "post_attention_norm"}
 #: Of those that normalise what a part of a layer gives.
 AFTER = {"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm"}
@@ -305,8 +306,8 @@ def write(row, model, config, path):
              "attention.head_count_kv": "num_key_value_heads"}  # fmt: skip
     name = row.architecture or row.name
     size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    values = {key: getattr(config, value) for key, value in sizes.items()}
-    values |= {"attention.key_length": size, "attention.value_length": size, "attention.layer_norm_rms_epsilon": float(config.rms_norm_eps),
+    values = {key: getattr(config, value, None) or 0 for key, value in sizes.items()}
+    values |= {"attention.key_length": size, "attention.value_length": size, "attention.layer_norm_rms_epsilon": next(float(getattr(config, name)) for name in ("layer_norm_epsilon", "norm_eps", "rms_norm_eps") if hasattr(config, name)),
                "attention.layer_norm_epsilon": 1e-5, "rope.freq_base": rope_base(config), "rope.dimension_count": size, **row.values(config)}  # fmt: skip
     tokenizer = {"model": "gpt2", "pre": "gpt-2", "merges": ["a b"], "tokens": [f"t{i}" for i in range(config.vocab_size)]}
     path.write_bytes(gguf_file({"general.architecture": name, **{f"{name}.{key}": value for key, value in values.items()},

@@ -64,7 +64,9 @@ Result<ir::ValueId> DecoderParts::Vector(const std::string& name, int64_t size) 
 
 Result<ir::ValueId> DecoderParts::Norm(const std::string& name, ir::ValueId x, int64_t size) {
   if (d_.plain_norms) return PlainNorm(x, size);
-  ASSIGN_OR_RETURN(const ir::ValueId scale, Vector(name + ".weight", size));
+  // Files of falcon-h1 have some without the end.
+  const bool is_whole = file_->FindTensor(name) != nullptr;
+  ASSIGN_OR_RETURN(const ir::ValueId scale, Vector(is_whole ? name : name + ".weight", size));
   const ir::Attributes how = {{"axis", int64_t{-1}}, {"epsilon", d_.epsilon}};
   if (!d_.centred) return Emit("RMSNormalization", {x, scale}, how);
   if (file_->FindTensor(name + ".bias") == nullptr)
