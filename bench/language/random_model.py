@@ -15,7 +15,7 @@ import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/python"))
-from small_decoder import FORMS, HEADS, architecture, is_float, metadata, shapes, text, typed  # noqa: E402
+from small_decoder import FORMS, HEADS, architecture, is_float, key_heads, metadata, shapes, text, typed  # noqa: E402
 
 PATTERN, CONTEXT = 1 << 20, 131072
 TYPES = {"f16": (1, 1, 2), "q4_0": (2, 32, 18), "q4_1": (3, 32, 20), "q8_0": (8, 32, 34)}  # id, elements, bytes of a block
@@ -48,6 +48,14 @@ def sizes_of(o):
     own = FORMS[o.architecture].get("values", {})
     if own.get("attention.head_count_kv") in (1, HEADS):  # one for all heads, or each its own
         found["attention.head_count_kv"] = 1 if own["attention.head_count_kv"] == 1 else o.heads
+    kind = FORMS[o.architecture].get("recurrent")
+    if kind == "conv":
+        found["shortconv.l_cache"] = 3
+    elif kind:
+        size, inner = (16 if kind == "scan" else 128), 2 * o.width
+        heads = o.width // 16 if kind == "scan" else inner // (64 if kind == "heads" else 128)
+        found |= {"ssm.conv_kernel": 4, "ssm.inner_size": inner, "ssm.state_size": size, "ssm.time_step_rank": heads,
+                  "ssm.group_count": heads // 2 if kind == "delta" else 1}  # fmt: skip
     if "latent" in FORMS[o.architecture]:
         found |= {"attention.kv_lora_rank": 512, "attention.q_lora_rank": 768, "attention.key_length": 192, "attention.value_length": 128,
                   "rope.dimension_count": 64}  # fmt: skip
@@ -75,6 +83,8 @@ def values(o):
     if "attention.sliding_window" in FORMS[o.architecture].get("values", {}):
         sizes["attention.sliding_window"] = 512
     sizes.update(form_of(o).get("experts", {}))
+    sizes["attention.head_count_kv"] = key_heads(FORMS[o.architecture], sizes["attention.head_count_kv"], o.layers)
+    sizes |= {key: value for key, value in FORMS[o.architecture].get("values", {}).items() if key in ("feed_forward_length", "full_attention_interval")}
     found.update({f"{architecture(o.architecture)}.{key}": value for key, value in sizes.items()})
     return found
 
@@ -96,16 +106,16 @@ def main():
         is_vector = len(extents) == 1 or is_float(name)
         size = math.prod(extents) * 4 if is_vector else math.prod(extents) // elements * block
         infos += text(name) + struct.pack(f"<I{len(extents)}QIQ", len(extents), *extents, 0 if is_vector else kind, at)
-        parts.append((is_vector, "norm" in name, size))
+        parts.append((is_vector, "norm" in name, name.endswith("ssm_a"), size))
         at += -(-size // 32) * 32
     front = b"GGUF" + struct.pack("<IQQ", 3, len(parts), len(values(o))) + head + infos
     rng = random.Random(0)
     weights = pattern(o.type, rng)
     with open(o.file, "wb") as file:
         file.write(front + bytes(-len(front) % 32))
-        for index, (is_vector, is_norm, size) in enumerate(parts):
+        for index, (is_vector, is_norm, is_decay, size) in enumerate(parts):
             if is_vector:
-                floats = (1.0,) if is_norm else [rng.uniform(-0.05, 0.05) for _ in range(1000)]
+                floats = (1.0,) if is_norm else (-0.5,) if is_decay else [rng.uniform(-0.05, 0.05) for _ in range(1000)]
                 whole = struct.pack(f"<{len(floats)}f", *floats) * (size // 4 // len(floats) + 1)
                 file.write(whole[:size])
             first = index * block % len(weights)

@@ -59,7 +59,9 @@ def change_values(draw):
         "expert_shared_feed_forward_length", "expert_gating_func", "expert_weights_norm", "expert_weights_scale", "expert_group_count",
         "leading_dense_block_count", "interleave_moe_layer_step", "nextn_predict_layers", "attention.clamp_kqv", "attention.max_alibi_bias",
         "attention.kv_lora_rank", "attention.q_lora_rank", "attention.key_length_mla", "attention.value_length_mla",
-        "attention.temperature_scale", "rope.scaling.yarn_log_multiplier")]  # fmt: skip
+        "attention.temperature_scale", "rope.scaling.yarn_log_multiplier", "ssm.conv_kernel", "ssm.inner_size",
+        "ssm.state_size", "ssm.time_step_rank", "ssm.group_count", "ssm.dt_b_c_rms", "shortconv.l_cache", "full_attention_interval",
+        "rope.scaling.finetuned")]  # fmt: skip
     keys += ["tokenizer.ggml.pre", "tokenizer.ggml.eos_token_id", "tokenizer.ggml.bos_token_id", "general.architecture", "tokenizer.ggml.tokens",
              "tokenizer.ggml.token_type", "tokenizer.ggml.merges", "tokenizer.ggml.model", "tokenizer.chat_template"]  # fmt: skip
     worths = (lambda: draw.choice(WORTHS), lambda: draw.choice((0.0, -1.0, 1e-30, 1e30, float("nan"), float("inf"))), lambda: None,

@@ -21,6 +21,9 @@ MIXTURE = {"expert_count": 8, "expert_used_count": 3, "expert_feed_forward_lengt
 SHARED = {**MIXTURE, "expert_shared_count": 2, "expert_shared_feed_forward_length": 64}
 LATER = {"leading_dense_block_count": 1, "expert_weights_norm": True, "expert_weights_scale": 2.5, "expert_gating_func": 2}
 CENTRED = {"centred": True, "alone": True, "joined": ("qkv",), "all_biases": True}
+#: Layers that keep a state are of a `recurrent` kind: "conv", "scan" (without a feed-forward part), "heads" or "delta", all of them, or where some
+#: have `attention`, those of even numbers; where it is "beside", all layers have both. Names of `short` norms are whole.
+STATES = {"ssm.conv_kernel": 4, "ssm.inner_size": 128, "ssm.state_size": 16, "ssm.time_step_rank": 8, "ssm.group_count": 2}
 #: A head's key and value as they are made, whatever is kept of them.
 LATENT = {"attention.kv_lora_rank": 32, "attention.q_lora_rank": 32, "attention.key_length": 48, "attention.value_length": 32, "rope.dimension_count": 16}
 KEPT = {"attention.head_count_kv": 1, "attention.key_length_mla": 48, "attention.value_length_mla": 32}  # rank + turned is 48, too
@@ -76,6 +79,17 @@ FORMS = {
     "starcoder": {**CENTRED, "positions": True, "values": {"attention.head_count_kv": 1}},
     "starcoder2": {**CENTRED, "joined": ()},
     "xverse": {"output": True},
+    "falcon-h1": {"recurrent": "heads", "attention": "beside", "output": True, "short": ("ffn_norm",), "values": STATES},
+    "granitehybrid": {"recurrent": "heads", "attention": "listed", "values": {**STATES, "embedding_scale": 12.0, "logit_scale": 8.0, "residual_scale": 0.22,
+                                                                             "attention.scale": 0.11, "rope.scaling.finetuned": False}},
+    "lfm2": {"recurrent": "conv", "attention": "listed", "norms": "head", "last_norm": "token_embd_norm", "values": {"shortconv.l_cache": 3}},
+    "mamba": {"recurrent": "scan", "values": {**STATES, "ssm.time_step_rank": 32, "feed_forward_length": 0}},
+    "mamba2": {"recurrent": "heads", "values": {**STATES, "feed_forward_length": 0}},
+    "qwen35": {"recurrent": "delta", "attention": "interval", "norms": "head", "gated": True, "feed_norm": "post_attention_norm",
+               "values": {**STATES, "rope.dimension_sections": [4, 2, 2, 0], "full_attention_interval": 2}},
+    "qwen3next": {"recurrent": "delta", "attention": "interval", "norms": "head", "gated": True, "feed_norm": "post_attention_norm", "output": True,
+                  "experts": {**MIXTURE, "expert_shared_feed_forward_length": 64}, "parts": ("shared", "gate"),
+                  "values": {**STATES, "full_attention_interval": 2}},
 }  # fmt: skip
 
 
@@ -122,6 +136,7 @@ def metadata(name):
         "attention.head_count": HEADS, "attention.head_count_kv": KEY_HEADS, "attention.layer_norm_rms_epsilon": 1e-5, "attention.layer_norm_epsilon": 1e-5,
         **FORMS[name].get("experts", {}), **FORMS[name].get("values", {}),
     }  # fmt: skip
+    values["attention.head_count_kv"] = key_heads(FORMS[name], values["attention.head_count_kv"], values["block_count"])
     kind = architecture(name)
     return {
         "general.architecture": kind, **{f"{kind}.{key}": value for key, value in values.items()},
@@ -130,6 +145,41 @@ def metadata(name):
         "tokenizer.ggml.eos_token_id": TOKENS - 1,
         "tokenizer.chat_template": "{% for m in messages %}<|im_start|>{{ m.role }}{% endfor %}",
     }  # fmt: skip
+
+
+def key_heads(form, count, layers):
+    """Of all layers, or where some have none, of each."""
+    return [layer % 2 * count for layer in range(layers)] if form.get("attention") == "listed" else count
+
+
+def recurs(form, layer):
+    return "recurrent" in form and (form.get("attention", "beside") == "beside" or layer % 2 == 0)
+
+
+def recurrent(form, width, values):
+    """(name, extents) of what keeps a state."""
+    kind = form["recurrent"]
+    if kind == "conv":
+        yield from (("shortconv.in_proj.weight", (width, 3 * width)), ("shortconv.conv.weight", (values["shortconv.l_cache"], width)),
+                    ("shortconv.out_proj.weight", (width, width)))  # fmt: skip
+        return
+    taps, inner, size, heads, groups = (values[key] for key in STATES)
+    channels = inner if kind == "scan" else inner + 2 * groups * size
+    yield from (("ssm_conv1d.weight", (taps, channels)), ("ssm_out.weight", (inner, width)))
+    if kind == "scan":
+        yield from (("ssm_in.weight", (width, 2 * inner)), ("ssm_x.weight", (inner, heads + 2 * size)), ("ssm_dt.weight", (heads, inner)),
+                    ("ssm_dt.bias", (inner,)), ("ssm_a", (size, inner)), ("ssm_d", (inner,)), ("ssm_conv1d.bias", (channels,)))  # fmt: skip
+        return
+    yield from (("ssm_dt.bias", (heads,)), ("ssm_a", (1, heads) if kind == "heads" else (heads,)))
+    if kind == "heads":
+        yield from (("ssm_in.weight", (width, inner + channels + heads)), ("ssm_d", (1, heads)), ("ssm_conv1d.bias", (channels,)),
+                    ("ssm_norm.weight", (inner // groups, groups)))  # fmt: skip
+        return
+    yield from (("attn_qkv.weight", (width, channels)), ("attn_gate.weight", (width, inner)), ("ssm_norm.weight", (inner // heads,)))
+    if "experts" in form:
+        yield "ssm_ba.weight", (width, 2 * heads)
+    else:
+        yield from (("ssm_alpha.weight", (width, heads)), ("ssm_beta.weight", (width, heads)))
 
 
 def is_mixture(form, layer):
@@ -158,7 +208,7 @@ def mixture(form, width, hidden):
 
 
 def is_float(name):
-    return name.endswith(".bias") or "_gate_inp" in name or "norm" in name or "position_embd" in name or "sinks" in name
+    return name.endswith(".bias") or "_gate_inp" in name or "norm" in name or "position_embd" in name or "sinks" in name or "conv" in name and "proj" not in name or name.endswith(("ssm_a", "ssm_d"))
 
 
 def latent(form, width, heads, values):
@@ -178,7 +228,7 @@ def norms(form, name, size):
     """(name, extents) of a norm of rows."""
     if form.get("bare"):
         return
-    yield f"{name}.weight", (size,)
+    yield name if name in form.get("short", ()) else f"{name}.weight", (size,)
     if form.get("centred") is True:
         yield f"{name}.bias", (size,)
 
@@ -188,6 +238,7 @@ def attention(form, width, size, heads, keys):
     queries, joined = heads * size, form.get("joined", ())
     parts = (("attn_qkv", queries + 2 * keys * size),) if "qkv" in joined else (("attn_q", queries), ("attn_k", keys * size), ("attn_v", keys * size))
     for name, rows in (*parts, ("attn_output", width)):
+        rows *= 2 if name == "attn_q" and form.get("gated") else 1
         yield f"{name}.weight", (queries if name == "attn_output" else width, rows)
         if form.get("all_biases") or (form.get("biases") and name in ("attn_q", "attn_k")):
             yield f"{name}.bias", (rows,)
@@ -212,10 +263,16 @@ def feed_forward(form, width, hidden):
 def layer_shapes(form, layer, sizes, values):
     """(name, extents) of a layer: `sizes` are its width, of a head, of the hidden rows, heads and those of keys."""
     width, size, hidden, heads, keys = sizes
-    before = [] if form.get("after") == "only" else ["attn_norm", *([] if form.get("parallel") else [form.get("feed_norm", "ffn_norm")])]
+    feeds = form.get("recurrent") not in ("scan", "heads") or "attention" in form
+    before = ["attn_norm"] if not feeds else [] if form.get("after") == "only" else ["attn_norm", *([] if form.get("parallel") else [form.get("feed_norm", "ffn_norm")])]
     for name in [*before, *(["post_attention_norm", "post_ffw_norm"] if "after" in form else [])]:
         yield from norms(form, name, width)
-    yield from latent(form, width, heads, values) if "latent" in form else attention(form, width, size, heads, keys)
+    if recurs(form, layer):
+        yield from recurrent(form, width, values)
+    if not recurs(form, layer) or form.get("attention") == "beside":
+        yield from latent(form, width, heads, values) if "latent" in form else attention(form, width, size, heads, keys)
+    if not feeds:
+        return
     yield from mixture(form, width, hidden) if is_mixture(form, layer) else feed_forward(form, width, hidden)
 
 
@@ -224,7 +281,7 @@ def shapes(form, layers, tokens, positions, sizes, values):
     width = sizes[0]
     yield "token_embd.weight", (width, tokens)
     yield from norms(form, "token_embd_norm", width) if form.get("embedded") else ()
-    yield from norms(form, "output_norm", width)
+    yield from norms(form, form.get("last_norm", "output_norm"), width)
     if form.get("positions"):
         yield "position_embd.weight", (width, positions)
     if form.get("output"):
@@ -243,9 +300,10 @@ def tensors(name, kind, rng):
     sizes = (WIDTH, WIDTH // HEADS, HIDDEN, HEADS, values.get("attention.head_count_kv", KEY_HEADS))
     for tensor, extents in shapes(form, values.get("block_count", LAYERS), TOKENS, CONTEXT, sizes, values):
         of, size = "f32" if is_float(tensor) else kind, math.prod(extents)
-        is_norm = "norm.weight" in tensor
+        is_norm = "norm" in tensor and not tensor.endswith(".bias")
         small = len(extents) == 1 or is_norm
-        content = vector(size, int(is_norm), 0.2, rng) if small else matrix(of, size, rng)
+        decays = tensor.endswith("ssm_a")
+        content = vector(size, -1 if decays else int(is_norm), 0.2, rng) if small or decays else matrix(of, size, rng)
         yield tensor, TYPES[of], extents, content
 
 

@@ -107,8 +107,13 @@ Result<ops::SlotConvShape> Read(const ir::Graph& group, const Device&) {
   return ops::ReadSlotConv(node, *value(0).shape, *value(1).shape, *value(2).shape);
 }
 
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const ops::SlotConvShape&,
+                                            const Device&) {
+  return SlotStates(group, 2);
+}
+
 constexpr Family<ops::SlotConvShape> kFamily{.read = Read,
-                                             .states = RowMajorAlone,
+                                             .states = States,
                                              .prepare = Make<StateConv>,
                                              .taste = Always<10>,
                                              .reads_callers_memory = true};

@@ -147,8 +147,13 @@ Result<ops::SlotScanShape> Read(const ir::Graph& group, const Device&) {
   return s;
 }
 
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const ops::SlotScanShape&,
+                                            const Device&) {
+  return SlotStates(group, 3);
+}
+
 constexpr Family<ops::SlotScanShape> kFamily{.read = Read,
-                                             .states = RowMajorAlone,
+                                             .states = States,
                                              .prepare = Make<StateScan>,
                                              .taste = Always<10>,
                                              .reads_callers_memory = true};

@@ -1,9 +1,12 @@
 // Slots of states at launch (ops::SlotStep).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
+#include "kernels/kernel.h"
 #include "ops/state/op.h"
 
 namespace fettle::kernels {
@@ -23,6 +26,18 @@ inline Status CheckSlots(const int32_t* steps, int64_t batch, int64_t slots, int
 inline void KeepSlots(const float* past, float* present, int64_t floats) {
   if (present != nullptr && present != past)
     std::memcpy(present, past, floats * static_cast<int64_t>(sizeof(float)));
+}
+
+/// Row-major, and the same with the caller's memory for operand `past` alone: all of it would be
+/// copied to come from elsewhere.
+inline std::vector<StateAssignment> SlotStates(const ir::Graph& group, size_t past) {
+  StateAssignment states = RowMajorStates(group);
+  std::vector<StateAssignment> listed = {states};
+  const auto at = std::ranges::find(group.inputs, group.nodes()[0].input(past));
+  if (at == group.inputs.end()) return listed;
+  states.inputs[at - group.inputs.begin()].external = true;
+  listed.push_back(std::move(states));
+  return listed;
 }
 
 }  // namespace fettle::kernels
