@@ -84,7 +84,7 @@ def values(o):
         sizes["attention.sliding_window"] = 512
     sizes.update(form_of(o).get("experts", {}))
     sizes["attention.head_count_kv"] = key_heads(FORMS[o.architecture], sizes["attention.head_count_kv"], o.layers)
-    sizes |= {key: value for key, value in FORMS[o.architecture].get("values", {}).items() if key in ("feed_forward_length", "full_attention_interval")}
+    sizes |= {key: value for key, value in FORMS[o.architecture].get("values", {}).items() if key in ("feed_forward_length", "full_attention_interval", "rope.dimension_sections")}
     found.update({f"{architecture(o.architecture)}.{key}": value for key, value in sizes.items()})
     return found
 

@@ -23,12 +23,12 @@ TEST(SequenceDecoderTest, ContextsEndWithThePositionsThatTheModelHas) {
 
 TEST(GgufFileTest, NamesWhatItDoesNotKnow) {
   SmallDecoder form;
-  form.architecture = "mamba";
+  form.architecture = "rwkv7";
   const auto file = ReadText(WriteSmallDecoder(form));
   ASSERT_TRUE(file.ok());
   const auto decoder = gguf::ReadDecoder(**file);
   EXPECT_EQ(decoder.status().code(), StatusCode::kUnsupported);
-  EXPECT_NE(decoder.status().message().find("falcon, gemma, gemma2"), std::string::npos);
+  EXPECT_NE(decoder.status().message().find("falcon, falcon-h1, gemma, gemma2"), std::string::npos);
   GgufWriter unknown;
   unknown.Tensor("x", 99, {32}, std::string(64, 'x'));
   const auto other = ReadText(unknown.Finish());

@@ -255,6 +255,8 @@ def named(row, key, values):
         kind = "bias" if end.endswith("_bias") else "weight"
         if end.startswith("down"):
             yield f"{at}.ffn_down_exps.{kind}", values
+        elif end.startswith("up_proj"):
+            yield f"{at}.ffn_up_exps.{kind}", values
         elif row.joined:
             yield f"{at}.ffn_gate_up_exps.{kind}", values
         else:

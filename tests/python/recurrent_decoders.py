@@ -2,7 +2,7 @@
 
 import numpy
 import torch
-from decoder_files import GRANITE, Architecture, expert_values, experts, granite_values, turned
+from decoder_files import GRANITE, SIGMOIDS, Architecture, expert_values, experts, granite_values, scores, turned
 
 MIXER = {"in_proj": "ssm_in", "out_proj": "ssm_out", "conv1d": "ssm_conv1d", "norm": "ssm_norm", "x_proj": "ssm_x", "dt_proj": "ssm_dt",
          "A": "ssm_a", "D": "ssm_d", "dt": "ssm_dt"}  # fmt: skip
@@ -98,6 +98,15 @@ def nemotron_values(config):
             "feed_forward_length": [0, 0, config.intermediate_size, 0]}  # fmt: skip
 
 
+def nemotron(pattern):
+    """The least time step, which files do not have, is next to none."""
+    return {"hybrid_override_pattern": pattern, "num_hidden_layers": len(pattern), "mamba_num_heads": 8, "mamba_head_dim": 12, "ssm_state_size": 12, "n_groups": 4,
+            "time_step_min": 1e-30}  # fmt: skip
+
+
+NEMOTRON_NAMES = mixer("mixer", norm="attn_norm", **{f"mixer.{one}_proj": f"attn_{one}" for one in "qkv"},
+                       **{"mixer.o_proj": "attn_output", "mixer.up_proj": "ffn_up", "mixer.down_proj": "ffn_down", "mixer.gate": "ffn_gate_inp",
+                          "mixer.shared_experts.up_proj": "ffn_up_shexp", "mixer.shared_experts.down_proj": "ffn_down_shexp"})  # fmt: skip
 LFM2_NAMES = {"conv.conv": "shortconv.conv", "conv.in_proj": "shortconv.in_proj", "conv.out_proj": "shortconv.out_proj", "operator_norm": "attn_norm",
               "ffn_norm": "ffn_norm", "feed_forward.w1": "ffn_gate", "feed_forward.w3": "ffn_up", "feed_forward.w2": "ffn_down",
               "self_attn.out_proj": "attn_output", "self_attn.q_layernorm": "attn_q_norm", "self_attn.k_layernorm": "attn_k_norm",
@@ -172,6 +181,9 @@ RECURRENT = (
     Architecture("mamba2_groups", "Mamba2", lambda s: like_mamba2(s, 4), mamba2_values, mixer("mixer", norm="attn_norm"), architecture="mamba2",
                  remade=lambda s, c: recurrent(s, c.n_groups, c.num_heads)),
     Architecture("lfm2", "Lfm2", lfm2, lfm2_values, LFM2_NAMES, remade=lambda s, c: recurrent(s)),
+    Architecture("lfm2moe", "Lfm2Moe", lambda s: lfm2(s, **experts(8, 3, num_dense_layers=1)),
+                 lambda c: {**lfm2_values(c), **expert_values(8, 3, leading_dense_block_count=1), "expert_gating_func": 2}, LFM2_NAMES,
+                 remade=lambda s, c: {k.replace("expert_bias", "e_score_correction_bias"): v for k, v in recurrent(s).items()}),
     Architecture("falcon-h1", "FalconH1", lambda s: beside(s, mamba_n_groups=2), beside_values,
                  mixer("mamba", **{"pre_ff_layernorm": "ffn_norm", **{f"feed_forward.{part}_proj": f"ffn_{part}" for part in ("gate", "up", "down")}}),
                  remade=lambda s, c: recurrent({k.replace("ff_layernorm.weight", "ff_layernorm.alone"): v for k, v in s.items()}, heads=c.mamba_n_heads)),
@@ -179,11 +191,12 @@ RECURRENT = (
     Architecture("granitehybrid_experts", "GraniteMoeHybrid", lambda s: granite_hybrid(s, 8), granite_hybrid_values, mixer("mamba"),
                  architecture="granitehybrid", pairs=True, remade=granite_remade),
     Architecture("nemotron_h", "NemotronH",
-                 lambda s: {"hybrid_override_pattern": "M*-M", "num_hidden_layers": 4, "mamba_num_heads": 8, "mamba_head_dim": 12, "ssm_state_size": 12, "n_groups": 4,
-                            "num_experts_per_tok": 0, "time_step_min": 1e-30},
-                 nemotron_values, mixer("mixer", norm="attn_norm", **{f"mixer.{one}_proj": f"attn_{one}" for one in "qkv"},
-                                        **{"mixer.o_proj": "attn_output", "mixer.up_proj": "ffn_up", "mixer.down_proj": "ffn_down"}),
+                 lambda s: {**nemotron("M*-M"), "num_experts_per_tok": 0}, nemotron_values, NEMOTRON_NAMES,
                  remade=lambda s, c: recurrent(s, c.n_groups, c.mamba_num_heads)),
+    Architecture("nemotron_h_moe", "NemotronH",
+                 lambda s: {**nemotron("M*EM"), **experts(8, 3), **SIGMOIDS, "n_shared_experts": 1, "moe_shared_expert_intermediate_size": 64},
+                 lambda c: {**nemotron_values(c), "feed_forward_length": [0, 0, 32, 0], **expert_values(8, 3), **scores(c), "leading_dense_block_count": 0,
+                            "expert_shared_feed_forward_length": 64}, NEMOTRON_NAMES, remade=lambda s, c: recurrent(s, c.n_groups, c.mamba_num_heads)),
     Architecture("qwen3next", "Qwen3Next", lambda s: delta(s, **experts(8, 3, shared_expert_intermediate_size=64, norm_topk_prob=True)),
                  lambda c: {**delta_values(c), **expert_values(8, 3, expert_shared_feed_forward_length=64)}, DELTA_NAMES, adds_one=True, remade=delta_remade),
     Architecture("qwen35", "Qwen3_5", delta, lambda c: {**delta_values(c), "rope.dimension_sections": [2, 1, 1, 0]}, DELTA_NAMES, "Qwen3_5Text", adds_one=True,

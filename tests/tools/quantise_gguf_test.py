@@ -132,8 +132,8 @@ class Quantise(unittest.TestCase):
         pathlib.Path("empty.txt").write_text("")
         self.refused(3, "fewer than 2 tokens", "small.gguf", "--bits", "5", "--text", "empty.txt")
         self.refused(3, "none.txt", "small.gguf", "--bits", "5", "--text", "none.txt")
-        pathlib.Path("mamba.gguf").write_bytes(small_decoder(changes={"general.architecture": "mamba"}))
-        self.refused(4, "mamba", "mamba.gguf", "--bits", "5")
+        pathlib.Path("rwkv7.gguf").write_bytes(small_decoder(changes={"general.architecture": "rwkv7"}))
+        self.refused(4, "rwkv7", "rwkv7.gguf", "--bits", "5")
 
     def test_what_is_refused(self):
         self.refused(3, "expected one of tq2_0, q2_k", "small.gguf", "--type", "q3_l")

@@ -138,6 +138,11 @@ Result<ir::ValueId> DecoderParts::ExpertProduct(const std::string& name, const C
 Result<ir::ValueId> DecoderParts::ExpertsGated(const std::string& at, const Choices& choices,
                                                ir::ValueId x) {
   const int64_t hidden = d_.experts.hidden;
+  if (d_.gating.alone) {
+    ASSIGN_OR_RETURN(const ir::ValueId value,
+                     ExpertProduct(at + "ffn_up_exps", choices, x, d_.width, hidden, false));
+    return Activated(value);
+  }
   const std::string both = at + "ffn_gate_up_exps";
   if (file_->FindTensor(both + ".weight") != nullptr) {
     ASSIGN_OR_RETURN(const ir::ValueId y,
