@@ -641,8 +641,7 @@ FETTLE_API fettle_status fettle_generate_set_sampling(fettle_generate* generate,
 /* Chooses a token from the logits, and does not read it. Fails as fettle_generate_logits does. */
 FETTLE_API fettle_status fettle_generate_next(fettle_generate* generate, int32_t* token);
 
-/* Keeps only the first `count` tokens. Fails with FETTLE_INVALID_ARGUMENT if fewer were read, and
- * for models with states (Mamba, LFM2) unless `count` is 0, all, or where the last read began. */
+/* Keeps the first `count` tokens. FETTLE_INVALID_ARGUMENT if no cache or state of them is kept. */
 FETTLE_API fettle_status fettle_generate_rewind(fettle_generate* generate, int64_t count);
 /* What was read so far, as bytes for fettle_generate_restore with the same model and any context
  * that is large enough. Nothing is written if `capacity` is too small. */

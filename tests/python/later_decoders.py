@@ -10,6 +10,8 @@ LATENT_NAMES = {"self_attn.q_a_proj": "attn_q_a", "self_attn.q_a_layernorm": "at
                 "self_attn.kv_a_proj_with_mqa": "attn_kv_a_mqa", "self_attn.kv_a_layernorm": "attn_kv_a_norm", "self_attn.kv_b_proj": "attn_kv_b",
                 "self_attn.v_b": "attn_v_b"}  # fmt: skip
 MPT_NAMES = {"norm_1": "attn_norm", "norm_2": "ffn_norm", "attn.Wqkv": "attn_qkv", "attn.out_proj": "attn_output", "ffn.up_proj": "ffn_up", "ffn.down_proj": "ffn_down"}
+LLAMA4 = {"feed_forward.router": "ffn_gate_inp", **{f"feed_forward.{part}_proj": f"ffn_{part}" for part in ("gate", "up", "down")},
+          **{f"feed_forward.shared_expert.{part}_proj": f"ffn_{part}_shexp" for part in ("gate", "up", "down")}}  # fmt: skip
 HUNYUAN_MOE = {"mlp.gate.wg": "ffn_gate_inp", **{f"mlp.shared_mlp.{part}_proj": f"ffn_{part}_shexp" for part in ("gate", "up", "down")}}
 
 
@@ -113,6 +115,12 @@ LATER = (
     Architecture("deepseek2_absorbed", "DeepseekV3", lambda s: {**experts(12, 3), **latent(s), **V3, "rope_parameters": latent_yarn(s)},
                  lambda c: {**absorbed_values(c), **expert_values(12, 3), **scores(c), **groups(c), **latent_yarn_values(c)}, LATENT_NAMES,
                  architecture="deepseek2", remade=absorbed),
+    Architecture("bitnet", "BitNet", lambda s: {"head_dim": s["hidden_size"] // s["num_attention_heads"]}, lambda c: {"hidden_act": "relu2"},
+                 {"self_attn.attn_sub_norm": "attn_sub_norm", "mlp.ffn_sub_norm": "ffn_sub_norm"}, in_llama=False),  # it knows one activation
+    Architecture("llama4", "Llama4", lambda s: {**experts(4, 1), "num_hidden_layers": 5, "intermediate_size": 32, "intermediate_size_mlp": s["intermediate_size"],
+                                                "interleave_moe_layer_step": 2, "tie_word_embeddings": False},
+                 lambda c: {**expert_values(4, 1), "interleave_moe_layer_step": 2, "feed_forward_length": c.intermediate_size_mlp}, LLAMA4, "Llama4Text",
+                 remade=lambda s, c: {k: v.transpose(1, 2).contiguous() if v.ndim == 3 else v for k, v in s.items()}),
     Architecture("jais2", "Jais2", lambda s: {"head_dim": None, "tie_word_embeddings": False}),
     Architecture("minicpm3", "MiniCPM3", lambda s: latent(s, scale_emb=12, scale_depth=1.4, dim_model_base=256, tie_word_embeddings=True),
                  latent_values, LATENT_NAMES),

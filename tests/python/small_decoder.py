@@ -21,6 +21,7 @@ MIXTURE = {"expert_count": 8, "expert_used_count": 3, "expert_feed_forward_lengt
 SHARED = {**MIXTURE, "expert_shared_count": 2, "expert_shared_feed_forward_length": 64}
 LATER = {"leading_dense_block_count": 1, "expert_weights_norm": True, "expert_weights_scale": 2.5, "expert_gating_func": 2}
 CENTRED = {"centred": True, "alone": True, "joined": ("qkv",), "all_biases": True}
+#: With `inner` norms before the last product of each part of a layer.
 #: Layers that keep a state are of a `recurrent` kind: "conv", "scan" (without a feed-forward part), "heads" or "delta", all of them, or where some
 #: have `attention`, those of even numbers; where it is "beside", all layers have both. Names of `short` norms are whole.
 STATES = {"ssm.conv_kernel": 4, "ssm.inner_size": 128, "ssm.state_size": 16, "ssm.time_step_rank": 8, "ssm.group_count": 2}
@@ -79,6 +80,9 @@ FORMS = {
     "starcoder": {**CENTRED, "positions": True, "values": {"attention.head_count_kv": 1}},
     "starcoder2": {**CENTRED, "joined": ()},
     "xverse": {"output": True},
+    "bitnet": {"inner": True},
+    "llama4": {"output": True, "experts": {"expert_count": 4, "expert_used_count": 1, "expert_feed_forward_length": 32, "interleave_moe_layer_step": 2},
+               "parts": ("shared",), "values": {"block_count": 5}},
     "falcon-h1": {"recurrent": "heads", "attention": "beside", "output": True, "short": ("ffn_norm",), "values": STATES},
     "granitehybrid": {"recurrent": "heads", "attention": "listed", "values": {**STATES, "embedding_scale": 12.0, "logit_scale": 8.0, "residual_scale": 0.22,
                                                                              "attention.scale": 0.11, "rope.scaling.finetuned": False}},
@@ -201,7 +205,7 @@ def mixture(form, width, hidden):
     if "bias" in parts:
         yield "exp_probs_b.bias", (count,)
     if "shared" in parts:
-        shared = experts["expert_shared_feed_forward_length"]
+        shared = experts.get("expert_shared_feed_forward_length", hidden)
         yield from (("ffn_gate_shexp.weight", (width, shared)), ("ffn_up_shexp.weight", (width, shared)), ("ffn_down_shexp.weight", (shared, width)))
     if "gate" in parts:
         yield "ffn_gate_inp_shexp.weight", (width,)
@@ -271,6 +275,8 @@ def layer_shapes(form, layer, sizes, values):
         yield from recurrent(form, width, values)
     if not recurs(form, layer) or form.get("attention") == "beside":
         yield from latent(form, width, heads, values) if "latent" in form else attention(form, width, size, heads, keys)
+    if form.get("inner"):
+        yield from (("attn_sub_norm.weight", (heads * size,)), ("ffn_sub_norm.weight", (hidden,)))
     if not feeds:
         return
     yield from mixture(form, width, hidden) if is_mixture(form, layer) else feed_forward(form, width, hidden)

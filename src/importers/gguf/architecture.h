@@ -58,6 +58,10 @@ struct Architecture {
   bool strided_keys = false;
   /// No layer is turned, or none where a flag of the file says so.
   bool unturned = false, turned_by_flag = false;
+  bool unit_heads = false;     // Decoder::unit_heads
+  bool scores_first = false;   // Experts::scores_first
+  int64_t shared_experts = 0;  // of files that do not say
+  int64_t most_context = 0;    // Decoder::most_context
 };
 /// Fails with kUnsupported, naming those that there are.
 Result<const Architecture*> FindArchitecture(const std::string& name);

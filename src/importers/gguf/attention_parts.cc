@@ -170,7 +170,10 @@ Result<ir::ValueId> AttentionParts::Heads(const LayerForm& form, bool are_querie
   const int64_t count = are_queries ? d_.heads : d_.kv_heads;
   if (d_.norms_turned) return HeadNorm(norm, Turned(form, are_queries, x, count), count);
   ASSIGN_OR_RETURN(x, HeadNorm(norm, x, count));
-  return Turned(form, are_queries, x, count);
+  x = Turned(form, are_queries, x, count);
+  if (!d_.unit_heads || form.rotary < 0) return x;
+  x = PlainNorm(Shaped(x, {0, 0, count, d_.head_size}), d_.head_size);
+  return Emit("Reshape", {x, packed_shape_});
 }
 
 Result<ir::ValueId> AttentionParts::HeadAttention(int64_t layer, const std::string& at,
@@ -181,6 +184,7 @@ Result<ir::ValueId> AttentionParts::HeadAttention(int64_t layer, const std::stri
   ASSIGN_OR_RETURN(heads.k, Heads(form, false, at + "attn_k_norm", heads.k));
   ASSIGN_OR_RETURN(ir::ValueId y, Attended(layer, at, heads));
   if (heads.gate != ir::kAbsent) y = Emit("Mul", {y, Emit("Sigmoid", {heads.gate})});
+  ASSIGN_OR_RETURN(y, SubNorm(at + "attn_sub_norm", y, d_.heads * d_.value_size));
   return Product(at + "attn_output", y, d_.heads * d_.value_size, d_.width);
 }
 

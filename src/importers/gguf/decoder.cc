@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <string_view>
 
 #include "importers/gguf/architecture.h"
@@ -121,7 +120,7 @@ class DecoderReader : ValueReader {
     if (e.count == 0) return OkStatus();
     ASSIGN_OR_RETURN(e.used, Int("expert_used_count", {}, 1, e.count));
     ASSIGN_OR_RETURN(e.hidden, Int(kExpertHidden, d_.hidden, 1, 1 << 20));
-    ASSIGN_OR_RETURN(const int64_t shared, Int("expert_shared_count", 0, 0, kMost));
+    ASSIGN_OR_RETURN(const int64_t shared, Int("expert_shared_count", a_.shared_experts, 0, kMost));
     ASSIGN_OR_RETURN(e.shared_hidden, Int("expert_shared_feed_forward_length", shared * e.hidden, 0,
                                           int64_t{1} << 36));
     RETURN_IF_ERROR(ReadGroups());
@@ -306,21 +305,6 @@ class DecoderReader : ValueReader {
 
 }  // namespace
 
-double Rotary::Frequency(int64_t pair, double divisor) const {
-  const auto size = static_cast<double>(rotated), at = static_cast<double>(pair);
-  const double frequency = std::pow(base, -2 * at / size) / divisor;
-  if (!yarn) return frequency / stretch;
-  // The pair that turns `turns` times in the context.
-  const auto pair_of = [&](double turns) {
-    const double positions = static_cast<double>(context) / (turns * 2 * std::numbers::pi);
-    return size * std::log(positions) / (2 * std::log(base));
-  };
-  const double low = std::max(0.0, std::floor(pair_of(fast)));
-  const double high = std::min(size - 1, std::ceil(pair_of(slow)));
-  const double stays = 1 - std::clamp((at - low) / std::max(0.001, high - low), 0.0, 1.0);
-  return frequency / stretch * (1 - stays) + frequency * stays;
-}
-
 Result<Decoder> ReadDecoder(const File& file) {
   Decoder d;
   ASSIGN_OR_RETURN(d.architecture, file.Text("general.architecture", {}));
@@ -330,6 +314,11 @@ Result<Decoder> ReadDecoder(const File& file) {
   d.feed_norm = found->feed_norm;
   d.output_norm = found->output_norm;
   d.strided_keys = found->strided_keys;
+  d.unit_heads = found->unit_heads;
+  d.most_context = found->most_context;
+  d.experts.scores_first = found->scores_first;
+  ASSIGN_OR_RETURN(const std::string kind, file.Text(d.architecture + ".hidden_act", ""));
+  if (kind == "relu2") d.gating.activation = Activation::kSquaredRelu;
   d.norms_turned = found->norms_turned;
   d.plain_norms = found->plain_norms;
   d.norms_before = found->norms_before;

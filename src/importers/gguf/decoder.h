@@ -87,6 +87,7 @@ struct Experts {
   int64_t shared_hidden = 0;  // of the network that all rows go through besides; 0: there is none
   bool sigmoid = false;       // scores are sigmoids of the router's results, otherwise softmax
   bool normalised = false;    // the chosen scores are divided by their sum
+  bool scores_first = false;  // rows are multiplied by scores before the networks, not results
   double scale = 1;           // times the scores
   int64_t idle_bytes = 0;     // of the file's matrices of experts that a token does not choose
 };
@@ -133,7 +134,10 @@ struct Decoder {
   double temperature = 0;  // by how much queries grow at each multiple of the trained context
   bool interleaved = false;   // rotary pairs are neighbours
   bool norms_turned = false;  // queries and keys are normalised after they are turned
-  bool plain_norms = false;   // norms have no weights
+  bool unit_heads = false;    // turned ones are normalised besides, without weights
+  /// Not 0: the first chunk, in which all layers see all keys and no query grows.
+  int64_t most_context = 0;
+  bool plain_norms = false;  // norms have no weights
   Latent latent;
   Recurrent recurrent;
   bool strided_keys = false;  // heads i, i + key_heads, ... share a key; otherwise runs of heads do

@@ -32,6 +32,11 @@ class DecoderParts {
   Result<ir::ValueId> Vector(const std::string& name, int64_t size);
   /// By `name`.weight, and `name`.bias where there is one.
   Result<ir::ValueId> Norm(const std::string& name, ir::ValueId x, int64_t size);
+  /// The same where the file has it; otherwise x.
+  Result<ir::ValueId> SubNorm(const std::string& name, ir::ValueId x, int64_t size) {
+    if (file_->FindTensor(name + ".weight") == nullptr) return x;
+    return Norm(name, x, size);
+  }
   /// By no weights.
   ir::ValueId PlainNorm(ir::ValueId x, int64_t size);
 

@@ -47,7 +47,9 @@ Result<ir::ValueId> DecoderParts::Network(const std::string& at, const std::stri
   const Part second = are_joined ? Part{name, hidden, 2 * hidden} : Part{name, 0, hidden};
   ASSIGN_OR_RETURN(const ir::ValueId gate, PartProduct(first, x, d_.width, hidden));
   ASSIGN_OR_RETURN(const ir::ValueId up, PartProduct(second, x, d_.width, hidden));
-  return Product(down, Gated(gate, up), hidden, d_.width);
+  ASSIGN_OR_RETURN(const ir::ValueId gated,
+                   SubNorm(at + "ffn_sub_norm" + end, Gated(gate, up), hidden));
+  return Product(down, gated, hidden, d_.width);
 }
 
 /// Of a router: floats as they are, so that rows do not choose otherwise beside others than alone.
@@ -161,9 +163,16 @@ Result<ir::ValueId> DecoderParts::ExpertsGated(const std::string& at, const Choi
 Result<ir::ValueId> DecoderParts::Mixture(const std::string& at, ir::ValueId x) {
   const Experts& e = d_.experts;
   ASSIGN_OR_RETURN(const Choices choices, Route(at, x));
-  ASSIGN_OR_RETURN(const ir::ValueId gated, ExpertsGated(at, choices, x));
-  ASSIGN_OR_RETURN(const ir::ValueId y,
-                   ExpertProduct(at + "ffn_down_exps", choices, gated, e.hidden, d_.width, true));
+  ir::ValueId rows = x;
+  if (e.scores_first) {  // one for each choice
+    rows = Emit("Mul", {Emit("Reshape", {x, Ints(at + "rows", {0, 0, 1, d_.width})}),
+                        Emit("Reshape", {choices.counts, Ints(at + "scores", {0, 0, e.used, 1})})});
+  }
+  ASSIGN_OR_RETURN(const ir::ValueId gated, ExpertsGated(at, choices, rows));
+  ASSIGN_OR_RETURN(ir::ValueId y, ExpertProduct(at + "ffn_down_exps", choices, gated, e.hidden,
+                                                d_.width, !e.scores_first));
+  if (e.scores_first)
+    y = Emit("ReduceSum", {y, Ints(at + "choices", {-2})}, {{"keepdims", int64_t{0}}});
   if (e.shared_hidden == 0) return y;
   ASSIGN_OR_RETURN(ir::ValueId shared, Network(at, "_shexp", e.shared_hidden, x));
   const std::string weight = at + "ffn_gate_inp_shexp";

@@ -46,6 +46,11 @@ class Builder : RecurrentParts {
 
  private:
   Status CheckPositions() const {
+    if (d_.most_context != 0 && capacity_ > d_.most_context)
+      return InvalidArgument(
+          "of the chunks that the model sees only the first is computed: a context of at most {}, "
+          "not {}",
+          d_.most_context, capacity_);
     if (d_.positions.empty()) return OkStatus();
     const TensorInfo* rows = file_->FindTensor(d_.positions);
     if (rows == nullptr) return InvalidModel("tensor '{}' is missing", d_.positions);

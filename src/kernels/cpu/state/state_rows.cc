@@ -15,7 +15,7 @@ namespace HWY_NAMESPACE {
 
 /// kVectors vectors of a row; one may have fewer than all lanes.
 template <int kVectors>
-struct Columns {
+struct StateColumns {
   using D = hn::ScalableTag<float>;
   using V = hn::Vec<D>;
   D d;
@@ -36,7 +36,7 @@ struct Columns {
 
 /// What a state holds for the key of row t, after it has decayed.
 template <int kVectors, class V>
-HWY_INLINE void Held(const ScanColumns& c, const Columns<kVectors>& columns, const float* from,
+HWY_INLINE void Held(const ScanColumns& c, const StateColumns<kVectors>& columns, const float* from,
                      int64_t t, V* sums) {
   const auto d = columns.d;
   for (int j = 0; j < kVectors; ++j) sums[j] = hn::Zero(d);
@@ -48,30 +48,48 @@ HWY_INLINE void Held(const ScanColumns& c, const Columns<kVectors>& columns, con
   }
 }
 
+/// The values of row t; of the delta rule, what the state has to learn of them.
+template <int kVectors, class V>
+HWY_INLINE void RowValues(const ScanColumns& c, const StateColumns<kVectors>& columns,
+                          const float* from, int64_t t, V* v) {
+  for (int j = 0; j < kVectors; ++j) v[j] = columns.Load(c.v + t * c.value_row, j);
+  if (c.beta == nullptr) return;
+  V held[kVectors];
+  Held(c, columns, from, t, held);
+  const V beta = hn::Set(columns.d, c.beta[t * c.beta_row]);
+  for (int j = 0; j < kVectors; ++j) v[j] = hn::Mul(beta, hn::Sub(v[j], held[j]));
+}
+
+/// Row i of the state, s, over rows [t, t + kRows): it decays, and learns and answers each.
+template <int kRows, int kVectors, class V>
+HWY_INLINE void StepRows(const ScanColumns& c, int64_t t, int64_t i, const V (&v)[kRows][kVectors],
+                         V* s, V (&y)[kRows][kVectors]) {
+  const hn::ScalableTag<float> d;
+  for (int r = 0; r < kRows; ++r) {
+    const int64_t at = (t + r) * c.key_row + i;
+    const V key = hn::Set(d, c.k[at]), query = hn::Set(d, c.q[at]);
+    const V factor = hn::Set(
+        d, c.rates != nullptr ? 1.0F : c.factors[(t + r) * c.factor_row + i * c.factor_step]);
+    for (int j = 0; j < kVectors; ++j) {
+      s[j] = hn::MulAdd(key, v[r][j], hn::Mul(s[j], factor));
+      y[r][j] = hn::MulAdd(query, s[j], y[r][j]);
+    }
+  }
+}
+
 /// Rows [t, t + kRows): a row of the state is read and written once for them.
 template <int kRows, int kVectors, bool kRates>
-HWY_INLINE void ScanRows(const ScanColumns& c, const Columns<kVectors>& columns, int64_t t) {
+HWY_INLINE void ScanRows(const ScanColumns& c, const StateColumns<kVectors>& columns, int64_t t) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
   const float* from = t == 0 ? c.from : c.to;
   V v[kRows][kVectors], y[kRows][kVectors], times[kVectors];
   for (int r = 0; r < kRows; ++r) {
-    for (int j = 0; j < kVectors; ++j) {
-      v[r][j] = columns.Load(c.v + (t + r) * c.value_row, j);
-      y[r][j] = hn::Zero(d);
-      if (kRates) times[j] = columns.Load(c.times + t * c.value_row, j);
-    }
+    RowValues(c, columns, from, t + r, v[r]);
+    for (int j = 0; j < kVectors; ++j) y[r][j] = hn::Zero(d);
   }
-  if constexpr (kRows == 1 && !kRates) {
-    if (c.beta != nullptr) {
-      V held[kVectors];
-      Held(c, columns, from, t, held);
-      const V beta = hn::Set(d, c.beta[t * c.beta_row]);
-      for (int j = 0; j < kVectors; ++j) v[0][j] = hn::Mul(beta, hn::Sub(v[0][j], held[j]));
-    }
-  }
-  const float *k = c.k + t * c.key_row, *q = c.q + t * c.key_row;
-  const float* factors = kRates ? nullptr : c.factors + t * c.factor_row;
+  for (int j = 0; kRates && j < kVectors; ++j)
+    times[j] = columns.Load(c.times + t * c.value_row, j);
 #pragma GCC unroll 1
   for (int64_t i = 0; i < c.size; ++i) {
     V s[kVectors];
@@ -84,16 +102,7 @@ HWY_INLINE void ScanRows(const ScanColumns& c, const Columns<kVectors>& columns,
       Exp(d, power);
       for (int j = 0; j < kVectors; ++j) s[j] = hn::Mul(s[j], power[j]);
     }
-    for (int r = 0; r < kRows; ++r) {
-      const V key = hn::Set(d, k[r * c.key_row + i]), query = hn::Set(d, q[r * c.key_row + i]);
-      V factor = key;
-      if (!kRates) factor = hn::Set(d, factors[r * c.factor_row + i * c.factor_step]);
-      for (int j = 0; j < kVectors; ++j) {
-        if (!kRates) s[j] = hn::Mul(s[j], factor);
-        s[j] = hn::MulAdd(key, v[r][j], s[j]);
-        y[r][j] = hn::MulAdd(query, s[j], y[r][j]);
-      }
-    }
+    StepRows(c, t, i, v, s, y);
     for (int j = 0; j < kVectors; ++j) columns.Store(s[j], c.to + i * c.state_row, j);
   }
   const V scale = hn::Set(d, c.scale);
@@ -106,7 +115,7 @@ HWY_INLINE void ScanRows(const ScanColumns& c, const Columns<kVectors>& columns,
 /// Of two vectors of columns, or of one that may be cut off.
 template <int kVectors>
 void ScanBlock(const ScanColumns& c, int64_t at, int64_t count) {
-  Columns<kVectors> columns;
+  StateColumns<kVectors> columns;
   columns.at = at;
   columns.count = count;
   int64_t t = 0;
@@ -130,7 +139,7 @@ void RunScanOnTarget(const ScanColumns& c) {
 }
 
 void RunConvRowsOnTarget(const ConvRows& c) {
-  Columns<1> columns;
+  StateColumns<1> columns;
   const auto d = columns.d;
   for (columns.at = 0; columns.at < c.channels; columns.at += columns.lanes) {
     const int64_t left = c.channels - columns.at;
