@@ -24,10 +24,12 @@ constexpr std::pair<std::string_view, uint32_t> kFileTypes[] = {
 }  // namespace
 
 bool IsMatrix(const gguf::TensorInfo& tensor) {
-  // Routers, norms, and rows that are added to the embedding, are small and stay as they are.
-  const bool stays = tensor.name.find("ffn_gate_inp") != std::string::npos ||
-                     tensor.name.ends_with("_norm.weight") ||
-                     tensor.name.starts_with("position_embd");
+  // Routers, norms, convolutions of states, and rows that are added to the embedding, are small and
+  // stay as they are.
+  const bool stays =
+      tensor.name.find("ffn_gate_inp") != std::string::npos ||
+      tensor.name.ends_with("_norm.weight") || tensor.name.ends_with("conv1d.weight") ||
+      tensor.name.ends_with("shortconv.conv.weight") || tensor.name.starts_with("position_embd");
   return tensor.rows > 1 && tensor.name.ends_with(".weight") && !stays;
 }
 

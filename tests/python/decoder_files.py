@@ -54,6 +54,7 @@ class Architecture:
     joined: bool = False  # one tensor has gates and values of experts
     shared_qkv: bool = False  # transformers keeps queries, keys and values of a key head together
     remade: typing.Callable = lambda state, config: state  # transformers' tensors, before they are named
+    learned: typing.Callable = lambda state: {}  # values of the file that are parameters, under whole names
     first: int = 0  # transformers computes the same from this token on: shorter texts have other factors there
 
     @property
@@ -312,5 +313,5 @@ def write(row, model, config, path):
     values |= {"attention.key_length": size, "attention.value_length": size, "attention.layer_norm_rms_epsilon": next(float(getattr(config, name)) for name in ("layer_norm_epsilon", "norm_eps", "rms_norm_eps") if hasattr(config, name)),
                "attention.layer_norm_epsilon": 1e-5, "rope.freq_base": rope_base(config), "rope.dimension_count": size, **row.values(config)}  # fmt: skip
     tokenizer = {"model": "gpt2", "pre": "gpt-2", "merges": ["a b"], "tokens": [f"t{i}" for i in range(config.vocab_size)]}
-    path.write_bytes(gguf_file({"general.architecture": name, **{f"{name}.{key}": value for key, value in values.items()},
+    path.write_bytes(gguf_file({"general.architecture": name, **row.learned(model.state_dict()), **{f"{name}.{key}": value for key, value in values.items()},
                                 **{f"tokenizer.ggml.{key}": value for key, value in tokenizer.items()}}, tensors(row, model, config)))  # fmt: skip

@@ -59,6 +59,11 @@ def heads_as_one(state, config):
     return {**made, **{key: torch.stack(parts) for key, parts in rows.items()}}
 
 
+def activations(state):
+    """The numbers of each layer's activation."""
+    return {f"xielu.{name}": [float(value) for key, value in state.items() if key.endswith(f".act_fn.{name}")] for name in ("alpha_p", "alpha_n", "beta", "eps")}
+
+
 def sloped(sizes, **more):
     """As files and both engines agree about slopes of counts of heads that are powers of two."""
     heads = 4 if sizes["num_attention_heads"] == 6 else sizes["num_attention_heads"]
@@ -115,6 +120,9 @@ LATER = (
     Architecture("deepseek2_absorbed", "DeepseekV3", lambda s: {**experts(12, 3), **latent(s), **V3, "rope_parameters": latent_yarn(s)},
                  lambda c: {**absorbed_values(c), **expert_values(12, 3), **scores(c), **groups(c), **latent_yarn_values(c)}, LATENT_NAMES,
                  architecture="deepseek2", remade=absorbed),
+    Architecture("apertus", "Apertus", lambda s: {"tie_word_embeddings": False, "head_dim": None},
+                 names={"attention_layernorm": "attn_norm", "feedforward_layernorm": "ffn_norm"}, learned=activations,
+                 remade=lambda s, c: {k: v for k, v in s.items() if ".act_fn." not in k}),
     Architecture("bitnet", "BitNet", lambda s: {"head_dim": s["hidden_size"] // s["num_attention_heads"]}, lambda c: {"hidden_act": "relu2"},
                  {"self_attn.attn_sub_norm": "attn_sub_norm", "mlp.ffn_sub_norm": "ffn_sub_norm"}, in_llama=False),  # it knows one activation
     Architecture("llama4", "Llama4", lambda s: {**experts(4, 1), "num_hidden_layers": 5, "intermediate_size": 32, "intermediate_size_mlp": s["intermediate_size"],

@@ -21,7 +21,7 @@ MIXTURE = {"expert_count": 8, "expert_used_count": 3, "expert_feed_forward_lengt
 SHARED = {**MIXTURE, "expert_shared_count": 2, "expert_shared_feed_forward_length": 64}
 LATER = {"leading_dense_block_count": 1, "expert_weights_norm": True, "expert_weights_scale": 2.5, "expert_gating_func": 2}
 CENTRED = {"centred": True, "alone": True, "joined": ("qkv",), "all_biases": True}
-#: With `inner` norms before the last product of each part of a layer.
+#: `whole` are values whose names do not begin with the architecture's. With `inner` norms before the last product of each part of a layer.
 #: Layers that keep a state are of a `recurrent` kind: "conv", "scan" (without a feed-forward part), "heads" or "delta", all of them, or where some
 #: have `attention`, those of even numbers; where it is "beside", all layers have both. Names of `short` norms are whole.
 STATES = {"ssm.conv_kernel": 4, "ssm.inner_size": 128, "ssm.state_size": 16, "ssm.time_step_rank": 8, "ssm.group_count": 2}
@@ -80,6 +80,8 @@ FORMS = {
     "starcoder": {**CENTRED, "positions": True, "values": {"attention.head_count_kv": 1}},
     "starcoder2": {**CENTRED, "joined": ()},
     "xverse": {"output": True},
+    "apertus": {"alone": True, "norms": "head", "output": True, "whole": {"xielu.alpha_p": [0.3, 0.8], "xielu.alpha_n": [0.4, -0.7], "xielu.beta": [0.5, 0.5],
+                                                                          "xielu.eps": [-1e-6, -1e-6]}},
     "bitnet": {"inner": True},
     "llama4": {"output": True, "experts": {"expert_count": 4, "expert_used_count": 1, "expert_feed_forward_length": 32, "interleave_moe_layer_step": 2},
                "parts": ("shared",), "values": {"block_count": 5}},
@@ -103,7 +105,7 @@ def text(value):
 
 
 def typed(value):
-    """A value of the metadata with its type: bool, int (u32, or u64), float, str, or a list of str or of int (i32)."""
+    """A value of the metadata with its type: bool, int (u32, or u64), float, str, or a list of str, of int (i32) or of float."""
     if isinstance(value, bool):
         return struct.pack("<IB", 7, value)
     if isinstance(value, int):
@@ -112,6 +114,8 @@ def typed(value):
         return struct.pack("<If", 6, value)
     if isinstance(value, str):
         return struct.pack("<I", 8) + text(value)
+    if value and isinstance(value[0], float):
+        return struct.pack(f"<IIQ{len(value)}f", 9, 6, len(value), *value)
     if value and isinstance(value[0], int):
         return struct.pack(f"<IIQ{len(value)}i", 9, 5, len(value), *value)
     return struct.pack("<IIQ", 9, 8, len(value)) + b"".join(map(text, value))
@@ -143,7 +147,7 @@ def metadata(name):
     values["attention.head_count_kv"] = key_heads(FORMS[name], values["attention.head_count_kv"], values["block_count"])
     kind = architecture(name)
     return {
-        "general.architecture": kind, **{f"{kind}.{key}": value for key, value in values.items()},
+        "general.architecture": kind, **FORMS[name].get("whole", {}), **{f"{kind}.{key}": value for key, value in values.items()},
         "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2", "tokenizer.ggml.tokens": tokens,
         "tokenizer.ggml.token_type": [1] * (TOKENS - 1) + [3], "tokenizer.ggml.merges": ["a \u0120"],
         "tokenizer.ggml.eos_token_id": TOKENS - 1,

@@ -68,6 +68,16 @@ class Quantise(unittest.TestCase):
                     self.assertEqual([name for name in names if "ffn_gate_inp" in name], [])
                     self.assertEqual(fettle("generate", "out.gguf", "Hello", "--tokens", "4").returncode, 0)
 
+    def test_convolutions_of_states_stay(self):
+        for form in ("lfm2", "mamba", "mamba2", "qwen35"):
+            pathlib.Path("states.gguf").write_bytes(small_decoder(form, "f32"))
+            for words in (("--type", "q8_0"), ("--bits", "8", "--tokens", "16")):
+                with self.subTest(form=form, words=words):
+                    names = {row["name"] for row in self.document("states.gguf", *words, "-o", "out.gguf")["matrices"]}
+                    self.assertEqual([name for name in names if "conv1d" in name or "shortconv.conv" in name], [])
+                    self.assertTrue(any("_out" in name or "out_proj" in name for name in names))
+                    self.assertEqual(fettle("generate", "out.gguf", "Hello", "--tokens", "4").returncode, 0)
+
     def test_metadata_is_kept(self):
         self.document("small.gguf", "--type", "q8_0", "-o", "out.gguf")
         before, after = pathlib.Path("small.gguf").read_bytes(), pathlib.Path("out.gguf").read_bytes()

@@ -8,6 +8,7 @@ constexpr Gating kGeluAlone = {.activation = Activation::kGelu, .alone = true};
 constexpr Gating kExactGeluAlone = {.activation = Activation::kExactGelu, .alone = true};
 constexpr Gating kSquaredReluAlone = {.activation = Activation::kSquaredRelu, .alone = true};
 constexpr Architecture kArchitectures[] = {
+    {.name = "apertus", .gating = {.activation = Activation::kXielu, .alone = true}},
     {.name = "arcee", .interleaved = true, .gating = kSquaredReluAlone},
     {.name = "baichuan", .interleaved = true, .sloped = true, .sloped_layers = 40},
     {.name = "bailingmoe", .interleaved = true, .mixes = true},

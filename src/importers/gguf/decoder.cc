@@ -263,6 +263,10 @@ class DecoderReader : ValueReader {
     }
     ASSIGN_OR_RETURN(const int64_t dense, Int("leading_dense_block_count", 0, 0, kMostPositions));
     ASSIGN_OR_RETURN(const int64_t every, Int("interleave_moe_layer_step", 1, 1, kMostPositions));
+    std::vector<Xielu> xielus(d_.layers);
+    if (d_.gating.activation == Activation::kXielu) {
+      ASSIGN_OR_RETURN(xielus, ReadXielus(d_.layers));
+    }
     ASSIGN_OR_RETURN(const int64_t interval, Int("full_attention_interval", 4, 1, kMostPositions));
     for (int64_t i = 0; i < d_.layers; ++i) {
       const bool sees_all = flags != nullptr ? (*flags)[i] == 0 : IsLast(i, period);
@@ -273,6 +277,7 @@ class DecoderReader : ValueReader {
       const bool stays = d_.rotaries.empty() || (a_.only_windows_turn && window > 0 && sees_all);
       if (stays || IsLast(i, a_.bare_period)) form.rotary = -1;
       SetParts(i, interval, form);
+      form.xielu = xielus[i];
       d_.forms.push_back(form);
     }
     return OkStatus();

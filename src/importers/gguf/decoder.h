@@ -67,6 +67,12 @@ struct KeptState {
   Shape shape;
 };
 
+/// "Deriving Activation Functions Using Integration" (Huang, 2024, arXiv 2411.13010): beta x, and
+/// positive x^2 above 0, negative (e^min(x, epsilon) - 1 - x) elsewhere.
+struct Xielu {
+  double positive = 0, negative = 0, beta = 0, epsilon = 0;
+};
+
 /// What differs from layer to layer.
 struct LayerForm {
   bool attends = true, feeds = true;  // has attention, a feed-forward part
@@ -74,6 +80,7 @@ struct LayerForm {
   int64_t window = -1;   // keys that a query sees; -1: all
   int rotary = 0;        // index into Decoder::rotaries; -1: queries and keys are not turned
   bool experts = false;  // the feed-forward part is a mixture of experts
+  Xielu xielu;
 };
 
 /// A mixture of experts: each row goes through the `used` of `count` networks that the router's
@@ -106,6 +113,7 @@ enum class Activation {
   kGelu,         // by tanh
   kExactGelu,    // by erf
   kSquaredRelu,  // max(x, 0)^2
+  kXielu,        // LayerForm::xielu
 };
 
 /// What a feed-forward part makes of a gate g and a value v: with g and |v| not above `limit`

@@ -118,6 +118,10 @@ Result<ir::ValueId> DecoderParts::PartProduct(const Part& part, ir::ValueId x, i
     inputs.insert(inputs.begin(), x);
     y = Emit("BlockMatMul", std::move(inputs), {{"block_size", tensor.type->part}});
   }
+  if (file_->FindTensor(part.name + ".scale") != nullptr) {  // BitNet's, of the whole matrix
+    ASSIGN_OR_RETURN(const ir::ValueId scale, Vector(part.name + ".scale", 1));
+    y = Emit("Mul", {y, scale});
+  }
   if (file_->FindTensor(part.name + ".bias") == nullptr) return y;
   ASSIGN_OR_RETURN(const ir::ValueId bias, Bias(part, n));
   return Emit("Add", {y, bias});

@@ -69,6 +69,7 @@ class DecoderParts {
   const Decoder& d_;
   DecoderForm form_;
   ir::Graph graph_;
+  const LayerForm* layer_ = nullptr;  // the one that is built
 
  private:
   /// The constants codes, scales and minima, of one matrix, or of `experts` of them.

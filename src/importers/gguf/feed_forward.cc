@@ -15,6 +15,14 @@ ir::ValueId DecoderParts::Activated(ir::ValueId x) {
     case Activation::kGelu: return gelu("tanh");
     case Activation::kExactGelu: return gelu("none");
     case Activation::kSquaredRelu: x = Emit("Relu", {x}); return Emit("Mul", {x, x});
+    case Activation::kXielu: {
+      const Xielu& how = layer_->xielu;
+      const ir::ValueId above = Scaled(Emit("Mul", {x, x}), how.positive);
+      const ir::ValueId low = Emit("Elu", {Emit("Min", {x, Number(how.epsilon)})});
+      const ir::ValueId below = Scaled(Emit("Sub", {low, x}), how.negative);
+      const ir::ValueId either = Emit("Where", {Emit("Greater", {x, Number(0)}), above, below});
+      return Emit("Add", {either, Scaled(x, how.beta)});
+    }
     case Activation::kSwish: break;
   }
   ir::Attributes slope;

@@ -78,6 +78,7 @@ class Builder : RecurrentParts {
   Result<ir::ValueId> Layer(int64_t layer, ir::ValueId x) {
     const std::string at = fmt::format("blk.{}.", layer);
     const LayerForm& form = d_.forms[layer];
+    layer_ = &form;
     if (form.attends || form.recurrence != Recurrence::kNone) {
       ASSIGN_OR_RETURN(x, Residual(x, at + "attn_norm", at + "post_attention_norm",
                                    [&](ir::ValueId y) { return Mixed(layer, at, y); }));

@@ -38,4 +38,31 @@ Result<int64_t> ValueReader::OfLayers(std::string_view name, std::optional<int64
   return static_cast<int64_t>(most);
 }
 
+Result<std::vector<Xielu>> ValueReader::ReadXielus(int64_t layers) const {
+  std::vector<Xielu> read(layers);
+  const auto softplus = [](double x) { return std::log1p(std::exp(x)); };
+  const auto each = [&](const std::string& name, double Xielu::*member) -> Status {
+    const std::vector<double>* all = file_.Numbers("xielu." + name);
+    double one = 0;
+    if (all == nullptr) {
+      ASSIGN_OR_RETURN(one, file_.Float("xielu." + name, {}));
+    } else if (std::ssize(*all) != layers) {
+      return InvalidModel("value 'xielu.{}': expected {} numbers", name, layers);
+    }
+    for (int64_t i = 0; i < layers; ++i) read[i].*member = all == nullptr ? one : (*all)[i];
+    return OkStatus();
+  };
+  RETURN_IF_ERROR(each("alpha_p", &Xielu::positive));
+  RETURN_IF_ERROR(each("alpha_n", &Xielu::negative));
+  RETURN_IF_ERROR(each("beta", &Xielu::beta));
+  RETURN_IF_ERROR(each("eps", &Xielu::epsilon));
+  for (Xielu& one : read) {
+    one.positive = softplus(one.positive);
+    one.negative = one.beta + softplus(one.negative);
+    if (!(std::isfinite(one.positive) && std::isfinite(one.negative) && std::isfinite(one.epsilon)))
+      return InvalidModel("values 'xielu': not finite");
+  }
+  return read;
+}
+
 }  // namespace fettle::gguf

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "importers/gguf/gguf_file.h"
+#include "importers/gguf/decoder.h"
 
 namespace fettle::gguf {
 
@@ -31,6 +31,9 @@ class ValueReader {
   /// are not. Others than one and 0 are kUnsupported.
   Result<int64_t> OfLayers(std::string_view name, std::optional<int64_t> fallback, int64_t low,
                            int64_t high, int64_t layers, std::vector<bool>& have) const;
+
+  /// The parameters of each layer's activation, under names without the architecture.
+  Result<std::vector<Xielu>> ReadXielus(int64_t layers) const;
 
   const File& file_;
 

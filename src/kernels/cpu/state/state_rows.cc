@@ -61,17 +61,19 @@ HWY_INLINE void RowValues(const ScanColumns& c, const StateColumns<kVectors>& co
 }
 
 /// Row i of the state, s, over rows [t, t + kRows): it decays, and learns and answers each.
-template <int kRows, int kVectors, class V>
+template <bool kFactors, int kRows, int kVectors, class V>
 HWY_INLINE void StepRows(const ScanColumns& c, int64_t t, int64_t i, const V (&v)[kRows][kVectors],
                          V* s, V (&y)[kRows][kVectors]) {
   const hn::ScalableTag<float> d;
   for (int r = 0; r < kRows; ++r) {
     const int64_t at = (t + r) * c.key_row + i;
     const V key = hn::Set(d, c.k[at]), query = hn::Set(d, c.q[at]);
-    const V factor = hn::Set(
-        d, c.rates != nullptr ? 1.0F : c.factors[(t + r) * c.factor_row + i * c.factor_step]);
+    for (int j = 0; kFactors && j < kVectors; ++j) {
+      const float factor = c.factors[(t + r) * c.factor_row + i * c.factor_step];
+      s[j] = hn::Mul(s[j], hn::Set(d, factor));
+    }
     for (int j = 0; j < kVectors; ++j) {
-      s[j] = hn::MulAdd(key, v[r][j], hn::Mul(s[j], factor));
+      s[j] = hn::MulAdd(key, v[r][j], s[j]);
       y[r][j] = hn::MulAdd(query, s[j], y[r][j]);
     }
   }
@@ -102,7 +104,7 @@ HWY_INLINE void ScanRows(const ScanColumns& c, const StateColumns<kVectors>& col
       Exp(d, power);
       for (int j = 0; j < kVectors; ++j) s[j] = hn::Mul(s[j], power[j]);
     }
-    StepRows(c, t, i, v, s, y);
+    StepRows<!kRates>(c, t, i, v, s, y);
     for (int j = 0; j < kVectors; ++j) columns.Store(s[j], c.to + i * c.state_row, j);
   }
   const V scale = hn::Set(d, c.scale);
