@@ -21,7 +21,8 @@ TEST(Table, NamesAreUnique) {
 bool IsEmittedByAnotherRule(const Operator& op) {
   return op.name == "AttentionMask" || op.name == "BatchNormalizationTraining" ||
          op.name == "BlockMatMul" || op.name == "ChannelShuffle" || op.name == "ExpertMatMul" ||
-         op.name == "TableLookup" || op.name.starts_with("Binary");
+         op.name == "SlotConv" || op.name == "SlotScan" || op.name == "TableLookup" ||
+         op.name.starts_with("Binary");
 }
 
 TEST(Table, EveryOperatorIsFoundAndComplete) {

@@ -84,9 +84,10 @@ std::span<const Case> StateCases() {
        "input %p: f32[6x1x16x72]\nconst %s: i32[3x3] = 0 1 1 3 2 1 -1 5 1\n"
        "%y, %n = SlotScan(%q, %k, %v, %p, %s)\noutput %y\noutput %n\n"},
       {"state.slot_scan_large",
-       "input %q: f32[1x128x128]\ninput %k: f32[1x128x128]\ninput %v: f32[1x128x1536]\n"
-       "input %g: f32[1x128x24] = noise(-1, 0)\ninput %p: f32[2x24x128x64]\n"
-       "const %s: i32[1x3] = 0 1 128\n%y, %n = SlotScan(%q, %k, %v, %p, %s, %g)\n"
+       "input %q: f32[1x16x128] = noise(-0.5, 0.5)\ninput %k: f32[1x16x128] = noise(-0.5, 0.5)\n"
+       "input %v: f32[1x16x384] = noise(-1, 1)\ninput %g: f32[1x16x6] = noise(-1, 0)\n"
+       "input %p: f32[2x6x128x64] = noise(-1, 1)\nconst %s: i32[1x3] = 0 1 16\n%y, %n = "
+       "SlotScan(%q, %k, %v, %p, %s, %g)\n"
        "output %y\noutput %n\n"},
   };
   return kCases;
