@@ -30,6 +30,18 @@ std::span<const Case> ConvTransposeCases() {
        "input %x: f32[2x12x9x13]\nconst %w: f32[12x32x2x1]\nconst %b: f32[64]\n"
        "%c = ConvTranspose(%x, %w, %b) {group=2, output_padding=[1,0], strides=[3,2]}\n"
        "%y = Relu(%c)\noutput %y\n"},
+      {"conv_transpose.1x1_stride_3",
+       "input %x: f32[2x7x9x21]\nconst %w: f32[7x20x1x1]\nconst %b: f32[20]\n"
+       "%c = ConvTranspose(%x, %w, %b) {strides=[3,3]}\n%y = Relu(%c)\noutput %y\n"},
+      {"conv_transpose.1x1x1_stride_2",
+       "input %x: f32[1x5x3x4x19]\nconst %w: f32[5x26x1x1x1]\nconst %b: f32[26]\n"
+       "%y = ConvTranspose(%x, %w, %b) {output_padding=[1,1,0], strides=[2,2,2]}\noutput %y\n"},
+      {"conv_transpose.3_of_stride_4",
+       "input %x: f32[1x9x530]\nconst %w: f32[9x14x3]\nconst %b: f32[14]\n"
+       "%y = ConvTranspose(%x, %w, %b) {strides=[4]}\noutput %y\n"},
+      {"conv_transpose.2_of_stride_5",
+       "input %x: f32[1x6x37]\nconst %w: f32[6x11x2]\nconst %b: f32[11]\n"
+       "%y = ConvTranspose(%x, %w, %b) {strides=[5]}\noutput %y\n"},
       {"conv_transpose.2x3_cropped",
        "input %x: f32[1x5x11x17]\nconst %w: f32[5x9x2x3]\nconst %b: f32[9]\n"
        "%y = ConvTranspose(%x, %w, %b) {pads=[0,0,3,4], strides=[2,3]}\noutput %y\n"},

@@ -158,31 +158,38 @@ void CopyPart(const PartArgs& args) {
   }
 }
 
-/// A vector of each of kRows rows, `get` of its first element, side by side.
-template <int kRows, typename Get>
-HWY_INLINE void JoinVectors(const Get& get, const float* in, int64_t pitch, float* out) {
-  const V a = get(in), b = get(in + pitch);
-  if constexpr (kRows == 2) hn::StoreInterleaved2(a, b, D(), out);
-  if constexpr (kRows >= 3) {
-    const V c = get(in + 2 * pitch);
-    if constexpr (kRows == 3) hn::StoreInterleaved3(a, b, c, D(), out);
-    if constexpr (kRows == 4) hn::StoreInterleaved4(a, b, c, get(in + 3 * pitch), D(), out);
-  }
+void Fill(float value, int64_t count, float* out) {
+  const V v = hn::Set(D(), value);
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) hn::StoreU(v, D(), out + i);
+  if (i < count) StoreFirst(D(), v, count - i, out + i);
 }
 
-template <int kRows>
+/// A vector of each of kRows rows, `get` of its first element, side by side: kMissing rows are
+/// `rest`.
+template <int kRows, int kMissing, typename Get>
+HWY_INLINE void JoinVectors(const Get& get, const float* in, int64_t pitch, V rest, float* out) {
+  V rows[kRows];
+  for (int r = 0; r < kRows; ++r) rows[r] = r < kRows - kMissing ? get(in + r * pitch) : rest;
+  if constexpr (kRows == 2) hn::StoreInterleaved2(rows[0], rows[1], D(), out);
+  if constexpr (kRows == 3) hn::StoreInterleaved3(rows[0], rows[1], rows[2], D(), out);
+  if constexpr (kRows == 4) hn::StoreInterleaved4(rows[0], rows[1], rows[2], rows[3], D(), out);
+}
+
+template <int kRows, int kMissing>
 void JoinRows(const PhaseRows& args) {
   int64_t i = 0;
   const int64_t room = std::max(args.room, args.count);
+  const V rest = hn::Set(D(), args.rest);
   for (; i * kRows < args.count && (i + kLanes) * kRows <= room; i += kLanes)
-    JoinVectors<kRows>([](const float* in) HWY_ATTR { return hn::LoadU(D(), in); }, args.rows + i,
-                       args.pitch, args.out + i * kRows);
+    JoinVectors<kRows, kMissing>([](const float* in) HWY_ATTR { return hn::LoadU(D(), in); },
+                                 args.rows + i, args.pitch, rest, args.out + i * kRows);
   const int64_t left = args.count - i * kRows;
   if (left <= 0) return;
   const int64_t of_row = (left + kRows - 1) / kRows;
   alignas(64) float joined[kRows * kLanes];
-  JoinVectors<kRows>([&](const float* in) HWY_ATTR { return LoadFirst(D(), of_row, in); },
-                     args.rows + i, args.pitch, joined);
+  JoinVectors<kRows, kMissing>([&](const float* in) HWY_ATTR { return LoadFirst(D(), of_row, in); },
+                               args.rows + i, args.pitch, rest, joined);
   float* const out = args.out + i * kRows;
   for (int64_t j = 0; j < left; j += kLanes) {
     const V y = hn::Load(D(), joined + j);
@@ -194,14 +201,25 @@ void JoinRows(const PhaseRows& args) {
   }
 }
 
+template <int kRows>
+void JoinRowsOf(const PhaseRows& args) {
+  if (args.missing == 0) return JoinRows<kRows, 0>(args);
+  if (args.missing == 1) return JoinRows<kRows, 1>(args);
+  if constexpr (kRows >= 3) {
+    if (args.missing == 2) return JoinRows<kRows, 2>(args);
+  }
+  if constexpr (kRows == 4) JoinRows<kRows, 3>(args);
+}
+
 void JoinPhases(const PhaseRows& args) {
   switch (args.num_rows) {
-    case 2: return JoinRows<2>(args);
-    case 3: return JoinRows<3>(args);
-    case 4: return JoinRows<4>(args);
+    case 2: return JoinRowsOf<2>(args);
+    case 3: return JoinRowsOf<3>(args);
+    case 4: return JoinRowsOf<4>(args);
     default: break;
   }
-  for (int64_t r = 0; r < args.num_rows; ++r) {
+  if (args.missing > 0) Fill(args.rest, args.count, args.out);
+  for (int64_t r = 0; r < args.num_rows - args.missing; ++r) {
     for (int64_t i = 0; i * args.num_rows + r < args.count; ++i)
       args.out[i * args.num_rows + r] = args.rows[r * args.pitch + i];
   }
@@ -247,7 +265,7 @@ void AddLines(const AddedLines& args) {
 
 const PlaneKernels* PlaneKernelsOf() {
   static constexpr PlaneKernels kKernels{
-      kLanes, kManyRegisters ? 8 : 6, RunPlanes, CopyPart, JoinPhases, DropColumns, AddLines};
+      kLanes, kManyRegisters ? 8 : 6, RunPlanes, CopyPart, JoinPhases, DropColumns, AddLines, Fill};
   return &kKernels;
 }
 

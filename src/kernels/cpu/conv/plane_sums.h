@@ -46,6 +46,9 @@ struct PhaseRows {
   /// `pitch` elements apart, each of as many as the first has, which may be one too many.
   const float* rows = nullptr;
   int64_t pitch = 0, num_rows = 0;
+  /// So many rows, the last ones, are not stored: each of their elements is `rest`. Not all.
+  int64_t missing = 0;
+  float rest = 0;
   int64_t count = 0;  // elements of the result
   float* out = nullptr;
   /// Elements from `out` on that may be written, the results first; a vector may then be read
@@ -86,6 +89,7 @@ struct PlaneKernels {
   void (*join_phases)(const PhaseRows&) = nullptr;
   void (*drop_columns)(const NarrowedRows&) = nullptr;
   void (*add_lines)(const AddedLines&) = nullptr;
+  void (*fill)(float value, int64_t count, float* out) = nullptr;
 };
 
 /// Those of the widest set that this machine runs.

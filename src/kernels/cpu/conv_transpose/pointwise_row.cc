@@ -2,7 +2,8 @@
 // cpu.conv_transpose.pointwise.row: transposed convolutions of row-major tensors whose taps write
 // pixels of their own (no kernel longer than its stride): a 1x1 convolution to channels x taps,
 // whose rows are put side by side. A task packs the planes' pixels as panels, multiplies a few
-// channels' rows by them, and writes their lines. The bias is one more input, of ones.
+// channels' rows by them, and writes their lines. The bias is one more input, of ones; pixels that
+// no tap meets are written beside the sums.
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
@@ -21,7 +22,7 @@
 namespace fettle::kernels {
 namespace {
 
-/// Rows without weights fill a stride that is longer than the kernel.
+/// Longer strides are mostly pixels without taps, which vectors do not write.
 constexpr int64_t kMostStride = 16;
 
 struct Conv {
@@ -31,9 +32,9 @@ struct Conv {
   int64_t inputs() const { return g.ic / g.groups; }
   int64_t outputs() const { return g.oc / g.groups; }
   int64_t in_pixels() const { return g.in[0] * g.in[1] * g.in[2]; }
-  /// Lines that an input line writes of each output, and rows of the product for them.
-  int64_t lines() const { return g.kernel[0] * g.kernel[1]; }
-  int64_t rows() const { return lines() * g.stride[2]; }
+  /// Rows of the product for each output: those of the lines that an input line writes, a row for
+  /// each column of the kernel.
+  int64_t rows() const { return g.taps(); }
   int64_t depth() const { return inputs() + (operands.b != ir::kAbsent ? 1 : 0); }
   /// Floats from row to row of the weights.
   int64_t pitch() const { return depth() + (ShareCacheSets(depth()) ? kPadding : 0); }
@@ -54,21 +55,18 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Conv& 
   return RowMajorConvStates(group, conv.operands);
 }
 
-/// [group][output][line][column of the stride], each row the weights of all inputs, then the bias.
+/// [group][output][tap], each row the weights of all inputs, then the bias.
 void Pack(const Conv& conv, const Constant& w, const Constant* b, float* out) {
   const int64_t taps = conv.g.taps(), inputs = conv.inputs(), outputs = conv.outputs();
   std::vector<float> weights(conv.g.ic * outputs * taps);
   ReadFloats(w, 0, static_cast<int64_t>(weights.size()), weights.data());
-  std::fill_n(out, conv.g.oc * conv.rows() * conv.pitch(), 0.0f);
+  std::fill_n(out, conv.g.oc * taps * conv.pitch(), 0.0f);
   for (int64_t o = 0; o < conv.g.oc; ++o) {
     float bias = 0;
     if (b != nullptr) ReadFloats(*b, o, 1, &bias);
     const int64_t first = o / outputs * inputs * outputs + o % outputs;
-    for (int64_t row = 0; row < conv.rows(); ++row, out += conv.pitch()) {
-      const int64_t line = row / conv.g.stride[2], column = row % conv.g.stride[2];
-      const int64_t tap = line * conv.g.kernel[2] + column;
-      for (int64_t i = 0; column < conv.g.kernel[2] && i < inputs; ++i)
-        out[i] = weights[(first + i * outputs) * taps + tap];
+    for (int64_t tap = 0; tap < taps; ++tap, out += conv.pitch()) {
+      for (int64_t i = 0; i < inputs; ++i) out[i] = weights[(first + i * outputs) * taps + tap];
       if (b != nullptr) out[inputs] = bias;
     }
   }
@@ -99,8 +97,8 @@ class TransposedRow final : public CpuKernel, public MovesToExtents<TransposedRo
   }
 
   std::vector<PackRequest> packs() const override {
-    std::string recipe = fmt::format("conv_transpose.rows.g{}.k{}.s{}.f32", conv_.g.groups,
-                                     conv_.g.kernel[2], conv_.g.stride[2]);
+    std::string recipe =
+        fmt::format("conv_transpose.taps.g{}.t{}.f32", conv_.g.groups, conv_.g.taps());
     std::vector<PackRequest> all{
         RequestWeights(conv_.operands, std::move(recipe), conv_.g.oc * conv_.rows() * conv_.pitch(),
                        [conv = conv_](const Constant& w, const Constant* b, float* out) {
@@ -192,18 +190,6 @@ class TransposedRow final : public CpuKernel, public MovesToExtents<TransposedRo
     block.low = epilogue_.clamp().low;
     block.high = epilogue_.clamp().high;
     RunBlock(kernels_, block);
-    PutBias(args, task, args.At(sums_, lane));
-  }
-
-  /// The bias in rows of columns that no tap meets: zeros times infinity are no numbers.
-  void PutBias(const CpuLaunch& args, const Task& task, float* sums) const {
-    const int64_t stride = conv_.g.stride[2], missing = stride - conv_.g.kernel[2];
-    if (missing == 0) return;
-    for (int64_t o = task.output; o < task.output_end; ++o) {
-      const float bias = BiasOf(args, task.group * conv_.outputs() + o);
-      for (int64_t line = 0; line < conv_.lines(); ++line, sums += stride * pitch_)
-        std::fill_n(sums + conv_.g.kernel[2] * pitch_, missing * pitch_, bias);
-    }
   }
 
   /// The lines of output `o` that a task's pixels write, of the rows in `sums`.
@@ -211,54 +197,69 @@ class TransposedRow final : public CpuKernel, public MovesToExtents<TransposedRo
                   JoinedElements& finished) const {
     const ConvGeometry& g = conv_.g;
     sums += (o - task.output) * conv_.rows() * pitch_;
+    const int64_t channel = task.group * conv_.outputs() + o;
+    Span span{.first = out_.Offset(task.image, 0, channel), .bias = BiasOf(args, channel)};
+    const int64_t row = task.pixel / g.in[2];
+    span.depth = row / g.in[1], span.height = row % g.in[1];
+    int64_t column = task.pixel % g.in[2];
     for (int64_t pixel = task.pixel; pixel < task.end;) {
-      const int64_t column = pixel % g.in[2];
       const int64_t count = std::min(task.end - pixel, g.in[2] - column);
-      const Span span{.row = pixel / g.in[2],
-                      .column = column * g.stride[2],
-                      .count = std::min(count * g.stride[2], g.out[2] - column * g.stride[2])};
-      if (span.count > 0) WriteSpan(args, task, o, span, sums + pixel - task.pixel, finished);
+      span.column = column * g.stride[2];
+      span.count = std::min(count * g.stride[2], g.out[2] - span.column);
+      if (span.count > 0)
+        WriteSpan(span, sums + pixel - task.pixel, args.outputs[0].host<float>(), finished);
       pixel += count;
+      column = 0;
+      if (++span.height == g.in[1]) ++span.depth, span.height = 0;
     }
   }
 
-  /// Output columns of the lines that input line `row` writes.
+  /// Output columns of the lines that an input line writes.
   struct Span {
-    int64_t row, column, count;
+    int64_t first;  // of the output's elements
+    float bias;     // where no tap writes
+    int64_t depth = 0, height = 0;
+    int64_t column = 0, count = 0;
   };
-  void WriteSpan(const CpuLaunch& args, const Task& task, int64_t o, const Span& span,
-                 const float* sums, JoinedElements& finished) const {
+  void WriteSpan(const Span& span, const float* sums, float* y, JoinedElements& finished) const {
     const ConvGeometry& g = conv_.g;
-    float* y = args.outputs[0].host<float>();
-    const int64_t depth = span.row / g.in[1] * g.stride[0], top = span.row % g.in[1] * g.stride[1];
+    const int64_t depth = span.depth * g.stride[0], top = span.height * g.stride[1];
     const int64_t depths = std::min(g.stride[0], g.out[0] - depth);
     const int64_t heights = std::min(g.stride[1], g.out[1] - top);
+    const bool is_whole = span.count == g.out[2];
     for (int64_t d = 0; d < depths; ++d) {
-      for (int64_t h = 0; h < heights; ++h) {
-        const int64_t line = (depth + d) * g.out[1] + top + h;
-        const int64_t at = out_.Offset(task.image, line * g.out[2] + span.column,
-                                       task.group * conv_.outputs() + o);
-        const bool meets_tap = d < g.kernel[0] && h < g.kernel[1];
-        const float* rows = sums + (d * g.kernel[1] + h) * g.stride[2] * pitch_;
-        if (meets_tap) {
-          JoinColumns(rows, span.count, y + at);
+      int64_t at = span.first + ((depth + d) * g.out[1] + top) * g.out[2] + span.column;
+      const int64_t meet_taps = d < g.kernel[0] ? std::min(g.kernel[1], heights) : 0;
+      for (int64_t h = 0; h < heights;) {
+        // Lines without taps are one where they are whole; they are written behind the others.
+        const int64_t left = is_whole ? heights - h : 1, lines = h < meet_taps ? 1 : left;
+        const int64_t count = (lines - 1) * g.out[2] + span.count;
+        if (h < meet_taps) {
+          JoinColumns(sums + (d * g.kernel[1] + h) * g.kernel[2] * pitch_, span, left, y + at);
         } else {
-          std::fill_n(y + at, span.count, BiasOf(args, task.group * conv_.outputs() + o));
+          copies_.fill(span.bias, count, y + at);
         }
-        finished.Add(at, span.count);
+        finished.Add(at, count);
+        h += lines;
+        at += lines * g.out[2];
       }
     }
   }
 
-  void JoinColumns(const float* rows, int64_t count, float* out) const {
-    if (conv_.g.stride[2] == 1) {
-      std::copy_n(rows, count, out);
+  /// A line of a span, of `lines` that are written from this one on.
+  void JoinColumns(const float* rows, const Span& span, int64_t lines, float* out) const {
+    const int64_t stride = conv_.g.stride[2];
+    if (stride == 1) {
+      std::copy_n(rows, span.count, out);
     } else {
       copies_.join_phases({.rows = rows,
                            .pitch = pitch_,
-                           .num_rows = conv_.g.stride[2],
-                           .count = count,
-                           .out = out});
+                           .num_rows = stride,
+                           .missing = stride - conv_.g.kernel[2],
+                           .rest = span.bias,
+                           .count = span.count,
+                           .out = out,
+                           .room = (lines - 1) * conv_.g.out[2] + span.count});
     }
   }
 
