@@ -78,7 +78,9 @@ void ExpressionCompiler::WriteText() {
   if (expr_.results.size() > 1)
     made_.text_ += fmt::format("#define EXPRESSION_SECOND {}\n", ValueOf(expr_.results[1]));
   if (!made_.is_rows_) return;
-  made_.text_ += fmt::format("#define EXPRESSION_AXES {}\n", made_.extents_.size() - 1);
+  // One text for rows of one row and of more.
+  made_.text_ +=
+      fmt::format("#define EXPRESSION_AXES {}\n", std::max<size_t>(made_.extents_.size() - 1, 1));
   for (size_t i = 0; i < made_.operands_.size(); ++i) {
     if (!made_.operands_[i].number)
       made_.text_ += fmt::format("#define STEP_e{} {}\n", i, made_.operands_[i].strides.back());
