@@ -31,11 +31,10 @@ Status CachePool::Add(const std::string& name, int64_t size) {
   return OkStatus();
 }
 
-Status CachePool::AddState(const std::string& name, const Shape& shape) {
-  Dims dims = {count_ * gguf::kSlotsOfCache};
-  for (int axis = 0; axis < shape.rank(); ++axis) dims.push_back(shape[axis]);
-  ASSIGN_OR_RETURN(CacheBuffers made, MakeCache(device_, DType::kF32, Shape(dims)));
-  const int64_t bytes = StorageBytes(DType::kF32, shape.elements());
+Status CachePool::AddState(const gguf::KeptState& state, int64_t layer) {
+  const std::string name = fmt::format("{}.{}", state.name, layer);
+  ASSIGN_OR_RETURN(CacheBuffers made, MakeCache(device_, DType::kF32, state.OfCaches(count_)));
+  const int64_t bytes = StorageBytes(DType::kF32, state.shape.elements());
   state_bytes_ += bytes;
   bytes_each_ += gguf::kSlotsOfCache * bytes;
   pasts_.emplace("past_" + name, made.past);
@@ -50,7 +49,7 @@ Result<std::shared_ptr<CachePool>> CachePool::Create(const gguf::Decoder& decode
   std::shared_ptr<CachePool> pool(new CachePool(decoder, context, caches, type, std::move(device)));
   for (int64_t layer = 0; layer < decoder.layers; ++layer) {
     for (const gguf::KeptState& state : decoder.StatesOf(layer))
-      RETURN_IF_ERROR(pool->AddState(fmt::format("{}.{}", state.name, layer), state.shape));
+      RETURN_IF_ERROR(pool->AddState(state, layer));
     if (!decoder.forms[layer].attends) continue;
     RETURN_IF_ERROR(pool->Add(fmt::format("key.{}", layer), decoder.head_size));
     RETURN_IF_ERROR(pool->Add(fmt::format("value.{}", layer), decoder.value_size));

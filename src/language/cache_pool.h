@@ -62,7 +62,7 @@ class CachePool {
   CachePool(const gguf::Decoder& decoder, int64_t context, int64_t caches, DType type,
             std::shared_ptr<const Device> device);
   Status Add(const std::string& name, int64_t size);
-  Status AddState(const std::string& name, const Shape& shape);
+  Status AddState(const gguf::KeptState& state, int64_t layer);
 
   gguf::Decoder decoder_;
   int64_t context_, count_, bytes_each_ = 0, state_bytes_ = 0;

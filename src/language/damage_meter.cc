@@ -65,9 +65,7 @@ Status DamageMeter::AddStates(runtime::TensorMap& inputs) const {
   inputs.emplace("steps", std::move(all_steps));
   for (int64_t layer = 0; layer < decoder_.layers; ++layer) {
     for (const gguf::KeptState& state : decoder_.StatesOf(layer)) {
-      Dims dims = {gguf::kSlotsOfCache};
-      for (int axis = 0; axis < state.shape.rank(); ++axis) dims.push_back(state.shape[axis]);
-      ASSIGN_OR_RETURN(Tensor past, Tensor::Create(DType::kF32, Shape(dims)));
+      ASSIGN_OR_RETURN(Tensor past, Tensor::Create(DType::kF32, state.OfCaches(1)));
       std::ranges::fill(past.bytes(), std::byte{0});
       inputs.emplace(fmt::format("past_{}.{}", state.name, layer), std::move(past));
     }

@@ -61,10 +61,19 @@ struct Recurrent {
   }
 };
 
+/// States of a cache, one beside the other: a run reads one and may write another, so that the old
+/// one can be taken again.
+inline constexpr int64_t kSlotsOfCache = 2;
 /// A state of a layer: `shape` without the axis of slots.
 struct KeptState {
   std::string name;
   Shape shape;
+  /// The states of `caches` caches, all their slots.
+  Shape OfCaches(int64_t caches) const {
+    Dims dims = {caches * kSlotsOfCache};
+    for (int axis = 0; axis < shape.rank(); ++axis) dims.push_back(shape[axis]);
+    return Shape(dims);
+  }
 };
 
 /// "Deriving Activation Functions Using Integration" (Huang, 2024, arXiv 2411.13010): beta x, and

@@ -19,9 +19,6 @@ struct DecoderForm {
   /// kF16, or kI8: rows of bytes, each behind which its step lies (ops/attention/byte_rows.h).
   DType cache = DType::kF16;
 };
-/// States of a cache, one beside the other: a run reads one and may write another, so that the old
-/// one can be taken again.
-inline constexpr int64_t kSlotsOfCache = 2;
 
 /// Inputs
 ///   hidden [1, sequence, width] f32   rows of the embedding (EmbeddingRow)

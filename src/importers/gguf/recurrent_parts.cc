@@ -19,9 +19,8 @@ Result<ir::ValueId> RecurrentParts::Recurred(int64_t layer, const std::string& a
 
 ir::ValueId RecurrentParts::PastState(int64_t layer, size_t which) {
   const KeptState state = d_.StatesOf(layer)[which];
-  Dims dims = {form_.caches * kSlotsOfCache};
-  for (int axis = 0; axis < state.shape.rank(); ++axis) dims.push_back(state.shape[axis]);
-  return Input(fmt::format("past_{}.{}", state.name, layer), DType::kF32, Shape(dims));
+  return Input(fmt::format("past_{}.{}", state.name, layer), DType::kF32,
+               state.OfCaches(form_.caches));
 }
 
 void RecurrentParts::KeepState(int64_t layer, size_t which, ir::ValueId present) {

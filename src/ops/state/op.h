@@ -3,8 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <vector>
 
 #include "base/status.h"
 #include "ir/graph.h"
@@ -37,10 +35,7 @@ struct SlotStep {
   int64_t from = -1, to = 0;  // the slot that it reads, -1: none, zeros; and the one that it writes
   int64_t count = 0;  // of its rows; those behind them fill up, change nothing and give zero
 };
-/// Of each sequence, from rows (from, to, count). Fails with kInvalidArgument where these lie
-/// outside the slots or the rows.
-Result<std::vector<SlotStep>> ReadSlotSteps(std::span<const int32_t> steps, int64_t slots,
-                                            int64_t length);
+/// kInvalidArgument where the slots lie outside `slots`, or more rows count than `length`.
 Status CheckSlotStep(const SlotStep& step, int64_t slots, int64_t length);
 
 /// SlotConv: the convolution of CausalConvWithState over rows of all channels, with states in

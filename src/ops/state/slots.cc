@@ -137,16 +137,6 @@ Status CheckSlotStep(const SlotStep& step, int64_t slots, int64_t length) {
                          step.from, step.to, step.count, slots, length);
 }
 
-Result<std::vector<SlotStep>> ReadSlotSteps(std::span<const int32_t> steps, int64_t slots,
-                                            int64_t length) {
-  std::vector<SlotStep> read;
-  for (size_t i = 0; i + 2 < steps.size(); i += 3) {
-    read.push_back({steps[i], steps[i + 1], steps[i + 2]});
-    RETURN_IF_ERROR(CheckSlotStep(read.back(), slots, length));
-  }
-  return read;
-}
-
 Result<SlotConvShape> ReadSlotConv(const ir::Node& node, const Shape& x, const Shape& w,
                                    const Shape& past) {
   if (x.rank() != 3 || w.rank() != 2 || past.rank() != 3 || w[0] < 2 || w[1] != x[2] ||
