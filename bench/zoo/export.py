@@ -22,6 +22,7 @@ import random_networks
 import senses
 import signal_packages
 import swept
+import timm_swept
 import torch
 import vision
 import written
@@ -37,7 +38,7 @@ def made(name):
     torch.manual_seed(1)
     torch.backends.mha.set_fastpath_enabled(False)  # fused operators of attention have no ONNX form
     family, _, seed = name.partition("/")
-    seeded = {"random": random_networks, "newer": newer_networks, "configured": configured, "swept": swept}.get(family)
+    seeded = {"random": random_networks, "newer": newer_networks, "configured": configured, "swept": swept, "timm": timm_swept}.get(family)
     network, inputs = seeded.made(seed) if seeded and seed.isdigit() else NETWORKS[name]()
     return settled(network), inputs
 
