@@ -5,6 +5,7 @@
 #include "ops/op.h"
 #include "passes/attention_groups.h"
 #include "passes/binary/bit_groups.h"
+#include "passes/channel_norm_groups.h"
 #include "passes/graph_index.h"
 #include "passes/move_groups.h"
 #include "passes/normed_groups.h"
@@ -249,9 +250,9 @@ void ListPlainGroups(const GraphIndex& index, std::vector<Group>& groups) {
 using GroupLister = void (*)(const GraphIndex& index, std::vector<Group>& groups);
 
 /// In order: bits and normed grow what stands in the list before them.
-constexpr GroupLister kListers[] = {ListPlainGroups,   ListBitGroups,       ListNormedGroups,
-                                    ListSiblingGroups, ListAttentionGroups, ListRotaryGroups,
-                                    ListMoveGroups,    ListViewGroups};
+constexpr GroupLister kListers[] = {ListPlainGroups,       ListBitGroups,     ListNormedGroups,
+                                    ListChannelNormGroups, ListSiblingGroups, ListAttentionGroups,
+                                    ListRotaryGroups,      ListMoveGroups,    ListViewGroups};
 
 }  // namespace
 

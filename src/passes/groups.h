@@ -17,8 +17,8 @@ struct Group {
   /// The values that are read from outside, where there are several nodes.
   std::vector<ir::ValueId> outputs;
   /// The row of the pattern table that listed it: "node", "epilogue", "chain", "quantised",
-  /// "residual", "joined", "gathered", "separable", "bits", "normed", "siblings", "gated",
-  /// "attention", "turned", "moves", "views".
+  /// "residual", "joined", "gathered", "separable", "bits", "normed", "channels", "siblings",
+  /// "gated", "attention", "turned", "moves", "views".
   std::string_view pattern = "node";
 };
 
@@ -44,6 +44,8 @@ inline constexpr size_t kMaxGroupOperands = 16;
 ///              with shifts by constants before it (binary/bit_groups.h)
 ///   normed     a matrix product with its epilogue, or a chain, then views, then
 ///              LayerNormalization or RMSNormalization (normed_groups.h)
+///   channels   such a normalisation behind a Transpose, before one, or both
+///              (channel_norm_groups.h)
 ///   siblings   products in blocks of one value, with the RMSNormalization before them, or of one
 ///              row by constants
 ///              (sibling_groups.h)

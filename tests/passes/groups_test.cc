@@ -206,6 +206,27 @@ TEST(Groups, NormalisedProducts) {
   EXPECT_THAT(Listed(computed), Not(Contains(StartsWith("normed"))));
 }
 
+TEST(Groups, NormalisedChannels) {
+  const std::string text =
+      "input %x: f32[1x8x3x5]\nconst %s: f32[8]\nconst %v: i64[3] = 1 8 15\n%a = Relu(%x)\n"
+      "%r = Reshape(%a, %v)\n%l = Transpose(%r) {perm=[0,2,1]}\n"
+      "%n = LayerNormalization(%l, %s)\n%y = Transpose(%n) {perm=[0,2,1]}\n";
+  const ir::Graph graph = ParseGraph(text + "output %y\n");
+  EXPECT_THAT(Listed(graph), Contains("channels: Reshape Transpose LayerNormalization Transpose"));
+  EXPECT_THAT(Listed(graph), Contains("channels: Transpose LayerNormalization Transpose"));
+  EXPECT_THAT(Listed(graph), Contains("channels: Reshape Transpose LayerNormalization"));
+  EXPECT_THAT(Listed(graph), Contains("channels: LayerNormalization Transpose"));
+  ExpectSound(graph);
+  // What others read ends a group.
+  const ir::Graph read = ParseGraph(text + "output %l\noutput %y\n");
+  EXPECT_THAT(Listed(read), Contains("channels: LayerNormalization Transpose"));
+  EXPECT_THAT(Listed(read), Not(Contains("channels: Transpose LayerNormalization")));
+  ExpectSound(read);
+  const ir::Graph rows = ParseGraph(text + "output %n\n");
+  EXPECT_THAT(Listed(rows), Not(Contains("channels: LayerNormalization Transpose")));
+  EXPECT_THAT(Listed(rows), Contains("channels: Transpose LayerNormalization"));
+}
+
 TEST(Groups, GatheredMatrices) {
   const std::string text =
       "input %i: i64[6]\ninput %x: f32[6x1x8]\nconst %w: f32[4x8x5]\n%g = Gather(%w, %i)\n"

@@ -14,14 +14,17 @@
 #include "kernels/opencl/conv/bias.clh"
 
 #define BIAS_OF(column) *(__local const float4*)(local_memory + TILE_BYTES + (column)*4)
-#define STORE_PART(tile_row, tile_column, p)                                                      \
-  {                                                                                               \
-    const int pixel = first_pixel + (tile_row), block = (first_channel + (tile_column)) / 4;      \
-    if (pixel < PIXELS && block < out_dims.x) {                                                   \
-      const int row = pixel / OUT_W, column = pixel % OUT_W;                                      \
-      const float4 v = vload4(0, p) + BIAS_OF(tile_column);                                       \
-      STORE4(FINISH(v, out_dims, n, block, row, column), y, out_dims, n, block, row, column);     \
-    }                                                                                             \
+// What is outside is finished as the last pixel or block inside, so that reads of several parts are on their way
+// at once.
+#define STORE_PART(tile_row, tile_column, p)                                                           \
+  {                                                                                                    \
+    const int of_pixels = first_pixel + (tile_row), of_blocks = (first_channel + (tile_column)) / 4;   \
+    const int pixel = PIXELS % BM == 0 ? of_pixels : min(of_pixels, PIXELS - 1);                       \
+    const int block = EVEN_CHANNELS ? of_blocks : min(of_blocks, out_dims.x - 1);                      \
+    const int row = pixel / OUT_W, column = pixel % OUT_W;                                             \
+    const float4 v = vload4(0, p) + BIAS_OF(tile_column);                                              \
+    const float4 finished = FINISH(v, out_dims, n, block, row, column);                                \
+    if (pixel == of_pixels && block == of_blocks) STORE4(finished, y, out_dims, n, block, row, column); \
   }
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void conv_mma(

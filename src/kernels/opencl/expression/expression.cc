@@ -194,7 +194,8 @@ std::string ExpressionCompiler::AddPixels(Expression::Operand operand, const Sha
                                           bool packed) {
   const std::string name = fmt::format("e{}", made_.operands_.size());
   const bool per_channel = packed && aligned.elements() == aligned[1] && aligned[1] == full_[1];
-  operand.takes_dims = !per_channel;
+  const bool repeats = packed || aligned != full_;
+  operand.takes_dims = repeats && !per_channel;
   operand.dims = PixelDims(aligned);
   std::string params = packed ? fmt::format(
                                     ", __global const float* restrict {0}, "
@@ -204,7 +205,8 @@ std::string ExpressionCompiler::AddPixels(Expression::Operand operand, const Sha
   if (operand.takes_dims) params += fmt::format(", const int4 {}_dims", name);
   std::string read = per_channel ? fmt::format("NARROW(vload4({0}_offset + block, {0}), 4)", name)
                      : packed    ? fmt::format("NARROW(READ_PACKED_PIXEL({}), 4)", name)
-                                 : fmt::format("READ_PIXEL({})", name);
+                     : repeats   ? fmt::format("READ_PIXEL({})", name)
+                                 : fmt::format("READ_SAME_PIXEL({})", name);
   // One channel for all: the other lanes of its pixels are padding.
   if (aligned[1] == 1 && full_[1] != 1) read = "(" + read + ").xxxx";
   return NewOperand(std::move(operand), params, read);

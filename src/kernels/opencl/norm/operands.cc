@@ -40,6 +40,23 @@ Status CheckNormalisation(const ir::Graph& group) {
   return OkStatus();
 }
 
+bool IsRowNormalisation(const ir::Node& node) {
+  return node.op == "LayerNormalization"_op || node.op == "RMSNormalization"_op;
+}
+
+Result<int64_t> LengthOfRows(const ir::Graph& group, const ir::Node& node) {
+  if (!IsRowNormalisation(node))
+    return Unsupported("computes groups that end in a normalisation of rows only");
+  if (std::any_of(node.outputs.begin() + 1, node.outputs.end(),
+                  [](ir::ValueId id) { return id != ir::kAbsent; }))
+    return Unsupported("statistics as outputs");
+  const Shape& x = *group.value(node.inputs[0]).shape;
+  ASSIGN_OR_RETURN(const ops::NormGroups groups, ops::ReadNormGroups(node, x));
+  ASSIGN_OR_RETURN(const RowExtents extents, SplitRows(x, Layout::RowMajor(), groups.mask));
+  if (extents.inner != 1) return Unsupported("the normalised axes are not the innermost ones");
+  return extents.row;
+}
+
 Status CheckRowNorm(const ir::Graph& group) {
   const ir::Node& norm = group.nodes()[0];
   if (norm.op != "RMSNormalization"_op || norm.inputs.size() != 2)

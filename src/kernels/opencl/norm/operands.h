@@ -13,6 +13,13 @@ Result<PackRequest> VectorPack(const ir::Graph& group, ir::ValueId id, int64_t e
 /// OK for a group of one normalising node with one used output over a float tensor.
 Status CheckNormalisation(const ir::Graph& group);
 
+/// Whether the node normalises rows: LayerNormalization or RMSNormalization.
+bool IsRowNormalisation(const ir::Node& node);
+
+/// The length of the rows that a node of the group normalises, which are whole rows of the
+/// innermost axes. Fails with kUnsupported and the reason where it does not.
+Result<int64_t> LengthOfRows(const ir::Graph& group, const ir::Node& node);
+
 /// OK where node 0 is an RMSNormalization of one row of floats over its last axis, by a constant,
 /// which kernels take as their last pack, with the epsilon behind it.
 Status CheckRowNorm(const ir::Graph& group);

@@ -2,27 +2,11 @@
 
 #include <algorithm>
 
-#include "kernels/match/extents.h"
 #include "kernels/opencl/norm/operands.h"
-#include "ops/norm/op.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {
 namespace {
-
-/// The length of the rows that `node` normalises, which are whole rows of the innermost axes.
-Result<int64_t> LengthOfRows(const ir::Graph& group, const ir::Node& node) {
-  if (node.op != "LayerNormalization"_op && node.op != "RMSNormalization"_op)
-    return Unsupported("computes groups that end in a normalisation of rows only");
-  if (std::any_of(node.outputs.begin() + 1, node.outputs.end(),
-                  [](ir::ValueId id) { return id != ir::kAbsent; }))
-    return Unsupported("statistics as outputs");
-  const Shape& x = *group.value(node.inputs[0]).shape;
-  ASSIGN_OR_RETURN(const ops::NormGroups groups, ops::ReadNormGroups(node, x));
-  ASSIGN_OR_RETURN(const RowExtents extents, SplitRows(x, Layout::RowMajor(), groups.mask));
-  if (extents.inner != 1) return Unsupported("the normalised axes are not the innermost ones");
-  return extents.row;
-}
 
 /// The graph of the first `count` nodes of `group`, of which `output` is left.
 std::shared_ptr<const ir::Graph> FirstNodes(const ir::Graph& group, size_t count,
