@@ -1,10 +1,12 @@
 #include "kernels/opencl/elementwise/view_text.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "kernels/expr/expr.h"
 #include "kernels/match/alone.h"
+#include "kernels/move/compose.h"
 #include "kernels/move/move_plan.h"
 #include "kernels/opencl/expression/compile.h"
 #include "kernels/opencl/move/join_axes.h"
@@ -18,6 +20,18 @@ constexpr size_t kMostBranches = 4;
 /// Statements, each of which a compiler takes time for.
 constexpr int kMostStatements = 160;
 constexpr size_t kMostOperands = 12;
+
+/// Division by multiplication: the high word of a * factor, shifted, for 0 <= a < 2^31 (Granlund
+/// and Montgomery, "Division by Invariant Integers using Multiplication", 1994, with N = 31).
+struct Divisor {
+  int32_t factor;  // the bits of a uint
+  int shift;
+};
+Divisor DivisorOf(int64_t divisor) {
+  const int bits = std::bit_width(static_cast<uint64_t>(divisor - 1));
+  const uint64_t factor = DivideUp(int64_t{1} << (31 + bits), divisor);
+  return {static_cast<int32_t>(static_cast<uint32_t>(factor)), bits - 1};
+}
 
 class Writer {
  public:
@@ -59,15 +73,34 @@ class Writer {
     return Declare(fmt::format("READ({}, {})", known - made_.operands.begin(), at));
   }
 
+  static Result<std::vector<Piece>> PiecesOf(const ir::Graph& group, const ir::Node& node) {
+    const AloneNode alone = Alone(group, node);
+    return PlanMoves(MoveContext(alone.graph, RowMajorStates(alone.graph)));
+  }
+
+  /// Moves before the operand of `piece` become part of it as far as one copy does them all;
+  /// returns the value that it then reads.
+  ir::ValueId TakeMovesBefore(ir::ValueId operand, Piece& piece) const {
+    while (const ir::Node* node = makers_[operand]) {
+      if (!node->op->Has(ir::Trait::kMovesElements)) break;
+      const auto earlier = PiecesOf(group_, *node);
+      if (!earlier.ok() || earlier->size() != 1 || earlier->front().source == kZeroSource) break;
+      std::optional<Piece> both = Compose(earlier->front(), piece);
+      if (!both) break;
+      piece = *std::move(both);
+      operand = node->inputs[piece.source];
+    }
+    return operand;
+  }
+
   Result<std::string> Move(const ir::Node& node, const std::string& at) {
-    const AloneNode alone = Alone(group_, node);
-    ASSIGN_OR_RETURN(std::vector<Piece> pieces,
-                     PlanMoves(MoveContext(alone.graph, RowMajorStates(alone.graph))));
+    ASSIGN_OR_RETURN(std::vector<Piece> pieces, PiecesOf(group_, node));
     if (pieces.size() > kMostBranches)
       return Unsupported("{} has too many parts to be faster", node.op);
     if (pieces.size() == 1 && pieces[0].source != kZeroSource) {
+      const ir::ValueId operand = TakeMovesBefore(node.inputs[pieces[0].source], pieces[0]);
       ASSIGN_OR_RETURN(const std::string from, Walk(std::move(pieces[0]), at, nullptr));
-      return Emit(node.inputs[pieces[0].source], from);
+      return Emit(operand, from);
     }
     const std::string name = fmt::format("v{}", variables_++);
     made_.body += fmt::format("float4 {} = (float4)(0.0f); ", name);
@@ -124,6 +157,13 @@ class Writer {
     return piece;
   }
 
+  /// `a` divided by a number above 1, where `a` is not negative.
+  std::string Quotient(const std::string& a, int64_t divisor) {
+    const Divisor by = DivisorOf(divisor);
+    const std::string factor = Int(by.factor);
+    return fmt::format("QUOTIENT({}, {}, {})", a, factor, Int(by.shift));
+  }
+
   std::string Int(int64_t value) {
     made_.ints.push_back(static_cast<cl_int>(value));
     return fmt::format("n[{}]", made_.ints.size() - 1);
@@ -159,13 +199,14 @@ class Writer {
       return at;
     std::string rest = at, from = Int(piece.src_offset), conditions;
     if (test != nullptr) {
-      rest = DeclareInt(fmt::format("{} - {}", at, Int(piece.dst_offset)));
-      conditions = fmt::format("{} >= 0", rest);
+      const std::string offset = Int(piece.dst_offset);
+      conditions = fmt::format("{} >= {}", at, offset);
+      rest = DeclareInt(fmt::format("max({} - {}, 0)", at, offset));
     }
     for (size_t i = 0; i < axes.size(); ++i) {
       const bool is_last = axes[i].dst_stride == 1;
       const std::string step = is_last ? "" : Int(axes[i].dst_stride);
-      const std::string index = is_last ? rest : DeclareInt(fmt::format("{} / {}", rest, step));
+      const std::string index = is_last ? rest : DeclareInt(Quotient(rest, axes[i].dst_stride));
       if (test != nullptr) conditions += fmt::format(" && {} < {}", index, Int(axes[i].extent));
       if (axes[i].src_stride != 0)
         from += fmt::format(" + {} * {}", index, Int(axes[i].src_stride));

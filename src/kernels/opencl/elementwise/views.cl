@@ -5,6 +5,9 @@
 #include "kernels/opencl/access.clh"
 #include "kernels/opencl/expression/functions.clh"
 
+// a / divisor, of a that is not negative, by the divisor's factor and shift.
+#define QUOTIENT(a, factor, shift) ((int)(mul_hi((uint)(a), (uint)(factor)) >> (shift)))
+
 #ifndef VIEW_BODY
 #define VIEW_PARAMS
 #define VIEW_BODY const float4 result = (float4)((float)i0);
