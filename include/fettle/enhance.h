@@ -1,6 +1,6 @@
 /* Fettle's enhancer improves the frames of a camera or a call by the steps of `fettle enhance`
- * (docs/enhance-live.md). It is a separate library, libfettle_enhance, because it contains FFmpeg's
- * libraries.
+ * (docs/enhance-live.md). It is a separate library, libfettle_enhance, because of the licence of
+ * FFmpeg's libraries, which it uses.
  *
  * An enhancer has one size and one kind of pixels, and keeps the state of its steps: scenes, noise,
  * memory. One thread at a time may use it; several enhancers may run in parallel. Functions return
@@ -53,8 +53,8 @@ typedef struct fettle_enhancer_options {
   const char* steps;
   /* fast, good or best; NULL: fast. */
   const char* network;
-  /* Milliseconds that a frame may take; with less time it gets fewer steps. 0: always all steps.
-   * Less is refused, as in level. */
+  /* Milliseconds that a frame may take; a frame that would take longer gets fewer steps. 0: always
+   * all steps. Negative numbers are refused, here and in level. */
   double latency_ms;
   /* For deblock: how coarsely frames were coded, on the scale of H.264; 0: 32. */
   double level;
@@ -71,8 +71,8 @@ typedef struct fettle_enhancer_facts {
   /* Those that got fewer steps because of latency_ms. */
   int64_t reduced;
   /* Frames that were copied before the steps (NV12, RGB and BGR are converted, and frames of fewer
-   * steps may be scaled) and after them
-   * (converted back, or unchanged by all steps). 0: all memory was used in place. */
+   * steps may be scaled) and after them (converted back, or unchanged by all steps). 0: all memory
+   * was used in place. */
   int64_t copied_in, copied_out;
 } fettle_enhancer_facts;
 

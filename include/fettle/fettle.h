@@ -543,11 +543,10 @@ FETTLE_API void fettle_gemm_free(fettle_gemm* gemm);
 
 /* ---- Language models ---- */
 
-/* A sequence of tokens of a language model in a GGUF file. It reads tokens, gives the logits of the
- * next one, and keeps what it read in its own cache. Calls of one handle and of its forks run one
- * after another; fettle_generate_cancel never waits. Functions that write results to an array take
- * its capacity. They write what fits and return the full count, so a capacity of 0 asks for the
- * count. */
+/* A sequence of tokens of a language model. It reads tokens, gives the logits of the next one, and
+ * keeps what it read in its own cache. Calls of one handle and of its forks run one after another;
+ * fettle_generate_cancel never waits. Functions that write results to an array take its capacity.
+ * They write what fits and return the full count, so a capacity of 0 asks for the count. */
 typedef struct fettle_generate fettle_generate;
 
 typedef struct fettle_generate_options {
@@ -641,7 +640,8 @@ FETTLE_API fettle_status fettle_generate_set_sampling(fettle_generate* generate,
 /* Chooses a token from the logits, and does not read it. Fails as fettle_generate_logits does. */
 FETTLE_API fettle_status fettle_generate_next(fettle_generate* generate, int32_t* token);
 
-/* Keeps the first `count` tokens. FETTLE_INVALID_ARGUMENT if no cache or state of them is kept. */
+/* Forgets all tokens but the first `count`. FETTLE_INVALID_ARGUMENT if they were not read, or if a
+ * model with states (Mamba, LFM2) is to go elsewhere than to its last read's begin, or to 0. */
 FETTLE_API fettle_status fettle_generate_rewind(fettle_generate* generate, int64_t count);
 /* What was read so far, as bytes for fettle_generate_restore with the same model and any context
  * that is large enough. Nothing is written if `capacity` is too small. */

@@ -552,7 +552,7 @@ struct Sampling {
   uint64_t seed = 0;
 };
 
-/// A sequence of tokens of a language model in a GGUF file (fettle_generate).
+/// A sequence of tokens of a language model (fettle_generate).
 class Generator {
  public:
   static Result<Generator> Create(const std::string& path, const GenerateOptions& from = {}) {
