@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/op.h"
+#include "passes/normed_groups.h"
 
 namespace fettle::passes {
 namespace {
@@ -14,19 +15,11 @@ class ChannelNormLister {
 
   void Run() {
     for (ir::NodeId id : graph_.nodes().ids())
-      if (Normalises(graph_.node(id))) List(id);
+      if (NormalisesByConstants(graph_, graph_.node(id))) List(id);
   }
 
  private:
   using Row = std::vector<ir::NodeId>;
-
-  bool Normalises(const ir::Node& node) const {
-    if (node.op != "LayerNormalization"_op && node.op != "RMSNormalization"_op) return false;
-    return node.outputs.size() == 1 &&
-           std::all_of(node.inputs.begin() + 1, node.inputs.end(), [this](ir::ValueId id) {
-             return id == ir::kAbsent || graph_.value(id).is_constant();
-           });
-  }
 
   /// A Transpose or a view, of which one other node at most reads the result.
   bool Moves(ir::NodeId id) const {

@@ -18,8 +18,10 @@ class NormLister {
     ir::ValueId value = graph_.node(group.nodes.back()).outputs[0];
     while (longer.nodes.size() < kMaxGroupNodes) {
       const std::vector<ir::NodeId>& readers = index_.Readers(value);
-      const auto norm = std::ranges::find_if(
-          readers, [&](ir::NodeId reader) { return Normalises(graph_.node(reader), value); });
+      const auto norm = std::ranges::find_if(readers, [&](ir::NodeId reader) {
+        const ir::Node& node = graph_.node(reader);
+        return node.inputs[0] == value && NormalisesByConstants(graph_, node);
+      });
       const bool is_shared = index_.IsShared(value);
       if (norm != readers.end()) {
         longer.nodes.push_back(*norm);
@@ -41,20 +43,19 @@ class NormLister {
   static bool IsView(const ir::Node& node) {
     return node.outputs.size() == 1 && node.op->Has(ir::Trait::kKeepsBytes);
   }
-  /// By constants, with one result.
-  bool Normalises(const ir::Node& node, ir::ValueId value) const {
-    if (node.op != "LayerNormalization"_op && node.op != "RMSNormalization"_op) return false;
-    return node.inputs[0] == value && node.outputs.size() == 1 &&
-           std::all_of(node.inputs.begin() + 1, node.inputs.end(), [this](ir::ValueId id) {
-             return id == ir::kAbsent || graph_.value(id).is_constant();
-           });
-  }
-
   const GraphIndex& index_;
   const ir::Graph& graph_;
 };
 
 }  // namespace
+
+bool NormalisesByConstants(const ir::Graph& graph, const ir::Node& node) {
+  if (node.op != "LayerNormalization"_op && node.op != "RMSNormalization"_op) return false;
+  return node.outputs.size() == 1 &&
+         std::all_of(node.inputs.begin() + 1, node.inputs.end(), [&](ir::ValueId id) {
+           return id == ir::kAbsent || graph.value(id).is_constant();
+         });
+}
 
 void ListNormedGroups(const GraphIndex& index, std::vector<Group>& groups) {
   const NormLister lister(index);

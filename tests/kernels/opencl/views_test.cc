@@ -36,6 +36,13 @@ constexpr std::string_view kChosen =
     "input %m: bool[4x1x6]\ninput %x: f16[6x4x3]\ninput %z: f16[]\n"
     "%t = Transpose(%x) {perm=[1,2,0]}\n%y = Where(%m, %t, %z)\noutput %y\n";
 
+/// Windows of three by four of a picture, two apart, by indices along rows and along columns.
+constexpr std::string_view kWindows =
+    "input %x: f32[2x7x8]\nconst %r: i64[3x3] = 0 1 2 2 3 4 4 5 -1\n"
+    "const %c: i64[4x3] = 0 2 4 1 3 5 2 4 6 3 5 7\n%g = Gather(%x, %r) {axis=1}\n"
+    "%t = Transpose(%g) {perm=[0,2,1,3]}\n%h = Gather(%t, %c) {axis=3}\n"
+    "%y = Transpose(%h) {perm=[0,1,4,3,2]}\noutput %y\n";
+
 using OpenClViews = OneOpenClKernel<kOpenClElementwiseViews>;
 
 TEST_F(OpenClViews, TurnByPositions) {
@@ -46,6 +53,35 @@ TEST_F(OpenClViews, TurnByPositions) {
 TEST_F(OpenClViews, JoinWhatIsComputedInParts) { Check(kShuffled); }
 
 TEST_F(OpenClViews, ChooseByConditions) { Check(kChosen); }
+
+/// As one strided copy, which no table of indices is read for.
+TEST_F(OpenClViews, GatherWindows) {
+  Check(kWindows);
+  const ViewText text = WriteViews(*ParseGroup(kWindows).graph).value();
+  EXPECT_EQ(text.operands.size(), 1u);
+  EXPECT_EQ(text.body.find("READ"), text.body.rfind("READ"));
+}
+
+TEST(OpenClViewText, RefusesIndicesThatDoNotCount) {
+  const auto message = [](std::string_view indices) {
+    return WriteViews(*ParseGroup(fmt::format("input %x: f32[2x5]\nconst %i: i64[{}\n"
+                                              "%g = Gather(%x, %i) {{axis=1}}\n"
+                                              "%y = Neg(%g)\noutput %y\n",
+                                              indices))
+                           .graph)
+        .status()
+        .message();
+  };
+  EXPECT_EQ(message("2x2] = 0 1 2 4"), "indices that do not count");
+  EXPECT_EQ(message("3] = 0 1 3"), "indices that do not count");
+  EXPECT_EQ(message("2x2] = 0 1 2 3"), "");
+  EXPECT_EQ(WriteViews(*ParseGroup("input %x: f32[2x5]\ninput %i: i64[3]\n"
+                                   "%g = Gather(%x, %i) {axis=1}\n%y = Neg(%g)\noutput %y\n")
+                            .graph)
+                .status()
+                .message(),
+            "indices that are only known at run time");
+}
 
 TEST(OpenClViewText, IsOneForAllShapesAndNumbers) {
   const auto text = [](const std::string& graph) {

@@ -7,6 +7,7 @@
 #include "kernels/expr/expr.h"
 #include "kernels/match/alone.h"
 #include "kernels/move/compose.h"
+#include "kernels/move/counted_gather.h"
 #include "kernels/move/move_plan.h"
 #include "kernels/opencl/expression/compile.h"
 #include "kernels/opencl/move/join_axes.h"
@@ -28,7 +29,7 @@ struct Divisor {
   int shift;
 };
 Divisor DivisorOf(int64_t divisor) {
-  const int bits = std::bit_width(static_cast<uint64_t>(divisor - 1));
+  const int bits = static_cast<int>(std::bit_width(static_cast<uint64_t>(divisor - 1)));
   const uint64_t factor = DivideUp(int64_t{1} << (31 + bits), divisor);
   return {static_cast<int32_t>(static_cast<uint32_t>(factor)), bits - 1};
 }
@@ -74,6 +75,10 @@ class Writer {
   }
 
   static Result<std::vector<Piece>> PiecesOf(const ir::Graph& group, const ir::Node& node) {
+    if (node.op == "Gather"_op) {
+      ASSIGN_OR_RETURN(Piece piece, CountedGather(group, node));
+      return std::vector<Piece>{std::move(piece)};
+    }
     const AloneNode alone = Alone(group, node);
     return PlanMoves(MoveContext(alone.graph, RowMajorStates(alone.graph)));
   }

@@ -164,6 +164,17 @@ ParamSpace Space(const Problem&, const ChannelNorm& norm, const Device& device) 
   return space;
 }
 
+BuildOptions OptionsOf(const ChannelNorm& norm, const RowShape& shape, const State& pixels) {
+  BuildOptions options = AccessOptions(pixels);
+  kRowFields.Define(shape, options);
+  options.Define("FROM_ROWS", norm.from_rows ? 1 : 0);
+  options.Define("TO_ROWS", norm.to_rows ? 1 : 0);
+  options.Define("WHOLE", norm.channels % 4 == 0 ? 1 : 0);
+  const int64_t held = DivideUp(norm.rows().row, shape.items);
+  if (held <= kMostHeld) options.Define("HELD", held);
+  return options;
+}
+
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const ChannelNorm& norm,
                                                 const Params& params, const Device& device) {
   const ir::Graph& group = *problem.group;
@@ -171,13 +182,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Ch
   const RowShape shape = kRowFields.Read(params);
   const RowExtents rows = norm.rows();
   const int64_t count = rows.outer * rows.inner;
-  BuildOptions options = AccessOptions(norm.to_rows ? in : out);
-  kRowFields.Define(shape, options);
-  options.Define("FROM_ROWS", norm.from_rows ? 1 : 0);
-  options.Define("TO_ROWS", norm.to_rows ? 1 : 0);
-  options.Define("WHOLE", norm.channels % 4 == 0 ? 1 : 0);
-  const int64_t held = DivideUp(rows.row, shape.items);
-  if (held <= kMostHeld) options.Define("HELD", held);
+  const BuildOptions options = OptionsOf(norm, shape, norm.to_rows ? in : out);
   const WorkSizes sizes =
       shape.items > 1 ? GroupSizes(shape.items * shape.columns, 1, DivideUp(count, shape.columns))
                       : PlaceSizes(count);
