@@ -70,6 +70,19 @@ TEST(Depthwise, AgreesWithTheOracleOnEveryInstructionSet) {
       {"1x512x5x9", "512x1x3x3", "pads=[1,1,1,1], group=512"},
       {"1x18x7x9x10", "18x1x5x5x5", "pads=[2,2,2,2,2,2], strides=[2,2,2], group=18"},
       {"2x18x4x6x9", "18x1x3x5x5", "pads=[1,2,2,1,2,2], group=18"},
+      // The same, taps one by one.
+      {"2x20x9x33", "20x1x4x4", "pads=[1,2,2,1], group=20"},
+      {"1x40x9x23", "40x1x6x6", "pads=[2,2,2,2], strides=[1,2], group=40"},
+      {"1x18x7x4", "18x1x11x11", "pads=[5,5,5,5], group=18"},
+      {"1x18x7x3", "18x1x4x4", "pads=[2,2,2,2], group=18"},
+      {"1x20x30x31", "20x1x31x31", "pads=[15,15,15,15], group=20"},
+      {"1x20x19x37", "20x1x9x9", "pads=[4,3,4,4], strides=[2,2], group=20"},
+      {"1x20x19x37", "20x1x9x9", "pads=[4,3,4,4], strides=[3,3], group=20"},
+      {"1x20x19x12", "20x1x11x1", "pads=[5,0,5,0], group=20"},
+      {"1x20x19x70", "20x1x1x21", "pads=[0,10,0,10], group=20"},
+      {"1x18x19x30", "18x1x4x4", "pads=[3,3,3,3], dilations=[2,2], group=18"},
+      {"1x6x9x11", "18x1x4x4", "pads=[1,1,2,2], strides=[2,2], group=6"},
+      {"1x18x7x9x10", "18x1x2x4x4", "pads=[1,1,2,0,2,1], group=18"},
   };
   for (const std::string_view target : SimdTargets()) {
     ForceSimdTarget(target);

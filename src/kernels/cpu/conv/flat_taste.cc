@@ -24,23 +24,26 @@ constexpr int64_t kFewInputs = 4, kManyInputs = 64;
 /// input that stay near while it is converted.
 constexpr int64_t kFewTaps = 14, kFewUncopiedTaps = 20, kNearInput = 1 << 20;
 
-/// Whether a channels-last layer of several filters for each input repeats its inputs for each row.
-bool RepeatsInputs(const ConvGeometry& g) {
-  if (g.oc == g.ic) return false;
+/// Whether a channels-last layer computes rows from padded copies of lines.
+bool Pads(const ConvGeometry& g) {
   const auto pixels = [](int64_t channels, const std::array<int64_t, 3>& extents) {
     return ChannelsLastPixels(channels, extents[0] * extents[1] * extents[2]);
   };
-  return !DepthwiseProblem{.g = g, .pixels = {pixels(g.ic, g.in), pixels(g.oc, g.out)}}.pads();
+  return DepthwiseProblem{.g = g, .pixels = {pixels(g.ic, g.in), pixels(g.oc, g.out)}}.pads();
 }
+
+/// Whether a channels-last layer of several filters for each input repeats its inputs for each row.
+bool RepeatsInputs(const ConvGeometry& g) { return g.oc != g.ic && !Pads(g); }
 
 /// Whether a channels-last layer of images loads each pixel anew for each tap, because its width
 /// has no windows in registers, and that from beyond the first-level cache. Only vectors of 16
-/// channels make up for it.
+/// channels, or near copies that very many taps meet, make up for it.
 bool LoadsFarTaps(const ConvGeometry& g) {
-  constexpr int64_t kFarLines = 128 << 10, kFewPixels = 256;
+  constexpr int64_t kFarLines = 128 << 10, kFewPixels = 256, kCopiedTaps = 100;
   const int64_t lines = g.kernel[1] * g.in[2] * g.ic * 4;
   return g.IsImage() && lines > kFarLines && g.out[1] * g.out[2] >= kFewPixels &&
-         !HasDepthwiseRow(g.kernel[2], g.stride[2], g.dilation[2], true);
+         !HasDepthwiseRow(g.kernel[2], g.stride[2], g.dilation[2], true) &&
+         (g.taps() < kCopiedTaps || g.kernel[2] == 1 || !Pads(g));
 }
 
 /// Whether a layer of volumes with one input to a group takes fewer cycles than a channels-last

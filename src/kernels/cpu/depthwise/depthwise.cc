@@ -225,7 +225,7 @@ constexpr Family<Conv> kBlockedFamily{.read = ReadConstant,
 
 extern const KernelDesc kCpuConvDepthwiseNhwc;
 const KernelDesc kCpuConvDepthwiseNhwc = {
-    .name = "cpu.conv.depthwise.nhwc", .version = 2, .match = MatchAs<kFamily>};
+    .name = "cpu.conv.depthwise.nhwc", .version = 3, .match = MatchAs<kFamily>};
 
 extern const KernelDesc kCpuConvDepthwiseNchwc;
 const KernelDesc kCpuConvDepthwiseNchwc = {.name = "cpu.conv.depthwise.nchwc",

@@ -32,7 +32,9 @@ constexpr int kWidths[] = {16, 14, 8, 7, 4};
 constexpr bool HasWidth(int taps, int stride, int width) {
   // Some windows are rare, and so is a scalar.
   if (HWY_TARGET == HWY_SCALAR) return false;
-  if (taps == 9) return width == 7;
+  if (taps == 9 && stride == 1) return width == 7;
+  if (!HasPaddedWindow(taps, stride))
+    return width == 4 || (kManyRegisters ? width == 14 || width == 7 : width == 8);
   if (taps == 3 && (width == 14 || (stride == 2 && width > 8))) return false;
   if (taps == 7 && stride == 2 && width == 16) return false;
   return kManyRegisters ? width != 8 : width <= 8;
@@ -94,6 +96,20 @@ HWY_NOINLINE void StoreTails(const float* tails, int64_t count, int64_t left, fl
   for (int64_t i = 0; i < count; ++i) std::copy_n(tails + i * kLanes, left, out + i * step);
 }
 
+/// A block's sums to its outputs.
+template <size_t... kOut>
+HWY_INLINE void StoreSums(const PaddedWork& work, const PaddedAt& at, const V* acc) {
+  constexpr int kOutputs = sizeof...(kOut);
+  const V low = hn::Set(D(), work.low), high = hn::Set(D(), work.high);
+  const int64_t left = work.channels - at.channel, step = work.dilation * work.out_pixel;
+  HWY_ALIGN float tails[kOutputs * kLanes];
+  const bool whole = left >= kLanes;
+  float* to = whole ? at.out : tails;
+  const int64_t apart = whole ? step : kLanes;
+  ((hn::StoreU(ClampOrNan(acc[kOut], low, high), D(), to), to += apart), ...);
+  if (!whole) StoreTails(tails, kOutputs, left, at.out, step);
+}
+
 /// A block of kOutputs neighbouring outputs.
 template <int kTaps, int kStride, typename Outputs, typename Columns, typename Taps>
 struct Padded;
@@ -118,14 +134,27 @@ struct Padded<kTaps, kStride, std::index_sequence<kOut...>, std::index_sequence<
       const V w[kTaps] = {hn::LoadU(D(), of_line + static_cast<int64_t>(kTap) * kDepthwisePad)...};
       (Column<static_cast<int>(kColumn)>(acc, line, w), ...);
     }
-    const V low = hn::Set(D(), work.low), high = hn::Set(D(), work.high);
-    const int64_t left = work.channels - at.channel, step = work.dilation * work.out_pixel;
-    HWY_ALIGN float tails[kOutputs * kLanes];
-    const bool whole = left >= kLanes;
-    float* to = whole ? at.out : tails;
-    const int64_t apart = whole ? step : kLanes;
-    ((hn::StoreU(ClampOrNan(acc[kOut], low, high), D(), to), to += apart), ...);
-    if (!whole) StoreTails(tails, kOutputs, left, at.out, step);
+    StoreSums<kOut...>(work, at, acc);
+  }
+};
+
+/// The same by windows of any width, whose weights and columns are loaded tap by tap.
+template <int kStride, typename Outputs>
+struct AnyTaps;
+template <int kStride, size_t... kOut>
+struct AnyTaps<kStride, std::index_sequence<kOut...>> {
+  static HWY_NOINLINE void Run(const PaddedWork& work, const PaddedRow& row, const PaddedAt& at) {
+    constexpr int64_t kStep = kStride * kDepthwisePad;
+    const V bias = hn::LoadU(D(), work.bias + at.channel);
+    V acc[sizeof...(kOut)] = {((void)kOut, bias)...};
+    for (int64_t i = 0; i < row.num_lines; ++i) {
+      const float *x = row.lines[i] + at.in, *w = work.weights + row.weights_at[i] + at.channel;
+      for (int64_t t = 0; t < work.taps; ++t, x += kDepthwisePad, w += kDepthwisePad) {
+        const V weight = hn::LoadU(D(), w);
+        ((acc[kOut] = hn::MulAdd(hn::LoadU(D(), x + kOut * kStep), weight, acc[kOut])), ...);
+      }
+    }
+    StoreSums<kOut...>(work, at, acc);
   }
 };
 
@@ -171,11 +200,17 @@ void RunOutput(const PaddedWork& work, const PaddedRow& row, const PaddedAt& at)
   StoreFirst(D(), y, left, at.out);
 }
 
+/// The taps of windows that have no function of their own.
+constexpr int kAnyTaps = 0;
+
 template <int kTaps, int kStride, size_t... kIndex>
 PaddedBlock BlockIn(int width, std::index_sequence<kIndex...>) {
   PaddedBlock found{RunOutput, 1};
   const auto take = [&](auto outputs) {
-    if constexpr (HasWidth(kTaps, kStride, outputs())) {
+    if constexpr (HasWidth(kTaps, kStride, outputs()) && kTaps == kAnyTaps) {
+      using Block = AnyTaps<kStride, std::make_index_sequence<outputs()>>;
+      if (width == outputs()) found = {Block::Run, outputs()};
+    } else if constexpr (HasWidth(kTaps, kStride, outputs())) {
       using Block = Padded<kTaps, kStride, std::make_index_sequence<outputs()>,
                            std::make_index_sequence<(outputs() - 1) * kStride + kTaps>,
                            std::make_index_sequence<kTaps>>;
@@ -195,7 +230,9 @@ PaddedBlock BlockOf(int64_t taps, int64_t stride, int width) {
     case 52: return BlockIn<5, 2>(width, kAll);
     case 71: return BlockIn<7, 1>(width, kAll);
     case 72: return BlockIn<7, 2>(width, kAll);
-    default: return BlockIn<9, 1>(width, kAll);
+    case 91: return BlockIn<9, 1>(width, kAll);
+    default:
+      return stride == 1 ? BlockIn<kAnyTaps, 1>(width, kAll) : BlockIn<kAnyTaps, 2>(width, kAll);
   }
 }
 
@@ -228,16 +265,6 @@ HWY_AFTER_NAMESPACE();
 namespace fettle::kernels {
 
 HWY_EXPORT(ChooseBlocks);
-
-bool HasPadded(int64_t kernel_width, int64_t stride) {
-  switch (kernel_width) {
-    case 3:
-    case 5:
-    case 7: return stride == 1 || stride == 2;
-    case 9: return stride == 1;
-    default: return false;
-  }
-}
 
 PaddedBlocks ChoosePadded(int64_t kernel_width, int64_t stride, int64_t fewest, int64_t most) {
   return HWY_DYNAMIC_DISPATCH(ChooseBlocks)(kernel_width, stride, fewest, most);

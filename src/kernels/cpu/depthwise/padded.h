@@ -63,8 +63,21 @@ struct PaddedWork {
   float low = 0, high = 0;
 };
 
-/// True for the kernel widths and strides that have a function.
-bool HasPadded(int64_t kernel_width, int64_t stride);
+/// True for the kernel widths and strides whose weights stay in registers: they have a function of
+/// their own.
+constexpr bool HasPaddedWindow(int64_t kernel_width, int64_t stride) {
+  switch (kernel_width) {
+    case 3:
+    case 5:
+    case 7: return stride == 1 || stride == 2;
+    case 9: return stride == 1;
+    default: return false;
+  }
+}
+/// True for the kernel widths and strides that have any.
+constexpr bool HasPadded(int64_t kernel_width, int64_t stride) {
+  return kernel_width > 0 && (stride == 1 || stride == 2);
+}
 /// For rows whose phases have `fewest` to `most` outputs. They read up to 64 bytes from each pixel
 /// on.
 PaddedBlocks ChoosePadded(int64_t kernel_width, int64_t stride, int64_t fewest, int64_t most);

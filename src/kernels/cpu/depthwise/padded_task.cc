@@ -52,6 +52,14 @@ int64_t LinesOfSet(const ConvGeometry& g, int64_t in_pixel) {
   return g.kernel[1] * columns / std::max(std::popcount(sets), 1);
 }
 
+/// Whether taps that are loaded one by one are so many that copies pay: by vectors as wide as cache
+/// lines, most of which lie across two lines of a tensor, and by narrower ones.
+bool ShallCopy(const ConvGeometry& g, int64_t in_pixel) {
+  constexpr int64_t kManyTaps = 7, kManyNarrowTaps = 20, kManyLines = 8;
+  if (RunsSimdTarget("AVX3")) return g.taps() >= kManyTaps;
+  return g.taps() >= kManyNarrowTaps && (g.stride[2] == 1 || LinesOfSet(g, in_pixel) >= kManyLines);
+}
+
 /// Whether rows are computed from copies in less time than from the tensor's own lines.
 bool ShallPad(const ConvGeometry& g, int64_t in_pixel) {
   const int64_t together = g.out[2] / g.dilation[2];
@@ -59,6 +67,7 @@ bool ShallPad(const ConvGeometry& g, int64_t in_pixel) {
   if (g.dilation[2] > 1 && g.stride[2] > 1) return false;
   // Else each line is copied for a row anyway.
   if (g.oc != g.ic) return true;
+  if (!HasPaddedWindow(g.kernel[2], g.stride[2])) return together >= 4 && ShallCopy(g, in_pixel);
   // A copy pays where several rows meet it.
   if (g.kernel[1] < 3) return false;
   if (g.dilation[2] > 1) return together >= (g.kernel[2] == 3 ? 32 : 8);
