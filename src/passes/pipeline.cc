@@ -42,6 +42,7 @@
 #include "passes/rewrite/outer_products.h"
 #include "passes/rewrite/reshapes.h"
 #include "passes/rewrite/residual_reshapes.h"
+#include "passes/rewrite/scores_by_head.h"
 #include "passes/rewrite/spell_attention.h"
 #include "passes/rewrite/spell_einsum.h"
 #include "passes/rewrite/spell_norm_pools.h"
@@ -65,6 +66,7 @@ constexpr Pass kPasses[] = {
     {"byte_tables", MakeByteTables},
     {"sums", SumToAdd},
     {"safe_softmax", FindSafeSoftmax},
+    {"scores_by_head", ScaleQueriesByHead, true},
     {"turned_scores", FindTurnedScores, true},
     {"blocked_scales", SplitBlockedScales, true},
     {"attention", SpellAttention, true},

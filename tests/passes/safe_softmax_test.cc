@@ -7,6 +7,7 @@
 
 #include "equivalence.h"
 #include "passes/find/turned_scores.h"
+#include "passes/rewrite/scores_by_head.h"
 
 namespace fettle::passes {
 namespace {
@@ -85,6 +86,51 @@ TEST(FindTurnedScores, LeavesNearMisses) {
   EXPECT_EQ(OpsAfter(Attention("20x4x20", "20x20x20", "2,1,0")), before);
   EXPECT_EQ(OpsAfter(Attention("4x20", "20x20", "1,0", "axis=-1", "output %s\n")), before);
   EXPECT_EQ(OpsAfter(Attention("4x20", "20x20", "1,0", "axis=-1", "output %t\n")), before);
+}
+
+/// Scores of two heads of three queries and five keys, with what is between them and the Softmax.
+std::string ByHead(std::string_view factors, std::string_view rest) {
+  return fmt::format(
+      "input %q: f32[2x2x3x4]\ninput %k: f32[2x2x4x5]\ninput %v: f32[2x2x5x4]\n"
+      "input %b: f32[1x2x3x5]\nconst %f: f32[{}\n%s = MatMul(%q, %k)\n{}",
+      factors, rest);
+}
+
+constexpr std::string_view kBiased =
+    "%m = Mul(%s, %f)\n%a = Add(%m, %b)\n%p = Softmax(%a)\n%y = MatMul(%p, %v)\noutput %y\n";
+
+TEST(ScoresByHead, ScaleQueries) {
+  EXPECT_EQ(Ops(Rewrite(ScaleQueriesByHead, ByHead("2x1x1] = 3 7", kBiased))),
+            "Mul MatMul Add Softmax MatMul");
+  EXPECT_EQ(
+      Ops(Rewrite(ScaleQueriesByHead,
+                  ByHead("1x2x1x1] = 3 7", "%m = Mul(%f, %s)\n%y = Softmax(%m)\noutput %y\n"))),
+      "Mul MatMul Softmax");
+}
+
+TEST(ScoresByHead, AlmostTheSameStays) {
+  const std::string_view scores = "MatMul Mul Add Softmax MatMul";
+  // One factor, by query and by key.
+  for (const char* factors : {"1x1x1] = 3", "3x1] = 1 2 3", "1x1x5] = 1 2 3 4 5"})
+    EXPECT_EQ(Ops(Rewrite(ScaleQueriesByHead, ByHead(factors, kBiased))), scores) << factors;
+  // Others read the scores or see them; no Softmax reads them; shapes are not known.
+  for (const char* rest : {"%m = Mul(%s, %f)\n%p = Softmax(%m)\n%y = Add(%p, %s)\noutput %y\n",
+                           "%m = Mul(%s, %f)\n%y = Softmax(%m)\noutput %y\noutput %s\n",
+                           "%m = Mul(%s, %f)\n%y = Softmax(%m)\noutput %y\noutput %m\n",
+                           "%m = Mul(%s, %f)\n%y = Relu(%m)\noutput %y\n"}) {
+    const std::string ops = Ops(Rewrite(ScaleQueriesByHead, ByHead("2x1x1] = 3 7", rest)));
+    EXPECT_THAT(ops, testing::StartsWith("MatMul Mul")) << rest;
+  }
+  EXPECT_EQ(Ops(Rewrite(ScaleQueriesByHead, ByHead("2x1x1] = 3 7", kBiased), false)), scores);
+  // The left operand is as large as the scores, or one matrix for both heads.
+  EXPECT_EQ(Ops(Rewrite(ScaleQueriesByHead,
+                        "input %q: f32[2x3x5]\ninput %k: f32[2x5x5]\nconst %f: f32[2x1x1] = 3 7\n"
+                        "%s = MatMul(%q, %k)\n%m = Mul(%s, %f)\n%y = Softmax(%m)\noutput %y\n")),
+            "MatMul Mul Softmax");
+  EXPECT_EQ(Ops(Rewrite(ScaleQueriesByHead,
+                        "input %q: f32[1x3x4]\ninput %k: f32[2x4x5]\nconst %f: f32[2x1x1] = 3 7\n"
+                        "%s = MatMul(%q, %k)\n%m = Mul(%s, %f)\n%y = Softmax(%m)\noutput %y\n")),
+            "MatMul Mul Softmax");
 }
 
 }  // namespace
