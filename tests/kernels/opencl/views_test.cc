@@ -1,5 +1,8 @@
 // opencl.elementwise.views against the oracle: rotary embeddings, repeated heads, joined parts,
 // numbers, tables that shapes do not change; and refusals.
+#include <random>
+
+#include "kernels/opencl/elementwise/divisor.h"
 #include "kernels/opencl/elementwise/view_text.h"
 #include "tests/kernels/opencl/one_kernel.h"
 
@@ -60,6 +63,20 @@ TEST_F(OpenClViews, GatherWindows) {
   const ViewText text = WriteViews(*ParseGroup(kWindows).graph).value();
   EXPECT_EQ(text.operands.size(), 1u);
   EXPECT_EQ(text.body.find("READ"), text.body.rfind("READ"));
+}
+
+TEST(OpenClViewText, DividesByMultiplying) {
+  constexpr int64_t kEnd = int64_t{1} << 31;
+  std::mt19937 random(3);
+  for (int i = 0; i < 20000; ++i) {
+    const int64_t divisor = std::max<int64_t>(2, (random() % kEnd) >> (random() % 31));
+    const Divisor by = DivisorOf(divisor);
+    const int64_t any = static_cast<int64_t>(random() % kEnd), whole = any / divisor * divisor;
+    for (const int64_t a : {any, whole, std::max<int64_t>(whole - 1, 0), kEnd - 1}) {
+      const uint64_t high = (static_cast<uint64_t>(a) * by.factor) >> 32;
+      ASSERT_EQ(high >> by.shift, static_cast<uint64_t>(a / divisor)) << a << " / " << divisor;
+    }
+  }
 }
 
 TEST(OpenClViewText, RefusesIndicesThatDoNotCount) {

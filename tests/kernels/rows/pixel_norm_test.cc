@@ -89,6 +89,10 @@ TEST_F(OpenClChannelNorm, RefusesWhatIsNoNormalisationOfChannels) {
   EXPECT_EQ(RefusalOf(x + "const %s: f32[5x6]\n%l = Transpose(%x) {perm=[0,2,3,1]}\n"
                           "%y = LayerNormalization(%l, %s) {axis=2}\noutput %y\n"),
             "rows of 30 are normalised");
+  EXPECT_EQ(RefusalOf("input %x: f32[2x6x0x5]\nconst %s: f32[6]\n"
+                      "%l = Transpose(%x) {perm=[0,2,3,1]}\n%y = LayerNormalization(%l, %s)\n"
+                      "output %y\n"),
+            "nothing to normalise");
   // Windows: the batch takes part of the plane.
   EXPECT_EQ(RefusalOf("input %x: f32[2x6x4x5]\nconst %s: f32[6]\nconst %v: i64[4] = 4 6 2 5\n"
                       "%r = Reshape(%x, %v)\n%l = Transpose(%r) {perm=[0,2,3,1]}\n"

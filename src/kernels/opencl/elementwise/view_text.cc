@@ -1,7 +1,6 @@
 #include "kernels/opencl/elementwise/view_text.h"
 
 #include <algorithm>
-#include <bit>
 #include <map>
 
 #include "kernels/expr/expr.h"
@@ -9,6 +8,7 @@
 #include "kernels/move/compose.h"
 #include "kernels/move/counted_gather.h"
 #include "kernels/move/move_plan.h"
+#include "kernels/opencl/elementwise/divisor.h"
 #include "kernels/opencl/expression/compile.h"
 #include "kernels/opencl/move/join_axes.h"
 #include "ops/op.h"
@@ -21,18 +21,6 @@ constexpr size_t kMostBranches = 4;
 /// Statements, each of which a compiler takes time for.
 constexpr int kMostStatements = 160;
 constexpr size_t kMostOperands = 12;
-
-/// Division by multiplication: the high word of a * factor, shifted, for 0 <= a < 2^31 (Granlund
-/// and Montgomery, "Division by Invariant Integers using Multiplication", 1994, with N = 31).
-struct Divisor {
-  int32_t factor;  // the bits of a uint
-  int shift;
-};
-Divisor DivisorOf(int64_t divisor) {
-  const int bits = static_cast<int>(std::bit_width(static_cast<uint64_t>(divisor - 1)));
-  const uint64_t factor = DivideUp(int64_t{1} << (31 + bits), divisor);
-  return {static_cast<int32_t>(static_cast<uint32_t>(factor)), bits - 1};
-}
 
 class Writer {
  public:
@@ -165,7 +153,7 @@ class Writer {
   /// `a` divided by a number above 1, where `a` is not negative.
   std::string Quotient(const std::string& a, int64_t divisor) {
     const Divisor by = DivisorOf(divisor);
-    const std::string factor = Int(by.factor);
+    const std::string factor = Int(static_cast<int32_t>(by.factor));
     return fmt::format("QUOTIENT({}, {}, {})", a, factor, Int(by.shift));
   }
 

@@ -118,6 +118,8 @@ Result<ChannelNorm> Read(const ir::Graph& group, const Device&) {
     if (pixels && *pixels != behind) return Unsupported("other pixels behind than before");
     pixels = behind;
   }
+  if (pixels->images * pixels->plane * pixels->channels == 0)
+    return Unsupported("nothing to normalise");
   made.images = pixels->images, made.plane = pixels->plane, made.channels = pixels->channels;
   ASSIGN_OR_RETURN(const int64_t length, LengthOfRows(group, norm));
   if (length != made.channels) return Unsupported("rows of {} are normalised", length);
