@@ -10,6 +10,7 @@ import sys
 import warnings
 
 import configured
+import diffusers_swept
 import language
 import more_packages
 import newer
@@ -38,7 +39,8 @@ def made(name):
     torch.manual_seed(1)
     torch.backends.mha.set_fastpath_enabled(False)  # fused operators of attention have no ONNX form
     family, _, seed = name.partition("/")
-    seeded = {"random": random_networks, "newer": newer_networks, "configured": configured, "swept": swept, "timm": timm_swept}.get(family)
+    seeded = {"random": random_networks, "newer": newer_networks, "configured": configured, "swept": swept, "timm": timm_swept,
+              "diffusers": diffusers_swept}.get(family)
     network, inputs = seeded.made(seed) if seeded and seed.isdigit() else NETWORKS[name]()
     return settled(network), inputs
 

@@ -163,9 +163,9 @@ def parse():
     parser = argparse.ArgumentParser(prog="bench/zoo/run", description=__doc__)
     parser.add_argument("--only", default="", help="networks whose name holds one of these texts: a,b")
     parser.add_argument("--random", type=int, default=0, metavar="COUNT", help="so many networks of random blocks, and no others")
-    parser.add_argument("--blocks", choices=["random", "newer", "configured", "swept", "timm"], default="random",
+    parser.add_argument("--blocks", choices=["random", "newer", "configured", "swept", "timm", "diffusers"], default="random",
                         help="of --random: the first blocks, the newer ones too, torchvision's and transformers' at random configurations, "
-                        "any type of transformers, or any network of timm")
+                        "any type of transformers, any network of timm, or any class of diffusers")
     parser.add_argument("--seed", type=int, default=1, help="of the first of --random; the next has the next")
     parser.add_argument("--exporters", type=lambda text: text.split(","), default=["dynamo", "script"],
                         help="of dynamo (torch's default) and script (the older one), dynamo-shapes and script-shapes (with dynamic "
