@@ -8,6 +8,7 @@
 #include "passes/clean/dead_code.h"
 #include "passes/clean/identities.h"
 #include "passes/clean/inline_if.h"
+#include "passes/conv/bias_apart.h"
 #include "passes/conv/dead_taps.h"
 #include "passes/conv/flip_transposes.h"
 #include "passes/conv/fold_affine.h"
@@ -75,6 +76,7 @@ constexpr Pass kPasses[] = {
     {"rotary", SpellRotary, true},
     {"typed", SpellTyped, true},
     {"norm_pools", SpellNormPools, true},
+    {"bias_apart", AddBiasApart, true},
     {"computed_filters", SpellComputedFilters, true},
     {"constant_left", SwapConstantLeft, true},
     {"unrolled_rnn", FindUnrolledRnn, true},

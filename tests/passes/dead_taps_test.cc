@@ -8,6 +8,7 @@
 
 #include "equivalence.h"
 #include "passes/edit/editor.h"
+#include "passes/pipeline.h"
 
 namespace fettle::passes {
 namespace {
@@ -51,6 +52,14 @@ TEST(CutDeadTaps, ChangesNothingElse) {
     SCOPED_TRACE(attributes);
     EXPECT_EQ(Ops(Rewrite(CutDeadTaps, Conv("1x3x20x20", "4x3x3x3", attributes))), "Conv");
   }
+}
+
+/// The cut weights are a constant, whatever is left of how many.
+TEST(CutDeadTaps, CutsLargeWeightsOnce) {
+  ir::Graph graph = ParseGraph(Conv("1x1300x1x1", "1300x1300x3x3", "pads=[1,1,1,1]"));
+  ASSERT_TRUE(Optimise(graph, {.verify = true}).ok());
+  EXPECT_EQ(Kernel(graph), "1x1");
+  EXPECT_EQ(Ops(graph), "Conv");
 }
 
 TEST(CutDeadTaps, CutsQuantisedWeightsAsTheyAreStored) {

@@ -1,4 +1,4 @@
-// Transposed convolutions as convolutions.
+// Transposed convolutions as convolutions, and biases apart from weights.
 #include "passes/conv/flip_transposes.h"
 
 #include <gtest/gtest.h>
@@ -6,6 +6,7 @@
 #include <random>
 
 #include "equivalence.h"
+#include "passes/conv/bias_apart.h"
 #include "passes/conv/transposed_columns.h"
 
 namespace fettle::passes {
@@ -88,6 +89,37 @@ TEST(TransposedColumns, AddsItsBias) {
                         "input %x: f32[2x400x4x3]\nconst %w: f32[400x3x3x2]\nconst %b: f32[3]\n"
                         "%y = ConvTranspose(%x, %w, %b) {strides=[2,1]}\noutput %y\n")),
             "Reshape Transpose Reshape Conv Reshape Col2Im Reshape Add");
+}
+
+/// Of any cost: no kernel takes them as they are.
+TEST(TransposedColumns, TakesComputedWeights) {
+  const auto spelt = [](std::string_view attributes) {
+    return Ops(Rewrite(SpellTransposedColumns,
+                       fmt::format("input %x: f32[1x20x9x9]\ninput %w: f32[20x16x4x4]\n"
+                                   "%y = ConvTranspose(%x, %w) {{{}}}\noutput %y\n",
+                                   attributes)));
+  };
+  for (const char* attributes : {"strides=[2,2], pads=[1,1,1,1]", "group=4, strides=[3,1]",
+                                 "strides=[2,2], output_padding=[1,0], dilations=[1,2]"}) {
+    SCOPED_TRACE(attributes);
+    EXPECT_EQ(spelt(attributes), kColumns);
+  }
+}
+
+std::string ApartFrom(std::string_view weights, std::string_view bias, std::string_view op) {
+  return Ops(Rewrite(AddBiasApart, fmt::format("input %x: f32[2x4x9x9]\n{} %w: f32[4x4x3x3]\n"
+                                               "{} %b: f32[4]\n%y = {}(%x, %w, %b) "
+                                               "{{strides=[2,2]}}\noutput %y\n",
+                                               weights, bias, op)));
+}
+
+TEST(BiasApart, TakesOneConstantOfTwo) {
+  for (const char* op : {"Conv", "ConvTranspose"}) {
+    EXPECT_EQ(ApartFrom("input", "const", op), std::string(op) + " Reshape Add");
+    EXPECT_EQ(ApartFrom("const", "input", op), std::string(op) + " Reshape Add");
+    EXPECT_EQ(ApartFrom("const", "const", op), op);
+    EXPECT_EQ(ApartFrom("input", "input", op), op);
+  }
 }
 
 TEST(TransposedColumns, LeavesOtherTypes) {

@@ -29,9 +29,8 @@ constexpr int64_t kLargeMovedBytes = int64_t{2} << 20, kLargeComputedBytes = int
 /// Of Resize, which no kernel but the scalar oracle computes of a constant.
 constexpr int64_t kLargeResizedBytes = int64_t{64} << 20;
 constexpr int64_t kLargestGrowth = 16;
-/// What the scalar oracle computes in a fraction of a second.
+/// What the scalar oracle computes in a fraction of a second, beside kMostFoldedElements.
 constexpr int64_t kMostMacs = 20'000'000;
-constexpr int64_t kMostFoldedElements = 16'000'000;
 /// By how much a result is smaller than what it is made of if it spares memory; four times as much
 /// is read for it.
 constexpr int64_t kShrinks = 16;
@@ -141,6 +140,9 @@ bool IsWorthFolding(const ir::Node& node, const ops::Operator& op, const Inputs&
     after += StorageBytes(output.dtype, output.shape.elements());
     elements += output.shape.elements();
   }
+  // Of a window nothing else is read.
+  if (node.op == "Slice"_op && inputs[0] != nullptr && 2 * after <= Bytes(*inputs[0]))
+    return output_shapes[0].elements() <= kMostFoldedElements;
   const int64_t large = node.op == "Resize"_op              ? kLargeResizedBytes
                         : op.Has(ir::Trait::kMovesElements) ? kLargeMovedBytes
                                                             : kLargeComputedBytes;

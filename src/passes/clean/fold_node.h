@@ -10,6 +10,9 @@
 
 namespace fettle::passes {
 
+/// Elements of inputs and outputs that the scalar oracle computes in a fraction of a second.
+inline constexpr int64_t kMostFoldedElements = 16'000'000;
+
 /// The outputs of `node` (an empty Constant where absent), given one constant per input (null where
 /// absent). Nothing where it must stay a node: random and control operators, DequantizeLinear
 /// (an annotation that kernels read), results much larger than what they are made from, much

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ops/conv/op.h"
+#include "passes/clean/fold_node.h"
 #include "passes/edit/typed_nodes.h"
 
 namespace fettle::passes {
@@ -63,6 +64,13 @@ std::optional<std::pair<ir::NodeId, size_t>> WeightsOperand(const Editor& editor
   return std::pair(maker, size_t{0});
 }
 
+/// Elements of the weights that are left.
+int64_t Left(const Shape& weights, const TapRanges& ranges) {
+  int64_t elements = weights[0] * weights[1];
+  for (const ops::TapRange& range : ranges) elements *= range.end - range.begin;
+  return elements;
+}
+
 ir::ValueId Cut(Editor& editor, const ir::Node& like, ir::ValueId weights,
                 const TapRanges& ranges) {
   const ir::Value& whole = editor.value(weights);
@@ -113,7 +121,8 @@ void CutWhereDead(Editor& editor, ir::NodeId id) {
   const Result<ops::ConvAttributes> conv = ops::ReadConv(node, *x.shape, *weights.shape);
   if (!conv.ok()) return;
   const std::optional<TapRanges> ranges = LiveTaps(*conv, *x.shape);
-  if (!ranges) return;
+  // What is not folded would be cut anew in each run, and no kernel takes computed weights for it.
+  if (!ranges || Left(filter, *ranges) > kMostFoldedElements) return;
   const auto operand = WeightsOperand(editor, id);
   if (operand) CutTaps(editor, id, *conv, *ranges, *operand);
 }

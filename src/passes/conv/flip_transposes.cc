@@ -49,7 +49,7 @@ ir::ValueId FlipWeights(TypedNodes& nodes, ir::ValueId weights, int64_t group) {
 }
 
 void FlipWhereUnit(Editor& editor, ir::NodeId id, const Transposed& of) {
-  if (TakesColumns(editor, id, of)) return;
+  if (of.is_constant && TakesColumns(editor, id, of)) return;
   const auto pads = ConvPads(of.conv, of.x);
   if (!pads) return;
   const ir::Node node = editor.node(id);

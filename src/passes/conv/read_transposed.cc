@@ -8,12 +8,12 @@ namespace {
 
 std::optional<Transposed> ReadTransposed(const Editor& editor, const ir::Node& node) {
   const ir::Value &x = editor.value(node.inputs[0]), &w = editor.value(node.inputs[1]);
-  if (!x.has_concrete_shape() || ConstantOf(editor.graph(), node.inputs[1]) == nullptr)
-    return std::nullopt;
+  if (!x.has_concrete_shape() || !w.has_concrete_shape()) return std::nullopt;
   if (w.shape->rank() < 3 || w.shape->elements() == 0) return std::nullopt;
   auto conv = ops::ReadConvTranspose(node, *x.shape, *w.shape);
   if (!conv.ok()) return std::nullopt;
-  return Transposed{*std::move(conv), *x.shape, *w.shape};
+  const bool is_constant = ConstantOf(editor.graph(), node.inputs[1]) != nullptr;
+  return Transposed{*std::move(conv), *x.shape, *w.shape, is_constant};
 }
 
 }  // namespace

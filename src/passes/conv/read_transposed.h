@@ -13,6 +13,7 @@ namespace fettle::passes {
 struct Transposed {
   ops::ConvTransposeAttributes conv;
   Shape x, w;
+  bool is_constant = true;  // the weights
 
   /// Channels of a group, pixels of the input and taps of the kernel.
   int64_t inputs() const { return w[0] / conv.group; }
@@ -24,8 +25,7 @@ struct Transposed {
 
 using RewriteOfTransposed = std::function<void(Editor&, ir::NodeId, const Transposed&)>;
 
-/// Calls `rewrite` for each ConvTranspose of concrete shapes and constant weights. True if anything
-/// changed.
+/// Calls `rewrite` for each ConvTranspose of concrete shapes. True if anything changed.
 Result<bool> RewriteTransposed(ir::Graph& graph, const RewriteOfTransposed& rewrite);
 
 }  // namespace fettle::passes

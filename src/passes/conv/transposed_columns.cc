@@ -163,6 +163,8 @@ bool TakesColumns(const Editor& editor, ir::NodeId id, const Transposed& of) {
   if (editor.value(editor.node(id).inputs[0]).dtype != DType::kF32) return false;
   const int64_t outputs = editor.value(editor.node(id).outputs[0]).shape->elements();
   if (of.columns() == 0 || !ColumnPads(of)) return false;
+  // No kernel takes computed weights.
+  if (!of.is_constant) return true;
   if (WritesApart(of)) return false;
   if (of.taps() == 1 && IsUnit(of.conv.strides)) return false;
   if (std::max(of.columns(), outputs) > kMostColumns) return false;

@@ -10,7 +10,8 @@ namespace fettle::passes {
 /// the Add of its bias, where this takes fewer operations by far: each input pixel meets each tap
 /// once, where sums for each output pixel pass over padding (a map that is small beside the kernel,
 /// as the first layer of a generator has it) or leave most of a vector of channels empty (many
-/// channels to few). Needs constant weights of f32 and concrete shapes; elsewhere nothing changes.
+/// channels to few), or where its weights are computed. Needs f32 and concrete shapes; elsewhere
+/// nothing changes.
 Result<bool> SpellTransposedColumns(ir::Graph& graph);
 
 /// Whether SpellTransposedColumns takes the ConvTranspose `id`, of which `of` was read.

@@ -115,7 +115,8 @@ TEST(Narrow, Softmax) {
 }
 
 TEST(Narrow, RunningSums) {
-  for (std::string_view shape : {"3x9x131", "1x17x600", "20x2x22", "5x7x3", "4x30x1"}) {
+  for (std::string_view shape : {"3x9x131", "1x17x600", "20x2x22", "5x7x3", "4x30x1", "3x6x9",
+                                 "3x31x9", "2x17x16", "2x18x3"}) {
     for (std::string_view type : {"f32", "f64", "i32", "u64"}) {
       for (int form : {0, 1, 2, 3}) {
         for (std::string_view op : {"CumSum", "CumProd"}) {

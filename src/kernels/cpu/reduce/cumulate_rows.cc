@@ -1,5 +1,6 @@
 #include "kernels/cpu/reduce/cumulate_rows.h"
 
+#include <algorithm>
 #include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
@@ -12,7 +13,9 @@ HWY_BEFORE_NAMESPACE();
 namespace fettle::kernels {
 namespace HWY_NAMESPACE {
 
-// Plain loops: the compiler makes vectors of this target of them.
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Mostly plain loops: the compiler makes vectors of this target of them.
 
 /// Few columns without gaps: each element continues the one of the row before.
 template <typename T>
@@ -57,10 +60,50 @@ int64_t CumulateFours(const CumulateBlock& block, const T* HWY_RESTRICT x, T* y,
   return done;
 }
 
+/// Whether a vector of which some elements are left out is loaded and stored as fast as others.
+constexpr bool kHasMasks = HWY_TARGET == HWY_AVX3;
+/// Columns up to which their sums stay in registers, one vector of them after the other, and rows
+/// from which that is faster.
+constexpr int64_t kStripColumns = 16, kStripRows = 16;
+
+/// Neighbouring columns, at most as many as a vector of W has elements.
+template <bool kExclusive, typename T, typename W>
+HWY_INLINE void Strip(const CumulateBlock& block, const T* x, T* y, size_t columns) {
+  const hn::ScalableTag<W> wide;
+  const hn::Rebind<T, decltype(wide)> narrow;
+  const auto mask = hn::FirstN(narrow, columns);
+  auto sum = hn::Zero(wide);
+  for (int64_t left = block.rows; left > 0; --left, x += block.step, y += block.step) {
+    const auto before = sum;
+    const auto row = hn::MaskedLoad(mask, narrow, x);
+    if constexpr (std::is_same_v<T, W>) {
+      sum = hn::Add(sum, row);
+      hn::BlendedStore(kExclusive ? before : sum, mask, narrow, y);
+    } else {
+      sum = hn::Add(sum, hn::PromoteTo(wide, row));
+      hn::BlendedStore(hn::DemoteTo(narrow, kExclusive ? before : sum), mask, narrow, y);
+    }
+  }
+}
+
+template <typename T, typename W>
+void Strips(const CumulateBlock& block, const T* x, T* y) {
+  constexpr int64_t kLanes = HWY_LANES(W);
+  for (int64_t c = 0; c < block.columns; c += kLanes) {
+    const auto columns = static_cast<size_t>(std::min(kLanes, block.columns - c));
+    block.exclusive ? Strip<true, T, W>(block, x + c, y + c, columns)
+                    : Strip<false, T, W>(block, x + c, y + c, columns);
+  }
+}
+
 /// T is held as W.
 template <typename T, typename W>
 void Cumulate(const CumulateBlock& block, const T* x, T* y) {
   const int64_t columns = block.columns, step = block.step;
+  if constexpr (kHasMasks) {
+    if (columns > 1 && columns <= kStripColumns && block.rows >= kStripRows)
+      return Strips<T, W>(block, x, y);
+  }
   if (columns == 1 || (!std::is_same_v<T, W> && columns < 8 && block.rows < 16)) {
     for (int64_t i = 0; i < columns; ++i) {
       block.exclusive ? Line<true, T, W>(x + i, y + i, block.rows, step)
