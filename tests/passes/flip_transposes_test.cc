@@ -1,4 +1,4 @@
-// Transposed convolutions as convolutions, and biases apart from weights.
+// Transposed convolutions as convolutions.
 #include "passes/conv/flip_transposes.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,6 @@
 #include <random>
 
 #include "equivalence.h"
-#include "passes/conv/bias_apart.h"
 #include "passes/conv/transposed_columns.h"
 
 namespace fettle::passes {
@@ -103,22 +102,6 @@ TEST(TransposedColumns, TakesComputedWeights) {
                                  "strides=[2,2], output_padding=[1,0], dilations=[1,2]"}) {
     SCOPED_TRACE(attributes);
     EXPECT_EQ(spelt(attributes), kColumns);
-  }
-}
-
-std::string ApartFrom(std::string_view weights, std::string_view bias, std::string_view op) {
-  return Ops(Rewrite(AddBiasApart, fmt::format("input %x: f32[2x4x9x9]\n{} %w: f32[4x4x3x3]\n"
-                                               "{} %b: f32[4]\n%y = {}(%x, %w, %b) "
-                                               "{{strides=[2,2]}}\noutput %y\n",
-                                               weights, bias, op)));
-}
-
-TEST(BiasApart, TakesOneConstantOfTwo) {
-  for (const char* op : {"Conv", "ConvTranspose"}) {
-    EXPECT_EQ(ApartFrom("input", "const", op), std::string(op) + " Reshape Add");
-    EXPECT_EQ(ApartFrom("const", "input", op), std::string(op) + " Reshape Add");
-    EXPECT_EQ(ApartFrom("const", "const", op), op);
-    EXPECT_EQ(ApartFrom("input", "input", op), op);
   }
 }
 

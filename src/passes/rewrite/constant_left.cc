@@ -26,15 +26,36 @@ ir::ValueId SwapLast(Editor& editor, const ir::Node& like, ir::ValueId x, const 
   return y;
 }
 
-void TrySwap(Editor& editor, ir::NodeId id) {
-  const ir::Node node = editor.node(id);
+/// Whether a constant matrix, or several, stand left of computed ones.
+bool HasConstantLeft(const Editor& editor, const ir::Node& node) {
   const Constant* weights = ConstantOf(editor.graph(), node.inputs[0]);
   const ir::Value& x = editor.value(node.inputs[1]);
-  if (weights == nullptr || x.is_constant() || !x.has_concrete_shape() || !IsFloat(x.dtype) ||
-      weights->shape().rank() < 2 || x.shape->rank() < 2 || x.shape->elements() == 0) {
-    return;
-  }
-  const Shape shape = *x.shape, matrices = weights->shape();
+  return weights != nullptr && !x.is_constant() && x.has_concrete_shape() && IsFloat(x.dtype) &&
+         weights->shape().rank() >= 2 && x.shape->rank() >= 2 && x.shape->elements() > 0;
+}
+
+/// A Gemm swaps its operands alone: each is read as it lies or transposed.
+void SwapGemm(Editor& editor, ir::NodeId id) {
+  const ir::Node node = editor.node(id);
+  const ir::Value& y = editor.value(node.outputs[0]);
+  if (node.input(2) != ir::kAbsent || !y.has_concrete_shape()) return;
+  const DType dtype = y.dtype;
+  const int64_t m = (*y.shape)[0], n = (*y.shape)[1];
+  const auto turned = [&](std::string_view of) {
+    return static_cast<int64_t>(node.attributes.Int(of, 0) == 0);
+  };
+  const ir::ValueId product = editor.Add(node, "Gemm"_op, {node.inputs[1], node.inputs[0]},
+                                         {{"alpha", node.attributes.Float("alpha", 1.0)},
+                                          {"transA", turned("transB")},
+                                          {"transB", turned("transA")}});
+  editor.SetType(product, dtype, Shape({n, m}));
+  editor.Replace(id, "Transpose"_op, {product}, LastTwo(2));
+}
+
+void SwapMatMul(Editor& editor, ir::NodeId id) {
+  const ir::Node node = editor.node(id);
+  const ir::Value& x = editor.value(node.inputs[1]);
+  const Shape shape = *x.shape, matrices = ConstantOf(editor.graph(), node.inputs[0])->shape();
   const Result<ops::MatMulShape> product_shape = ops::ReadMatMul(matrices, shape);
   if (!product_shape.ok()) return;
   const DType dtype = x.dtype;
@@ -50,11 +71,15 @@ void TrySwap(Editor& editor, ir::NodeId id) {
 }  // namespace
 
 Result<bool> SwapConstantLeft(ir::Graph& graph) {
-  if (!HasOp(graph, {"MatMul"_op})) return false;
+  if (!HasOp(graph, {"MatMul"_op, "Gemm"_op})) return false;
   Editor editor(graph);
   const ir::NodeId end = editor.end();
   for (ir::NodeId id = 0; id < end; ++id) {
-    if (!editor.node(id).dead && editor.node(id).op == "MatMul"_op) TrySwap(editor, id);
+    const ir::Node& node = editor.node(id);
+    const bool is_gemm = node.op == "Gemm"_op;
+    if (node.dead || (!is_gemm && node.op != "MatMul"_op) || !HasConstantLeft(editor, node))
+      continue;
+    is_gemm ? SwapGemm(editor, id) : SwapMatMul(editor, id);
   }
   return editor.Finish();
 }
