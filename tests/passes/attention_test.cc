@@ -25,8 +25,8 @@ TEST(SpellAttention, KeepsWhatEveryCaseComputes) {
     const ir::Graph graph = Rewrite(SpellAttention, text);
     spelled += HasOp(graph, {"Softmax"_op}) ? 1 : 0;
   }
-  // All but those with scores as an output or lengths of keys as an input.
-  EXPECT_EQ(spelled, 4);
+  // All but those with scores as an output.
+  EXPECT_EQ(spelled, 5);
 }
 
 TEST(SpellRotary, KeepsWhatEveryCaseComputes) {
@@ -100,10 +100,28 @@ TEST(SpellAttention, MasksOfComMicrosoftAreAddedAsTheyAre) {
   EXPECT_THAT(Ops(graph), Not(HasSubstr("ReduceMax")));
 }
 
-TEST(SpellAttention, StaysWhereSizesOrLengthsAreComputed) {
+/// Of a cache of fixed size the first keys are valid, and queries stand at their end.
+TEST(SpellAttention, KeysEndAtComputedLengths) {
+  for (const char* attributes :
+       {"", "is_causal=1", "left_window_size=2", "is_causal=1, left_window_size=1",
+        "right_window_size=1, softcap=3.0"}) {
+    for (const char* mask : {"_", "%m"}) {
+      for (const char* lengths : {"5 4", "3 5", "1 2"}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", attributes, mask, lengths));
+        const ir::Graph graph = Rewrite(
+            SpellAttention,
+            fmt::format("input %q: f32[2x2x3x4]\ninput %k: f32[2x2x5x4]\ninput %v: f32[2x2x5x6]\n"
+                        "const %m: f32[3x5]\nconst %n: i64[2] = {}\n"
+                        "%y = Attention(%q, %k, %v, {}, _, _, %n) {{{}}}\noutput %y\n",
+                        lengths, mask, attributes));
+        EXPECT_THAT(Ops(graph), Not(HasSubstr("Attention")));
+      }
+    }
+  }
+}
+
+TEST(SpellAttention, StaysWhereSizesAreComputed) {
   for (const char* text : {
-           "input %q: f32[1x2x3x4]\ninput %k: f32[1x2x5x4]\ninput %v: f32[1x2x5x6]\n"
-           "const %n: i64[1] = 4\n%y = Attention(%q, %k, %v, _, _, _, %n)\noutput %y\n",
            "input %q: f32[1x2x3x4]\ninput %k: f32[1x2x5x4]\ninput %v: f32[1x2x5x6]\n"
            "const %m: bool[3x4] = 1 0 1 0 1 0 0 0 1 0 0 1\n"
            "%y = Attention(%q, %k, %v, %m)\noutput %y\n",

@@ -1,6 +1,7 @@
 #include "passes/rewrite/attention_mask.h"
 
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -27,11 +28,15 @@ class MaskBuilder {
       : nodes_(nodes),
         a_(a),
         mask_(nodes.like().input(3)),
+        lengths_(nodes.like().input(6)),
         is_ordered_(a.causal || a.left_window >= 0 || a.right_window >= 0) {}
 
   Result<ScoreMask> Build() {
-    if (mask_ == ir::kAbsent && !is_ordered_) return ScoreMask{};
-    if (is_ordered_) RETURN_IF_ERROR(AddOrder());
+    if (mask_ == ir::kAbsent && lengths_ == ir::kAbsent && !is_ordered_) return ScoreMask{};
+    // Queries stand at the end of the valid keys of a cache of fixed size.
+    const bool is_shifted = lengths_ != ir::kAbsent && a_.past == 0;
+    if (is_ordered_ && !is_shifted) RETURN_IF_ERROR(AddOrder());
+    if (lengths_ != ir::kAbsent) AddLengths(is_ordered_ && is_shifted);
     return mask_ == ir::kAbsent ? OfOrder() : OfMask();
   }
 
@@ -54,6 +59,39 @@ class MaskBuilder {
     ASSIGN_OR_RETURN(Constant order, ConstantFrom(DType::kBool, Shape{a_.queries, a_.keys}, sees));
     order_ = nodes_.editor().AddConstant(std::move(order));
     return OkStatus();
+  }
+
+  /// Adds to the order which keys are valid, and by the positions that follow from that, where
+  /// `is_shifted`, which of them each query sees: [batch, 1, queries | 1, keys].
+  void AddLengths(bool is_shifted) {
+    std::vector<int64_t> positions(a_.keys), from_end(a_.queries);
+    std::iota(positions.begin(), positions.end(), 0);
+    std::iota(from_end.begin(), from_end.end(), -a_.queries);
+    keys_ = nodes_.editor().AddConstant(IntsConstant(positions));
+    const ir::ValueId ends =
+        nodes_.AddOf(DType::kI64, "Reshape"_op, {lengths_, nodes_.Ints({a_.batch, 1, 1, 1})},
+                     {a_.batch, 1, 1, 1});
+    AddSeen("Less"_op, ends);
+    all_see_ = false;
+    if (!is_shifted) return;
+    const ir::ValueId shifts = nodes_.editor().AddConstant(
+        IntsConstant(from_end).Reshaped(Shape{1, 1, a_.queries, 1}));
+    const ir::ValueId own = nodes_.AddOf(DType::kI64, "Add"_op, {ends, shifts}, Joined(ends, shifts));
+    if (a_.causal) AddSeen("LessOrEqual"_op, own);
+    if (a_.left_window >= 0) AddSeen("GreaterOrEqual"_op, Moved(own, -a_.left_window));
+    if (a_.right_window >= 0) AddSeen("LessOrEqual"_op, Moved(own, a_.right_window));
+  }
+  ir::ValueId Moved(ir::ValueId position, int64_t by) {
+    return nodes_.AddOf(DType::kI64, "Add"_op, {position, nodes_.Ints({by})},
+                        nodes_.ShapeOf(position).dims());
+  }
+  /// Of the keys those remain that compare so with `bound`.
+  void AddSeen(ir::OpRef compare, ir::ValueId bound) {
+    const ir::ValueId seen =
+        nodes_.AddOf(DType::kBool, compare, {keys_, bound}, Joined(keys_, bound));
+    order_ = order_ == ir::kAbsent ? seen
+                                   : nodes_.AddOf(DType::kBool, "And"_op, {order_, seen},
+                                                  Joined(order_, seen));
   }
 
   Result<ScoreMask> OfOrder() {
@@ -110,7 +148,8 @@ class MaskBuilder {
 
   TypedNodes& nodes_;
   const ops::AttentionShape& a_;
-  ir::ValueId mask_, order_ = ir::kAbsent;
+  ir::ValueId mask_, lengths_, order_ = ir::kAbsent;
+  ir::ValueId keys_ = ir::kAbsent;  // their positions
   bool is_ordered_, all_see_ = true;
 };
 

@@ -102,7 +102,9 @@ class AttentionSpeller {
 
 /// The sizes of a node that can be spelled; nothing otherwise.
 std::optional<ops::AttentionShape> AttentionSizes(const Editor& editor, const ir::Node& node) {
-  if (node.input(6) != ir::kAbsent || node.output(3) != ir::kAbsent) return std::nullopt;
+  if (node.output(3) != ir::kAbsent) return std::nullopt;
+  const ir::ValueId lengths = node.input(6);
+  if (lengths != ir::kAbsent && editor.value(lengths).dtype != DType::kI64) return std::nullopt;
   std::vector<Shape> shapes(6);
   for (size_t i = 0; i < shapes.size(); ++i) {
     const ir::ValueId id = node.input(i);

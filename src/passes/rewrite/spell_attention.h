@@ -7,9 +7,8 @@
 namespace fettle::passes {
 
 /// Attention becomes the nodes that it stands for, as older exporters write them, so that their
-/// kernels, groups and layouts serve it. Needs known shapes; nodes whose scores are an output,
-/// whose keys end at computed lengths, or whose mask is shorter than the keys stay. True if
-/// anything changed.
+/// kernels, groups and layouts serve it. Needs known shapes; nodes whose scores are an output, or
+/// whose mask is shorter than the keys, stay. True if anything changed.
 Result<bool> SpellAttention(ir::Graph& graph);
 
 }  // namespace fettle::passes
