@@ -1,14 +1,14 @@
 """Single operators beside ONNX Runtime, one thread, in turns:
 
     $(scripts/python-env) bench/operators/run.py [--only REGEX] [--below 0.7] [--library FILE] [--table FILE] [--seconds 0.1]
-                                                  [--random COUNT [--layers|--bytes] [--seed N]]
+                                                  [--retyped | --random COUNT [--layers|--bytes] [--seed N]]
 
 Makes a network of one node for each row of rows.py (0.1 to 10 M elements), binds its operands, and lets Fettle and ONNX
 Runtime run it in turns. Prints the rows worst first: the least milliseconds of each, ONNX Runtime's time over Fettle's (over
 1: Fettle is faster), and the step that takes Fettle most. --only picks rows by "OPERATOR CASE", --below hides the faster ones,
 --table writes all as a TSV; --random takes COUNT rows of random_rows.py instead, of the seed N, with --layers of
 layer_rows.py (convolutions, products, pools, norms, recurrent layers), with --bytes of byte_rows.py (integers, what is quantised,
-casts). Rows that one of the two refuses are named at the end. FETTLE_CPU_ISA=avx2 holds both to AVX2 where the processor can hide
+casts), with --retyped the rows of rows.py with other types of elements and other operands constant (retyped_rows.py). Rows that one of the two refuses are named at the end. FETTLE_CPU_ISA=avx2 holds both to AVX2 where the processor can hide
 AVX-512 (see ../peers/hide_avx512.c), else Fettle alone, and says which. Needs numpy, onnx, onnxruntime and
 build/release/lib/libfettle.so.
 """
@@ -33,6 +33,7 @@ from layer_rows import layer_rows  # noqa: E402
 from library import Library  # noqa: E402
 from peer import environment  # noqa: E402
 from random_rows import random_rows  # noqa: E402
+from retyped_rows import retyped_rows  # noqa: E402
 from rows import rows  # noqa: E402
 
 
@@ -111,13 +112,14 @@ def main():
     parser.add_argument("--random", type=int, metavar="COUNT")
     parser.add_argument("--layers", action="store_true")
     parser.add_argument("--bytes", action="store_true")
+    parser.add_argument("--retyped", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     hide_instructions()
     onnxruntime.set_default_logger_severity(4)
     library, measured, refused = Library(options.library), [], []
     draw = layer_rows if options.layers else byte_rows if options.bytes else random_rows
-    for row in draw(options.seed, options.random) if options.random else rows():
+    for row in draw(options.seed, options.random) if options.random else retyped_rows() if options.retyped else rows():
         if not options.only.search(f"{row.op} {row.case}"):
             continue
         try:

@@ -20,7 +20,7 @@ bool HasUsualActivations(const RecurrentAttributes& cell) {
 
 }  // namespace
 
-Result<RecurrentAttributes> ReadUsualCell(const ir::Graph& group) {
+Result<RecurrentAttributes> ReadUsualCell(const ir::Graph& group, bool allow_lengths) {
   if (group.nodes().size() != 1) return Unsupported("computes recurrent operators only");
   const ir::Node& node = group.nodes()[0];
   if (node.op != "LSTM"_op && node.op != "GRU"_op && node.op != "RNN"_op)
@@ -30,7 +30,7 @@ Result<RecurrentAttributes> ReadUsualCell(const ir::Graph& group) {
   };
   if (!is_constant(kRecurrentW) || !is_constant(kRecurrentR) || !is_constant(kRecurrentB))
     return Unsupported("the weights are not constant");
-  if (node.input(kRecurrentLengths) != ir::kAbsent)
+  if (node.input(kRecurrentLengths) != ir::kAbsent && !allow_lengths)
     return Unsupported("sequences of different lengths");
   if (node.input(kRecurrentPeepholes) != ir::kAbsent) return Unsupported("peepholes");
   const auto shape = [&](size_t i) { return *group.value(node.input(i)).shape; };

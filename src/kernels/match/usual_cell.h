@@ -22,7 +22,7 @@ enum RecurrentOperand : size_t {
 };
 
 /// The cell of a group of one RNN, GRU or LSTM with constant weights, sigmoid gates and tanh, whose
-/// sequences are equally long. Fails with kUnsupported and the reason.
-Result<ops::RecurrentAttributes> ReadUsualCell(const ir::Graph& group);
+/// sequences are equally long unless `allow_lengths`. Fails with kUnsupported and the reason.
+Result<ops::RecurrentAttributes> ReadUsualCell(const ir::Graph& group, bool allow_lengths = false);
 
 }  // namespace fettle::kernels

@@ -12,6 +12,15 @@ std::span<const Case> RecurrentCases() {
        "const %s: i32[2] = 3 5\n"
        "%y, %h, %c = LSTM(%x, %w, %r, %b, %s) {direction=\"bidirectional\", hidden_size=4}\n"
        "output %y\noutput %h\noutput %c\n"},
+      {"recurrent.gru_given_lengths",
+       "input %x: f32[6x3x4]\nconst %w: f32[2x15x4]\nconst %r: f32[2x15x5]\nconst %b: f32[2x30]\n"
+       "input %s: i32[3] = noise(0, 6)\n"
+       "%y, %h = GRU(%x, %w, %r, %b, %s) {direction=\"bidirectional\", hidden_size=5}\n"
+       "output %y\noutput %h\n"},
+      {"recurrent.lstm_constant_sequence",
+       "const %x: f32[9x2x24]\nconst %w: f32[1x96x24]\nconst %r: f32[1x96x24]\n"
+       "input %h0: f32[1x2x24]\n%y, %h, %c = LSTM(%x, %w, %r, _, _, %h0) {hidden_size=24}\n"
+       "output %y\noutput %h\noutput %c\n"},
       {"recurrent.lstm_peepholes_states",
        "input %x: f32[2x2x3]\nconst %w: f32[1x16x3]\nconst %r: f32[1x16x4]\nconst %b: f32[1x32]\n"
        "input %h0: f32[1x2x4]\ninput %c0: f32[1x2x4]\nconst %p: f32[1x12]\n"

@@ -145,7 +145,7 @@ class ByteLayer final : public RecurrentLayer {
 };
 
 Result<RecurrentAttributes> Read(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(RecurrentAttributes cell, ReadUsualCell(group));
+  ASSIGN_OR_RETURN(RecurrentAttributes cell, ReadUsualCell(group, true));
   const ir::Node& node = group.nodes()[0];
   for (size_t i : {kRecurrentInputSteps, kRecurrentStateSteps}) {
     if (node.input(i) == ir::kAbsent || !group.value(node.input(i)).is_constant())

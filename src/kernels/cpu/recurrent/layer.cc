@@ -4,12 +4,20 @@
 
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/pack.h"
+#include "kernels/cpu/operands.h"
 #include "tensor/read_floats.h"
 
 namespace fettle::kernels {
 
 using ops::RecurrentAttributes;
 using ops::RecurrentKind;
+
+namespace {
+
+/// Operands that are floats; those of them that are constant are packed in this order.
+constexpr size_t kFloats[] = {kRecurrentX, kRecurrentH, kRecurrentC};
+
+}  // namespace
 
 RecurrentLayer::RecurrentLayer(const Problem& problem, const RecurrentAttributes& cell)
     : group_(problem.group), cell_(cell), cells_(GetRecurrentCells()) {
@@ -19,14 +27,16 @@ RecurrentLayer::RecurrentLayer(const Problem& problem, const RecurrentAttributes
   state_ = PerRun<float>(cell_.directions * StateFloats());
   for (RunScratch<float>* states : {&h_, &c_, &reset_})
     *states = PerRun<float>(cell_.directions * HiddenFloats());
+  if (node.input(kRecurrentLengths) != ir::kAbsent)
+    kept_ = PerRun<float>(cell_.directions * 2 * HiddenFloats());
 }
 
 std::vector<PackRequest> RecurrentLayer::packs() const {
   const ir::Node& node = group_->nodes()[0];
   std::vector<PackRequest> all{PackWeights(node)};
-  for (size_t operand : {kRecurrentH, kRecurrentC}) {
+  for (size_t operand : kFloats) {
+    if (!IsConstant(operand)) continue;
     const ir::ValueId id = node.input(operand);
-    if (id == ir::kAbsent || !group_->value(id).is_constant()) continue;
     const int64_t elements = group_->value(id).constant->elements();
     all.push_back({{id},
                    "floats",
@@ -40,10 +50,9 @@ std::vector<PackRequest> RecurrentLayer::packs() const {
 }
 
 Status RecurrentLayer::Run(const CpuLaunch& args) const {
-  RunInputs(
-      args,
-      args.inputs[IndexOf(group_->inputs, group_->nodes()[0].input(kRecurrentX))].host<float>());
-  const auto run = [&](int64_t direction, int) { RunDirection(args, direction); };
+  RunInputs(args, Floats(args, kRecurrentX));
+  ASSIGN_OR_RETURN(const std::vector<int64_t> lengths, Lengths(args));
+  const auto run = [&](int64_t direction, int) { RunDirection(args, direction, lengths); };
   if (splits_steps()) {
     for (int64_t direction = 0; direction < cell_.directions; ++direction) run(direction, 0);
   } else {
@@ -59,7 +68,7 @@ int64_t RecurrentLayer::HiddenFloats() const { return RoundUp(cell_.batch * cell
 RecurrentLayer::Lane RecurrentLayer::LaneOf(const CpuLaunch& args, int64_t direction) const {
   const int64_t at = direction * HiddenFloats();
   return {args.At(state_) + direction * StateFloats(), args.At(h_) + at, args.At(c_) + at,
-          args.At(reset_) + at};
+          args.At(reset_) + at, args.At(kept_) + 2 * at};
 }
 
 void RecurrentLayer::LoadState(const CpuLaunch& args, size_t operand, int64_t direction,
@@ -70,20 +79,38 @@ void RecurrentLayer::LoadState(const CpuLaunch& args, size_t operand, int64_t di
     std::fill_n(to, elements, 0.0f);
     return;
   }
-  const int index = IndexOf(group_->inputs, id);
-  // A constant initial state follows the weights; that of the cell follows that of h.
-  const size_t pack = operand == kRecurrentC && ConstantInitialH() ? 2 : 1;
-  const float* from =
-      index >= 0 ? args.inputs[index].host<float>() : args.packed[pack].host<float>();
-  std::copy_n(from + direction * elements, elements, to);
+  std::copy_n(Floats(args, operand) + direction * elements, elements, to);
 }
 
-bool RecurrentLayer::ConstantInitialH() const {
-  const ir::ValueId id = group_->nodes()[0].input(kRecurrentH);
+const float* RecurrentLayer::Floats(const CpuLaunch& args, size_t operand) const {
+  if (!IsConstant(operand))
+    return args.inputs[IndexOf(group_->inputs, group_->nodes()[0].input(operand))].host<float>();
+  size_t pack = 1;  // behind the weights
+  for (size_t before : kFloats) pack += before < operand && IsConstant(before) ? 1 : 0;
+  return args.packed[pack].host<float>();
+}
+
+bool RecurrentLayer::IsConstant(size_t operand) const {
+  const ir::ValueId id = group_->nodes()[0].input(operand);
   return id != ir::kAbsent && group_->value(id).is_constant();
 }
 
-void RecurrentLayer::RunDirection(const CpuLaunch& args, int64_t direction) const {
+Result<std::vector<int64_t>> RecurrentLayer::Lengths(const CpuLaunch& args) const {
+  const ir::ValueId id = group_->nodes()[0].input(kRecurrentLengths);
+  std::vector<int64_t> lengths;
+  if (id == ir::kAbsent) return lengths;
+  const int index = IndexOf(group_->inputs, id);
+  for (int64_t b = 0; b < cell_.batch; ++b) {
+    lengths.push_back(index >= 0 ? args.inputs[index].host<int32_t>()[b]
+                                 : group_->value(id).constant->GetInt(b));
+    if (lengths.back() < 0 || lengths.back() > cell_.steps)
+      return InvalidArgument("sequence_lens: {} is not in [0, {}]", lengths.back(), cell_.steps);
+  }
+  return lengths;
+}
+
+void RecurrentLayer::RunDirection(const CpuLaunch& args, int64_t direction,
+                                  const std::vector<int64_t>& lengths) const {
   const Lane lane = LaneOf(args, direction);
   float* const sums = SumsOf(args, direction);
   const int64_t states = cell_.batch * cell_.hidden;
@@ -91,15 +118,37 @@ void RecurrentLayer::RunDirection(const CpuLaunch& args, int64_t direction) cons
   LoadState(args, kRecurrentC, direction, lane.c);
   for (int64_t step = 0; step < cell_.steps; ++step) {
     const int64_t t = direction == 1 || cell_.reverse ? cell_.steps - 1 - step : step;
-    Step(args, lane, direction, sums + t * cell_.batch * GateElements());
+    if (lengths.empty())
+      Step(args, lane, direction, sums + t * cell_.batch * GateElements());
+    else
+      StepSome(args, lane, direction, t, lengths);
     if (output_[0] < 0) continue;
-    float* all = args.outputs[output_[0]].host<float>();
-    std::copy_n(lane.h, states, all + (t * cell_.directions + direction) * states);
+    float* const all =
+        args.outputs[output_[0]].host<float>() + (t * cell_.directions + direction) * states;
+    std::copy_n(lane.h, states, all);
+    for (size_t b = 0; b < lengths.size(); ++b) {
+      if (t >= lengths[b])
+        std::fill_n(all + static_cast<int64_t>(b) * cell_.hidden, cell_.hidden, 0.0f);
+    }
   }
   for (size_t i = 1; i < kOutputs; ++i) {
     if (output_[i] < 0) continue;
     std::copy_n(i == 1 ? lane.h : lane.c, states,
                 args.outputs[output_[i]].host<float>() + direction * states);
+  }
+}
+
+void RecurrentLayer::StepSome(const CpuLaunch& args, const Lane& lane, int64_t direction, int64_t t,
+                              const std::vector<int64_t>& lengths) const {
+  if (std::ranges::all_of(lengths, [t](int64_t length) { return t >= length; })) return;
+  const int64_t hidden = cell_.hidden, states = cell_.batch * hidden;
+  std::copy_n(lane.h, states, lane.kept);
+  std::copy_n(lane.c, states, lane.kept + states);
+  Step(args, lane, direction, SumsOf(args, direction) + t * cell_.batch * GateElements());
+  for (int64_t b = 0; b < cell_.batch; ++b) {
+    if (t < lengths[b]) continue;
+    std::copy_n(lane.kept + b * hidden, hidden, lane.h + b * hidden);
+    std::copy_n(lane.kept + states + b * hidden, hidden, lane.c + b * hidden);
   }
 }
 
@@ -137,8 +186,8 @@ void RecurrentLayer::Step(const CpuLaunch& args, const Lane& lane, int64_t direc
 
 Result<std::vector<StateAssignment>> LayerStates(const ir::Graph& group, const RecurrentAttributes&,
                                                  const Device&) {
-  ASSIGN_OR_RETURN(StateAssignment states, FloatRowMajorStates(group));
-  return std::vector<StateAssignment>{std::move(states)};
+  RETURN_IF_ERROR(CheckFloat(group.value(group.nodes()[0].input(kRecurrentX)).dtype));
+  return std::vector<StateAssignment>{WidenedStates(group)};
 }
 
 }  // namespace fettle::kernels

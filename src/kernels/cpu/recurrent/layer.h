@@ -43,6 +43,7 @@ class RecurrentLayer : public CpuKernel {
   struct Lane {
     float* state;          // [batch][gates * hidden]: state products of one step
     float *h, *c, *reset;  // [batch][hidden]
+    float* kept;           // h and c of before a step, where sequences differ in length
   };
 
   /// Of a direction; what threads write at once lies in cache lines of their own.
@@ -51,19 +52,27 @@ class RecurrentLayer : public CpuKernel {
   int64_t HiddenFloats() const;
   Lane LaneOf(const CpuLaunch& args, int64_t direction) const;
   void LoadState(const CpuLaunch& args, size_t operand, int64_t direction, float* to) const;
-  bool ConstantInitialH() const;
-  void RunDirection(const CpuLaunch& args, int64_t direction) const;
+  bool IsConstant(size_t operand) const;
+  /// The sequence or an initial state, as it is given or, where constant, as it is packed.
+  const float* Floats(const CpuLaunch& args, size_t operand) const;
+  /// How many steps each sequence of the batch has; fails where one has more than there are.
+  Result<std::vector<int64_t>> Lengths(const CpuLaunch& args) const;
+  void RunDirection(const CpuLaunch& args, int64_t direction,
+                    const std::vector<int64_t>& lengths) const;
   /// One step of one direction; `sums` holds its input products.
   void Step(const CpuLaunch& args, const Lane& lane, int64_t direction, float* sums) const;
+  /// The same of sequences that end before step `t`: their states stay.
+  void StepSome(const CpuLaunch& args, const Lane& lane, int64_t direction, int64_t t,
+                const std::vector<int64_t>& lengths) const;
 
   std::shared_ptr<const ir::Graph> group_;
   ops::RecurrentAttributes cell_;
   const RecurrentCells& cells_;
   int output_[kOutputs] = {-1, -1, -1};
-  RunScratch<float> sums_, state_, h_, c_, reset_;
+  RunScratch<float> sums_, state_, h_, c_, reset_, kept_;
 };
 
-/// Row-major floats alone.
+/// Row-major floats, and lengths as they are.
 Result<std::vector<StateAssignment>> LayerStates(const ir::Graph& group,
                                                  const ops::RecurrentAttributes&, const Device&);
 

@@ -115,7 +115,7 @@ class Recurrent final : public RecurrentLayer {
 };
 
 Result<RecurrentAttributes> Read(const ir::Graph& group, const Device&) {
-  return ReadUsualCell(group);
+  return ReadUsualCell(group, true);
 }
 
 constexpr Family<RecurrentAttributes> kFamily{
