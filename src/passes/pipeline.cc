@@ -45,6 +45,7 @@
 #include "passes/rewrite/residual_reshapes.h"
 #include "passes/rewrite/scores_by_head.h"
 #include "passes/rewrite/spell_attention.h"
+#include "passes/rewrite/spell_doubles.h"
 #include "passes/rewrite/spell_einsum.h"
 #include "passes/rewrite/spell_norm_pools.h"
 #include "passes/rewrite/spell_rotary.h"
@@ -74,6 +75,7 @@ constexpr Pass kPasses[] = {
     {"summed_products", FindSummedProducts, true},
     {"einsum", SpellEinsum, true},
     {"rotary", SpellRotary, true},
+    {"doubles", SpellDoubles, true},
     {"typed", SpellTyped, true},
     {"norm_pools", SpellNormPools, true},
     {"bias_apart", AddBiasApart, true},

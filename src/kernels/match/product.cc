@@ -98,6 +98,19 @@ Result<Product> ReadProduct(const ir::Graph& group, const ir::Node& node, bool c
   return product;
 }
 
+Result<Product> ReadTypedProduct(const ir::Graph& group, const ir::Node& node) {
+  if (node.op != "MatMul"_op && node.op != "Gemm"_op)
+    return Unsupported("computes products of matrices only");
+  Product product;
+  product.a = node.input(0);
+  product.b = node.input(1);
+  RETURN_IF_ERROR(node.op == "MatMul"_op ? ReadMatMulNode(group, node.output(0), product)
+                                         : ReadGemmNode(group, node, product));
+  if (product.addend != ir::kAbsent || product.alpha != 1)
+    return Unsupported("a factor or an addend");
+  return product;
+}
+
 Result<Product> ReadIntegerProduct(const ir::Graph& group, const ir::Node& node) {
   if (node.op != "MatMulInteger"_op) return Unsupported("computes products of integers only");
   Product product;

@@ -34,6 +34,8 @@ struct Product {
 Result<Product> ReadProduct(const ir::Graph& group);
 /// The same of another node, whose B is packed like a constant where `constant_b`.
 Result<Product> ReadProduct(const ir::Graph& group, const ir::Node& node, bool constant_b);
+/// A MatMul, or a Gemm that only multiplies, of any type; operands may be constant.
+Result<Product> ReadTypedProduct(const ir::Graph& group, const ir::Node& node);
 /// A MatMulInteger, whatever its zero points.
 Result<Product> ReadIntegerProduct(const ir::Graph& group, const ir::Node& node);
 /// Node 0, where it multiplies rows that lie together by one constant matrix and adds no more than

@@ -39,6 +39,8 @@ std::optional<Anchor> ReadAnchor(const Editor& editor, const ir::Node& node) {
     return anchor;
   }
   if ((node.op != "Gemm"_op && node.op != "MatMul"_op) || shape.rank() != 2) return std::nullopt;
+  // Kernels of doubles multiply and do nothing else.
+  if (editor.value(node.outputs[0]).dtype == DType::kF64) return std::nullopt;
   const bool is_gemm = node.op == "Gemm"_op;
   const bool transposed = is_gemm && node.attributes.Int("transB", 0) != 0;
   const int64_t columns = shape[transposed ? 0 : 1];

@@ -12,10 +12,27 @@ bool IsConstant(const Editor& editor, ir::ValueId value) {
 /// Whether a bias of this shape is the same in all rows.
 bool IsRow(const Shape& bias) { return bias.rank() < 2 || bias[0] == 1; }
 
+/// Whether kernels multiply matrices of this type and do nothing else.
+bool MultipliesAlone(DType dtype) { return dtype == DType::kF64 || IsInteger(dtype); }
+
+/// A Gemm's factor of its product or its bias, as the type's own number.
+bool IsNumberOf(DType dtype, double factor) {
+  return dtype == DType::kF64 || factor == static_cast<double>(static_cast<int32_t>(factor));
+}
+
+bool IsTypedApart(const ir::Node& node, DType dtype) {
+  const double alpha = node.attributes.Float("alpha", 1.0);
+  return (alpha != 1 || node.input(2) != ir::kAbsent) && IsNumberOf(dtype, alpha) &&
+         IsNumberOf(dtype, node.attributes.Float("beta", 1.0));
+}
+
 bool StandsApart(const Editor& editor, const ir::Node& node) {
-  if (node.input(2) == ir::kAbsent) return false;
-  const ir::Value &y = editor.value(node.outputs[0]), &bias = editor.value(node.inputs[2]);
-  if (!y.has_concrete_shape() || !IsFloat(y.dtype) || !bias.has_concrete_shape()) return false;
+  const ir::Value& y = editor.value(node.outputs[0]);
+  if (!y.has_concrete_shape()) return false;
+  if (node.op == "Gemm"_op && MultipliesAlone(y.dtype)) return IsTypedApart(node, y.dtype);
+  if (node.input(2) == ir::kAbsent || !IsFloat(y.dtype)) return false;
+  const ir::Value& bias = editor.value(node.inputs[2]);
+  if (!bias.has_concrete_shape()) return false;
   const bool has_weights = IsConstant(editor, node.inputs[1]);
   const bool has_bias = IsConstant(editor, node.inputs[2]);
   if (node.op != "Gemm"_op) return has_weights != has_bias;
@@ -42,9 +59,25 @@ Status AddApart(Editor& editor, ir::NodeId id) {
   const ir::Value& y = editor.value(node.outputs[0]);
   TypedNodes nodes(editor, node, y.dtype);
   const Shape shape = *y.shape;
-  ASSIGN_OR_RETURN(const ir::ValueId addend, Addend(nodes, node, shape));
-  const ir::ValueId sums =
-      nodes.Add(node.op, {node.inputs[0], node.inputs[1]}, shape.dims(), node.attributes);
+  const bool has_bias = node.input(2) != ir::kAbsent;
+  ir::ValueId addend = ir::kAbsent;
+  if (has_bias) {
+    ASSIGN_OR_RETURN(addend, Addend(nodes, node, shape));
+  }
+  ir::Attributes attributes = node.attributes;
+  const double alpha = attributes.Float("alpha", 1.0);
+  const bool is_scaled = node.op == "Gemm"_op && MultipliesAlone(nodes.dtype()) && alpha != 1;
+  if (is_scaled) attributes.Set("alpha", 1.0);
+  ir::ValueId sums =
+      nodes.Add(node.op, {node.inputs[0], node.inputs[1]}, shape.dims(), std::move(attributes));
+  if (is_scaled) {
+    ASSIGN_OR_RETURN(const ir::ValueId factor, nodes.Number(alpha));
+    if (!has_bias) {
+      editor.Replace(id, "Mul"_op, {sums, factor});
+      return OkStatus();
+    }
+    sums = nodes.Add("Mul"_op, {sums, factor}, shape.dims());
+  }
   editor.Replace(id, "Add"_op, {sums, addend});
   return OkStatus();
 }
