@@ -47,6 +47,7 @@
 #include "passes/rewrite/spell_attention.h"
 #include "passes/rewrite/spell_doubles.h"
 #include "passes/rewrite/spell_einsum.h"
+#include "passes/rewrite/spell_nearest.h"
 #include "passes/rewrite/spell_norm_pools.h"
 #include "passes/rewrite/spell_rotary.h"
 #include "passes/rewrite/spell_typed.h"
@@ -77,6 +78,7 @@ constexpr Pass kPasses[] = {
     {"rotary", SpellRotary, true},
     {"doubles", SpellDoubles, true},
     {"typed", SpellTyped, true},
+    {"nearest", SpellNearest, true},
     {"norm_pools", SpellNormPools, true},
     {"bias_apart", AddBiasApart, true},
     {"computed_filters", SpellComputedFilters, true},

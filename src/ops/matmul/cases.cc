@@ -41,6 +41,17 @@ std::span<const Case> MatMulCases() {
        "input %a: f32[5x7]\ninput %b: f32[7x3]\n%y = Einsum(%a, %b) {equation=\"ij,jk\"}\n"
        "output %y\n"},
       {"matmul.einsum_sum", "input %a: f32[5x7]\n%y = Einsum(%a) {equation=\"ij->\"}\noutput %y\n"},
+      {"matmul.typed_f64",
+       "input %a: f64[2x3x13x600]\ninput %b: f64[3x600x71]\n%y = MatMul(%a, %b)\noutput %y\n"},
+      {"matmul.typed_f64_turned",
+       "input %a: f64[530x98]\nconst %b: f64[67x530]\n"
+       "%y = Gemm(%a, %b) {transA=1, transB=1}\noutput %y\n"},
+      {"matmul.typed_i32",
+       "input %a: i32[7x19] = noise(-100000, 100000)\nconst %b: i32[19x33] = noise(-100000, "
+       "100000)\n%y = MatMul(%a, %b)\noutput %y\n"},
+      {"matmul.typed_u64_vector",
+       "input %a: u64[21] = noise(0, 9)\ninput %b: u64[3x21x10] = noise(0, 9)\n"
+       "%y = MatMul(%a, %b)\noutput %y\n"},
       {"matmul.shared_cache_sets",
        "input %a: f32[17x1024]\nconst %b: f32[1024x545]\n%y = MatMul(%a, %b)\noutput %y\n"},
       {"matmul.shared_cache_sets_of_pairs",

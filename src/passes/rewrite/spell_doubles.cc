@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <string_view>
 
 #include "passes/edit/typed_nodes.h"
@@ -105,11 +106,34 @@ Status SpellBatchNorm(Editor& editor, ir::NodeId id) {
   return OkStatus();
 }
 
+Status SpellIsNaN(Editor& editor, ir::NodeId id) {
+  const ir::Node node = editor.node(id);
+  Doubles of(editor, node, 0, 0);
+  const ir::ValueId is_number = of.nodes().AddOf(DType::kBool, "Equal"_op, {of.x(), of.x()}, of.dims());
+  editor.Replace(id, "Not"_op, {is_number});
+  return OkStatus();
+}
+
+Status SpellIsInf(Editor& editor, ir::NodeId id) {
+  const ir::Node node = editor.node(id);
+  const bool positive = node.attributes.Int("detect_positive", 1) != 0;
+  const bool negative = node.attributes.Int("detect_negative", 1) != 0;
+  if (!positive && !negative) return OkStatus();
+  Doubles of(editor, node, 0, 0);
+  const double infinity = std::numeric_limits<double>::infinity();
+  ASSIGN_OR_RETURN(const ir::ValueId bound, of.nodes().Number(positive ? infinity : -infinity));
+  const ir::ValueId x = positive && negative ? of.Whole("Abs"_op, {of.x()}) : of.x();
+  editor.Replace(id, "Equal"_op, {x, bound});
+  return OkStatus();
+}
+
 struct Spelling {
   std::string_view op;
   Status (*spell)(Editor& editor, ir::NodeId id);
 };
 constexpr Spelling kSpellings[] = {{"BatchNormalization", SpellBatchNorm},
+                                   {"IsInf", SpellIsInf},
+                                   {"IsNaN", SpellIsNaN},
                                    {"LayerNormalization", SpellLayerNorm},
                                    {"LogSoftmax", SpellSoftmax},
                                    {"Softmax", SpellSoftmax}};
@@ -127,8 +151,8 @@ bool IsOfDoubles(const Editor& editor, const ir::Node& node) {
 }  // namespace
 
 Result<bool> SpellDoubles(ir::Graph& graph) {
-  if (!HasOp(graph, {"BatchNormalization"_op, "LayerNormalization"_op, "LogSoftmax"_op,
-                     "Softmax"_op}))
+  if (!HasOp(graph, {"BatchNormalization"_op, "IsInf"_op, "IsNaN"_op, "LayerNormalization"_op,
+                     "LogSoftmax"_op, "Softmax"_op}))
     return false;
   Editor editor(graph);
   const ir::NodeId end = editor.end();

@@ -6,8 +6,8 @@
 
 namespace fettle::passes {
 
-/// Softmax, LogSoftmax, LayerNormalization and BatchNormalization of f64 become reductions,
-/// functions and arithmetic: kernels of whole rows are those of fp32. Needs concrete shapes;
+/// Softmax, LogSoftmax, LayerNormalization, BatchNormalization, IsNaN and IsInf of f64 become
+/// reductions, functions, arithmetic and comparisons: kernels of whole rows are those of fp32. Needs concrete shapes;
 /// statistics as outputs stay.
 Result<bool> SpellDoubles(ir::Graph& graph);
 

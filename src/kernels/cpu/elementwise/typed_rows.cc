@@ -179,7 +179,12 @@ TypedRow FindBits(std::string_view op) {
 template <typename T>
 TypedRow FindSigned(std::string_view op) {
   static constexpr Row kRows[] = {
-      {"Abs", Of1<T>([](T a) { return a < 0 ? As<T>(T{0} - a) : As<T>(a + 0); })},
+      {"Abs", Of1<T>([](T a) {
+         if constexpr (std::is_floating_point_v<T>)
+           return std::abs(a);
+         else
+           return a < 0 ? As<T>(T{0} - a) : As<T>(a + 0);
+       })},
       {"Clip", Of3<T>([](T a, T low, T high) { return std::min(std::max(a, low), high); })},
       {"Div", Of2<T>([](T a, T b) { return Quotient(a, b); })},
       {"Max", Of2<T>([](T a, T b) { return Larger(a, b); })},

@@ -30,6 +30,7 @@ Held<T, kFold> Step(Held<T, kFold> sum, T x) {
   if constexpr (kFold == FoldKind::kMax) return sum != sum || sum > x ? sum : x;  // NaN wins
   if constexpr (kFold == FoldKind::kMin) return sum != sum || sum < x ? sum : x;
   const W v = static_cast<W>(x);
+  if constexpr (kFold == FoldKind::kSumAbs && std::is_floating_point_v<T>) return sum + std::abs(v);
   if constexpr (kFold == FoldKind::kSumAbs) return x < T{0} ? sum - v : sum + v;
   if constexpr (kFold == FoldKind::kSumSquare) return sum + v * v;
   if constexpr (kFold == FoldKind::kProd) return sum * v;
