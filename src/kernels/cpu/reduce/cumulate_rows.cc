@@ -63,8 +63,8 @@ int64_t CumulateFours(const CumulateBlock& block, const T* HWY_RESTRICT x, T* y,
 /// Whether a vector of which some elements are left out is loaded and stored as fast as others.
 constexpr bool kHasMasks = HWY_TARGET == HWY_AVX3;
 /// Columns up to which their sums stay in registers, one vector of them after the other, and rows
-/// from which that is faster.
-constexpr int64_t kStripColumns = 16, kStripRows = 16;
+/// from which that is faster: many where several vectors of 64 bits are loaded as they are.
+constexpr int64_t kStripColumns = 16, kFewRows = 4, kManyRows = 16;
 
 /// Neighbouring columns, at most as many as a vector of W has elements.
 template <bool kExclusive, typename T, typename W>
@@ -101,7 +101,8 @@ template <typename T, typename W>
 void Cumulate(const CumulateBlock& block, const T* x, T* y) {
   const int64_t columns = block.columns, step = block.step;
   if constexpr (kHasMasks) {
-    if (columns > 1 && columns <= kStripColumns && block.rows >= kStripRows)
+    const int64_t rows = sizeof(T) == 8 && columns > HWY_LANES(W) ? kManyRows : kFewRows;
+    if (columns > 1 && columns <= kStripColumns && block.rows >= rows)
       return Strips<T, W>(block, x, y);
   }
   if (columns == 1 || (!std::is_same_v<T, W> && columns < 8 && block.rows < 16)) {
