@@ -58,7 +58,7 @@ class DeviceMemory {
   MemoryRequest request_;
 };
 
-/// What went between host and device. Where they share their memory the host reads and writes
+/// What was copied between host and device. Where they share memory, the host reads and writes
 /// buffers itself.
 struct Transfers {
   int64_t copies = 0, copied_bytes = 0;  // by the device, maps of separate memories among them
@@ -75,12 +75,12 @@ enum class MapAccess : uint8_t;
 class Stream {
  public:
   virtual ~Stream() = default;
-  /// How the CPU's kernels compute: who launches them holds a SubnormalScope of it.
+  /// How the CPU's kernels treat subnormals: the launching thread holds a SubnormalScope of it.
   Subnormals subnormals() const { return subnormals_; }
   /// Copies `bytes` of the host into `to` at `offset`, after what is enqueued; the host's bytes
   /// are read when it returns. An image takes its first rows, without gaps between them.
   virtual Status Write(const DeviceMemory& to, int64_t offset, const void* from, int64_t bytes) = 0;
-  /// The reverse; waits until the bytes are there.
+  /// The reverse; waits until the bytes have arrived.
   virtual Status Read(void* to, const DeviceMemory& from, int64_t offset, int64_t bytes) = 0;
   /// The tensor in the host's hands (mapped_tensor.h), after what is enqueued. What is mapped to be
   /// written alone starts with undefined contents, all of which are to be written. kBusy where part
@@ -92,25 +92,25 @@ class Stream {
   virtual Status Synchronise() = 0;
   /// How long calls have waited for the device, in all.
   virtual int64_t waited_ns() const { return 0; }
-  /// How long the device worked, by its own clock, on what was enqueued since the last call, all of
-  /// which has finished; negative where it does not say (StreamOptions::timed).
+  /// How long the device worked, by its own clock, on everything that was enqueued since the last
+  /// call and has finished; negative where the device does not say (StreamOptions::timed).
   virtual int64_t TakeBusyNs() { return -1; }
-  /// What `launches` enqueues, which is launches alone and nothing of it now, as one of `groups`
-  /// work-groups, which have to be on the device all at once. kUnsupported with the reason where
-  /// that cannot be, kBuildFailed, kDeviceError.
+  /// Makes one launch of `groups` work-groups, all of which have to be on the device at once, out
+  /// of the launches that `launches` enqueues. `launches` may enqueue launches only; they do not
+  /// run now. kUnsupported with the reason where that is impossible, kBuildFailed, kDeviceError.
   virtual Result<std::unique_ptr<LaunchChain>> MakeChain(const std::function<Status()>&, int) {
     return Error(StatusCode::kUnsupported, "chains of launches: not on this device");
   }
   /// Whether MakeGraph is worth asking for now.
   virtual bool replays() const { return false; }
-  /// What `launches` enqueues, which is launches alone and nothing of it now, to be enqueued as one
-  /// command that the driver replays. kUnsupported with the reason where that cannot be,
-  /// kDeviceError.
+  /// Makes one command that the driver replays out of the launches that `launches` enqueues.
+  /// `launches` may enqueue launches only; they do not run now. kUnsupported with the reason where
+  /// that is impossible, kDeviceError.
   virtual Result<std::unique_ptr<LaunchChain>> MakeGraph(const std::function<Status()>&) {
     return Error(StatusCode::kUnsupported, "graphs of launches: not on this device");
   }
-  /// Whether the work-groups of each chain so far, all of which have finished, were there at once.
-  /// Where they were not, what was enqueued since has computed nothing of worth.
+  /// Whether all work-groups of each chain so far were on the device at once; all chains have
+  /// finished. If not, all results that were enqueued since are wrong.
   virtual Result<bool> ChainsMet() { return true; }
   /// Of what was enqueued since the last call (StreamOptions::timed).
   virtual LaunchForm TakeForm() { return {}; }
@@ -126,25 +126,27 @@ class Stream {
   Subnormals subnormals_;
 };
 
-/// Calls task(i) for every i in [0, tasks), at the same time where threads are to be had, and
-/// returns when all have ended.
+/// Calls task(i) for every i in [0, tasks), in parallel where threads are free, and returns when
+/// all have ended.
 using ShareOut = std::function<void(int64_t tasks, const std::function<void(int64_t)>& task)>;
 
 /// How a stream leaves the device to others.
 struct StreamOptions {
   int threads = 1;                             // of the CPU
   Subnormals subnormals = Subnormals::kFlush;  // of the CPU
-  /// At most so many commands unfinished at a time; 0: no limit. Devices beside the CPU.
+  /// At most this many unfinished commands at a time; 0: no limit. For devices beside the CPU.
   int queue_window = 0;
-  /// No launch lasts longer in milliseconds, its last global axis is split; 0: no limit.
+  /// The longest launch in milliseconds: a longer one is split along its last global axis; 0: no
+  /// limit.
   double kernel_ms = 0;
   /// Commands are timed by the device (TakeBusyNs).
   bool timed = false;
-  /// By which the host's threads help with what it copies for a transfer; null: none do.
+  /// Threads of the host that help to copy a transfer's bytes; null: none help.
   ShareOut share_out;
 };
 
-/// Buffers in memory that host and device address alike: handed over by mapping, or shared always.
+/// Buffers in memory that host and device address alike: mapped to hand them over, or always
+/// shared.
 enum class SharedVirtualMemory : unsigned char { kOff, kCoarse, kFine };
 
 /// What a device beside the CPU is opened with.
@@ -157,13 +159,13 @@ struct OpenOptions {
   SharedVirtualMemory svm = SharedVirtualMemory::kOff;
 };
 
-/// What a program was built into, by its key: what a package carries.
+/// A built program, by its key: what a package carries.
 struct ProgramBinary {
   std::string key;
   std::vector<std::byte> bytes;
 };
 
-/// What became of the programs that were asked for.
+/// How many of the requested programs were built, taken from a cache or refused.
 struct ProgramStatistics {
   int64_t built = 0, from_cache = 0, from_package = 0, failed = 0;
   double build_seconds = 0, load_seconds = 0;  // of those built; of those taken as binaries
@@ -180,30 +182,29 @@ class Device {
   /// Memory with undefined contents. kOutOfMemory, or kUnsupported naming the limit that an image
   /// passes.
   virtual Result<std::shared_ptr<DeviceMemory>> Allocate(const MemoryRequest& request) const = 0;
-  /// A buffer for kernels to read that holds `bytes` bytes of `data`, which live as long as it does
-  /// (it may be made of them).
+  /// A buffer for kernels to read, with `bytes` bytes of `data`. `data` must live as long as the
+  /// buffer, which may use it in place.
   virtual Result<std::shared_ptr<DeviceMemory>> Upload(const std::shared_ptr<const std::byte>& data,
                                                        int64_t bytes) const;
-  /// Memory of the host that transfers from and to the device take less time with; null where there
-  /// is none better than AllocateHost's.
+  /// Memory of the host from and to which the device transfers faster; null where none is faster
+  /// than AllocateHost's.
   virtual std::shared_ptr<std::byte> AllocateForTransfers(int64_t /*bytes*/) const {
     return nullptr;
   }
-  /// OK, or why there can be no such memory: the limit of the device that it passes.
+  /// OK, or the device's limit that such memory would exceed.
   virtual Status CheckLimits(const MemoryRequest&) const { return OkStatus(); }
   virtual Result<std::unique_ptr<Stream>> NewStream(const StreamOptions& options) const = 0;
   /// Whether kernels may compute in f16 (kernels::Arithmetic::kF16).
   virtual bool computes_f16() const { return false; }
-  /// Whether the driver replays the launches of a run (Stream::MakeGraph), which it can of those
-  /// that have their operands in buffers alone.
+  /// Whether the driver replays the launches of a run (Stream::MakeGraph). Only launches whose
+  /// operands are all in buffers can be replayed.
   virtual bool replays_launches() const { return false; }
   /// Whether several launches may take less time as one (Stream::MakeChain): OK, or why not.
   virtual Status ChainsMayPay() const {
     return Error(StatusCode::kUnsupported, "chains of launches: not on this device");
   }
-  /// The programs that were built for kernels of this device, where it builds any: as binaries,
-  /// taken from a package before anything else is tried (those of another driver have other keys),
-  /// and counted.
+  /// The programs that were built for kernels of this device, if it builds any: their binaries and
+  /// counts. Binaries from a package are tried first; those of another driver have other keys.
   virtual std::vector<ProgramBinary> ExportPrograms() const { return {}; }
   virtual void ImportPrograms(std::vector<ProgramBinary>) const {}
   virtual ProgramStatistics program_statistics() const { return {}; }
@@ -214,8 +215,8 @@ class Device {
 class DeviceSet {
  public:
   DeviceSet(const Device& cpu) : devices_{&cpu} {}
-  /// `beside` in the order of their preference before anything is measured; null ones count for
-  /// nothing, nor do further ones of a kind.
+  /// `beside` in the order of preference before anything is measured. Null ones and further ones of
+  /// the same kind are ignored.
   DeviceSet(const Device& cpu, std::span<const Device* const> beside);
   DeviceSet(const Device& cpu, const Device* beside) : DeviceSet(cpu, std::span(&beside, 1)) {}
   const Device& cpu() const { return *devices_[0]; }

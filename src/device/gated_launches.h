@@ -1,4 +1,4 @@
-// What launches take of a device that is through with one before the host has enqueued the next.
+// The time of launches on a device that finishes a launch before the host has enqueued the next.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,11 @@ namespace fettle {
 /// A stream that can keep its device busy on purpose.
 class HoldingStream : public Stream {
  public:
-  /// Whether Hold may be asked for: not where the device is the host itself, so that the two take
-  /// time from each other, nor where launches are split or counted (StreamOptions).
+  /// Whether Hold may be called. False where the device is the host itself, so that the two take
+  /// time from each other, and where launches are split or counted (StreamOptions).
   virtual bool holds() const = 0;
-  /// Keeps the device busy for about `us` microseconds with what is enqueued next: what follows it
-  /// begins when the host has enqueued that, too. Needs holds().
+  /// Keeps the device busy for about `us` microseconds, so that it begins with the launches
+  /// enqueued next only when the host has enqueued them all. Needs holds().
   virtual Status Hold(double us) = 0;
 
  protected:
@@ -39,8 +39,8 @@ class GatedLaunches {
   /// `now_ns`: nanoseconds.
   explicit GatedLaunches(std::function<int64_t()> now_ns);
 
-  /// Of what `launch` enqueues on `stream`, which holds, and on which nothing is under way. Nothing
-  /// where no gate lasts until all is enqueued, since launches wait.
+  /// The times of the launch that `launch` enqueues on `stream`, which holds and is idle. Nothing
+  /// where no gate lasts until all launches are enqueued, because `launch` waits.
   Result<std::optional<LaunchTimes>> Time(HoldingStream& stream,
                                           const std::function<Status()>& launch);
 

@@ -9,14 +9,14 @@
 
 namespace fettle {
 
-/// A chain or a graph that is built, with its arguments. Of one stream, which outlives it.
+/// A chain or graph that is built, with its arguments. It belongs to one stream, which outlives it.
 class LaunchChain {
  public:
   virtual ~LaunchChain() = default;
   virtual Status Enqueue() = 0;
 };
 
-/// How launches are cut, as far as it decides what can be one chain.
+/// How launches are cut, as far as that decides which of them can be one chain.
 struct LaunchForm {
   int launches = 0;
   int64_t items = 0;    // of the largest work-groups; 0: of any

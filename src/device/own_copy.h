@@ -1,4 +1,4 @@
-// What mappings have that copied a device's bytes into memory of their own.
+// Mappings that hold a copy of a device's bytes in their own memory.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@ namespace fettle {
 class HasOwnCopy {
  public:
   virtual ~HasOwnCopy() = default;
-  /// The bytes that MappedTensor::data() shows, which whoever holds them may keep and write; null
-  /// where they are the device's, or the host wanted another form.
+  /// The bytes that MappedTensor::data() shows; the holder may keep and change them. Null where
+  /// they are the device's own, or the host wanted another form.
   virtual std::shared_ptr<std::byte> own_copy() const = 0;
 };
 

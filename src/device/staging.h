@@ -1,5 +1,5 @@
-// A ring of pinned memory by which bytes of the host's other memory go to a device and come back,
-// piece by piece: the host copies one while others travel.
+// A ring of pinned memory, by which the host's other memory is copied to and from a device piece by
+// piece: the host copies one piece while others travel.
 #pragma once
 
 #include <array>

@@ -26,11 +26,11 @@ struct ImageLife {
 /// For one run after the other. Does nothing where memory is not marked (base/memory_marks.h).
 class ArenaMarks {
  public:
-  /// All of the arena is nobody's. `blocks` must outlive it.
+  /// All of the arena holds nothing. `blocks` must outlive it.
   ArenaMarks(const std::vector<ArenaBlock>& blocks, std::byte* arena, int64_t arena_bytes);
 
-  /// What is first written by step `index` is fresh, what step `index - 1` was the last to read is
-  /// nobody's.
+  /// Bytes that step `index` is the first to write are fresh; bytes that step `index - 1` was the
+  /// last to read hold nothing.
   void Begin(size_t index) {
     if (is_on_) Mark(static_cast<int>(index));
   }

@@ -9,8 +9,8 @@
 
 namespace fettle::exec {
 
-/// A tensor of the caller's that a run fills with what is there without it: one more output of the
-/// plan, behind its own.
+/// A tensor of the caller's that a run fills with a value that exists anyway: one more output of
+/// the plan, behind its own.
 struct BoundCopy {
   enum class Of { kInput, kOutput, kConstant };
   Of of = Of::kInput;

@@ -1,5 +1,5 @@
-// Memory of packed constants. Together they are read from beginning to end at each run: in pages of
-// 4 KB a network of many small ones waits for addresses to be translated more than for its bytes.
+// Memory of packed constants. A run reads all of them from beginning to end. In pages of 4 KB a
+// network of many small constants waits longer for address translation than for their bytes.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,13 @@
 
 namespace fettle::exec {
 
-/// Blocks that lie one behind the other on large pages, but for the first few megabytes, which take
-/// no more than they are, and for large blocks, which have such pages of their own. Thread-safe.
+/// Blocks are placed one behind the other on large pages. Exceptions are the first few megabytes,
+/// which take only what they need, and large blocks, which have large pages of their own.
+/// Thread-safe.
 class BlobPages {
  public:
-  /// As AllocateHost. A block's pages go back to the system with it, its addresses with the last
-  /// block that was put beside it.
+  /// As AllocateHost. A block's pages go back to the system when it is freed; its addresses when
+  /// the last block that was placed beside it is freed.
   Result<std::shared_ptr<std::byte>> Allocate(int64_t bytes);
 
  private:

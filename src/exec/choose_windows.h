@@ -9,17 +9,17 @@
 
 namespace fettle::exec {
 
-/// A tensor that begins so far behind the beginning of another, and whose bytes are that one's.
+/// A tensor whose bytes are part of another tensor's, and how far behind its beginning they begin.
 struct TensorWindow {
   int tensor = 0;
   int of = 0;
   int64_t byte_offset = 0;
 };
 
-/// Chooses which inputs of joining steps (kernels::JoinsWindows) are windows of what those steps
-/// write: tensors that a step makes which can write them so, that the joining step alone reads, and
-/// that nobody else sees. Tells their makers. `kernels` holds one for each step, or null. The
-/// kernel of a step that has nothing left to do becomes null.
+/// Chooses which inputs of joining steps (kernels::JoinsWindows) are windows of those steps'
+/// outputs, and tells the kernels that make them. Such a tensor is made by a step that can write a
+/// window, and only the joining step reads it. `kernels` holds one kernel for each step, or null.
+/// The kernel of a step that has nothing left to do becomes null.
 std::vector<TensorWindow> ChooseWindows(
     const Plan& plan, std::span<std::shared_ptr<kernels::PreparedKernel>* const> kernels);
 
@@ -31,8 +31,8 @@ struct MemoryNeeds {
   std::span<const int64_t> bytes;  // by tensor
 };
 class MemoryOutline;
-/// PlanMemory with windows in the place of the tensors that they are, and tensors of other bytes.
-/// `outline`: gets that of the plan; null: nobody wants it.
+/// PlanMemory where windows lie in the tensors that they are windows of, and tensors of other
+/// sizes. `outline`: receives the plan's outline; may be null.
 MemoryPlan PlanMemory(const Plan& plan, std::span<const DeviceKind> devices,
                       const MemoryNeeds& needs, MemoryOutline* outline = nullptr);
 

@@ -1,4 +1,4 @@
-// What devices beside the CPU hold that nobody has written, told to builds that mark memory.
+// Marks memory of devices beside the CPU that nobody has written, in builds that mark memory.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,8 @@ class DeviceMarks {
 
   /// Nobody has written anything yet.
   Status BeginRun() const { return marks::On() ? MarkAll() : OkStatus(); }
-  /// What step `index` is the first to write is fresh. Steps of a chain after its first are not
-  /// told: all of them are enqueued at once.
+  /// Memory that step `index` is the first to write is fresh. Steps of a chain after its first are
+  /// not reported: all of them are enqueued at once.
   Status Begin(size_t index) const {
     return marks::On() ? Mark(static_cast<int>(index)) : OkStatus();
   }

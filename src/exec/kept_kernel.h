@@ -11,7 +11,7 @@
 
 namespace fettle::exec {
 
-/// What a program makes of a step: all of it immutable.
+/// What a program makes for a step: all of it immutable.
 struct MadeStep {
   std::shared_ptr<kernels::PreparedKernel> kernel;  // null: there is nothing to do
   std::vector<std::shared_ptr<const PackedBlob>> blobs;
@@ -19,7 +19,8 @@ struct MadeStep {
   std::shared_ptr<const StepProfile> profile;
 };
 
-/// Filled by the first program that has the step, where that is the same in all plans. Thread-safe.
+/// The first program with the step fills it, where the result is the same in all plans.
+/// Thread-safe.
 class KeptKernel {
  public:
   /// Null: not made yet.

@@ -10,15 +10,15 @@
 namespace fettle::exec {
 
 /// How memory was laid out for one set of extents: which tensors share bytes, and which block lies
-/// above which of those that live beside it. At other extents blocks keep that order, so that they
-/// are laid out by one walk over them. Of the CPU alone. Belongs to one thread.
+/// above which of those that live at the same time. Blocks keep that order at other extents, so one
+/// walk lays them out. For the CPU alone. Belongs to one thread.
 class MemoryOutline {
  public:
   /// Takes that of `memory`, which PlanMemory made of `needs`.
   void Keep(const Plan& plan, const Sharing& sharing, const MemoryNeeds& needs,
             const MemoryPlan& memory);
-  /// Lays out memory for other `needs` of the same plan. False: the tensors share their bytes in
-  /// another way there, or the order is not good for them, and `memory` holds anything.
+  /// Lays out memory for other `needs` of the same plan. False where the tensors share their bytes
+  /// in another way there or the order wastes memory; `memory` is then unspecified.
   bool LayOut(const Plan& plan, const MemoryNeeds& needs, MemoryPlan& memory);
 
  private:
@@ -32,7 +32,7 @@ class MemoryOutline {
 
   void KeepBlocks(const Plan& plan, const Sharing& sharing, const MemoryNeeds& needs,
                   const MemoryPlan& memory);
-  /// What is below each block that nothing of that is below in turn.
+  /// For each block the blocks directly below it: those that lie below no other block below it.
   void FindBelow(std::span<const int64_t> begins);
   bool HasAliases(std::span<const std::vector<kernels::Alias>> aliases) const;
   bool HasWindows(std::span<const TensorWindow> windows) const;

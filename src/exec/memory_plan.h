@@ -28,7 +28,7 @@ struct ArenaPlan {
 /// marked.
 inline int64_t BlockGap() { return static_cast<int64_t>(kTensorSlack) + marks::RedZone(); }
 
-/// What a block of so many bytes takes of an arena.
+/// What a block of that many bytes takes in an arena.
 int64_t BlockBytes(int64_t bytes);
 
 /// Places intervals so that those alive together never overlap, each followed by BlockGap().
@@ -49,7 +49,7 @@ struct Placement {
 struct DeviceNeeds {
   int64_t bytes = 0;
   std::vector<MemoryRequest> images;
-  /// The most that tensors and workspaces there hold at any step: what no plan can do without.
+  /// The most that tensors and workspaces there hold at any step; no plan can need less.
   int64_t live_bytes = 0;
   /// What lies in the bytes, and when which image holds a tensor: where memory is marked.
   std::vector<ArenaBlock> blocks;

@@ -1,4 +1,4 @@
-// What profiles say of programs made of others, computed when somebody asks.
+// Profile numbers of programs that NearPrograms made, computed when somebody asks.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ class NearNumbers final : public StepNumbers {
               std::vector<TensorWindow> windows)
       : near_(std::move(near)), extents_(std::move(extents)), windows_(std::move(windows)) {}
 
-  /// What computes a step where it is not the plan's kernel, and what it has packed for itself.
+  /// The kernel that computes a step where it is not the plan's, and its own packed constants.
   struct Own {
     size_t step = 0;
     const kernels::KernelDesc* other = nullptr;   // null: the plan's

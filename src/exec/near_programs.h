@@ -1,4 +1,4 @@
-// Programs of one plan for graphs that differ from the one that was planned in extents alone.
+// Programs of one plan for graphs that differ from the planned one in extents alone.
 #pragma once
 
 #include <memory>
@@ -13,35 +13,35 @@
 
 namespace fettle::exec {
 
-/// Those of all values of a graph but constants, one after the other.
+/// The extents of all values of a graph except constants, one after the other.
 using Extents = std::vector<int64_t>;
 
 /// A graph of the structure that was planned, at other extents.
 struct NearGraph {
   const ir::Graph* graph = nullptr;
   std::shared_ptr<const Extents> extents;
-  /// By value: a constant that may hold other elements than the one that was planned with.
+  /// By value: whether it is a constant that may hold other elements than in the planned graph.
   std::vector<char> other_constant;
   bool has_other_constants = false;  // any of them
   double larger = 1;  // how many times as many elements it computes as the planned one
 };
 
-/// Kernels are chosen once; what depends on extents is computed anew: kernels where an operand has
-/// others, and where things lie in memory. Packed constants are shared. Belongs to one thread.
+/// Kernels are chosen once. What depends on extents is computed anew: kernels whose operands have
+/// other extents, and the layout of memory. Packed constants are shared. Belongs to one thread.
 class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
  public:
-  /// `like`: on the CPU alone, of a plan that says what its values are in its graph, which are
-  /// `values` of `graph`, that as it was planned. `threads`: that a program runs on at most.
+  /// `like`: a program for the CPU alone, of a plan that says which values its tensors are.
+  /// `graph`: the graph as it was planned; `values`: the plan's values in it. `threads`: the most
+  /// that a program runs on.
   NearPrograms(std::shared_ptr<const Program> like, const std::vector<ir::ValueId>& values,
                const NearGraph& graph, int threads);
 
-  /// Where a kernel refuses its group at these extents, or likes it more or less than it did, or
-  /// where it computes at least twice as much and another is liked more, the best kernel of the
-  /// same states computes the step. Fails where there is none that takes the group, or a kernel
-  /// that was chosen for its layout is liked otherwise: then the graph is to be planned anew.
-  /// Otherwise as Program::Build. No extent is 0 in one of the two graphs only. `spare`: a program
-  /// that is taken apart for what it is made of where it was made here and nobody else has it; or
-  /// null.
+  /// The best kernel of the same states replaces a step's kernel that refuses its group at these
+  /// extents, that has another taste for it than before, or that computes at least twice as much
+  /// where another kernel has a higher taste. Fails where no kernel takes the group, or where the
+  /// taste of a kernel that was chosen for its layout changes: the graph must then be planned anew.
+  /// Otherwise as Program::Build. An extent of 0 must be 0 in both graphs. `spare` (may be null): a
+  /// program of this object that nobody else holds; its parts are used again.
   Result<std::unique_ptr<Program>> Build(const NearGraph& near, const DeviceSet& devices,
                                          PackedStore& packed, const std::atomic<bool>* cancelled,
                                          MemoryBeside memory,
@@ -50,12 +50,12 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
  private:
   friend class NearNumbers;
 
-  /// Of a value: its extents among those of all.
+  /// Where a value's extents begin among all extents.
   struct Place {
     size_t begin = 0;
     int rank = 0;
   };
-  /// What is known of a step where that many times as much is computed.
+  /// What is known about a step where it computes that many times as much.
   struct Larger {
     bool is_settled = false;                     // or was asked
     bool asks = false;                           // now
@@ -70,12 +70,12 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
     std::shared_ptr<const kernels::Match> match;
     int states = 0;
   };
-  /// Memory for what is packed of constants that follow from extents, while nobody else has it.
+  /// Memory for the packed form of constants that follow from extents, while nobody else holds it.
   struct Room {
     std::shared_ptr<std::byte> data;
     int64_t bytes = 0;
   };
-  /// What is the same at all extents, and the last group.
+  /// The parts that are the same at all extents, and the last group.
   struct Step {
     std::vector<ir::ValueId> values;  // of the graphs, by value of the group
     std::vector<ir::ValueId> sized;   // of the group: those that may have other extents
@@ -94,12 +94,12 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
     std::vector<int> best_of_tastes;  // that the kernel had where no other was better
     std::vector<Larger> larger;       // by doublings of what is computed, from the first
     std::vector<Ones> ones;           // the last few
-    /// It was chosen for its layout, which plans weigh for all steps together.
+    /// It was chosen for its layout, which the planner weighs for all steps together.
     bool is_beside() const {
       return taste == kernels::kBesideBest || taste == kernels::kBeforeBest;
     }
-    /// What computed the step where its kernel would not, and what that had packed: the store
-    /// keeps nothing alive by itself.
+    /// The kernel that computed the step where the planned one refused, and its packed constants,
+    /// held here because the store keeps nothing alive by itself.
     const kernels::KernelDesc* other = nullptr;
     std::vector<std::shared_ptr<const PackedBlob>> other_blobs;
   };
@@ -108,74 +108,75 @@ class NearPrograms : public std::enable_shared_from_this<NearPrograms> {
   // near_steps.cc
   Step StepOf(size_t i, const std::vector<ir::ValueId>& values) const;
   Shape ShapeOf(ir::ValueId value, const Extents& extents) const;
-  /// That of step `i`, with the constants that it was planned with.
+  /// The group of step `i`, with the constants that it was planned with.
   std::shared_ptr<const ir::Graph> GroupAt(size_t i, const Extents& extents) const;
-  /// Whether the kernel of step `i` is that of all programs at whose extents its operands are the
-  /// same: it takes no part in windows.
+  /// Whether programs in which the operands of step `i` have equal extents share its kernel: not
+  /// where it makes or joins windows.
   static bool MayShare(const Program::Step& like);
   bool HasExtents(ir::ValueId value, const NearGraph& near) const;
-  /// Whether an extent is 1 that was not, or the other way round.
+  /// Whether an extent has become 1 or stopped being 1.
   bool HasOtherOnes(const NearGraph& near) const;
   /// The same of step `i`: its kernel may have other states then.
   bool HasOtherOnes(size_t i, const NearGraph& near) const;
-  /// Whether tensors that are one another's memory still lie alike.
+  /// Whether tensors that share their bytes still lie alike.
   Status CheckSameBytes(const NearGraph& near) const;
   /// Whether step `i` has the operands that it was planned for.
   bool IsSame(size_t i, const NearGraph& near) const;
   bool HasOtherConstant(size_t i, const NearGraph& near) const;
-  /// Whether one of these of its group is another.
+  /// Whether one of these constants of its group has other elements.
   bool HasOtherConstant(size_t i, std::span<const ir::ValueId> constants,
                         const NearGraph& near) const;
-  /// Makes the problem of step `i` that of these extents.
+  /// Gives the problem of step `i` these extents.
   void SetGroup(size_t i, const NearGraph& near);
 
   Status MakeStep(size_t i, const NearGraph& near, const Device& cpu, Program& program);
   Status MakeGroup(size_t i, const NearGraph& near, const Device& cpu, Program::Step& step);
   // near_others.cc
-  /// What the planned kernel makes of the group of step `i`, all of it anew where it `is_other`;
+  /// Matches the planned kernel with the group of step `i`, from the beginning where `is_other`;
   /// sets the index of its states.
   Result<std::shared_ptr<const kernels::Match>> MatchAgain(size_t i, bool is_other,
                                                            const Device& cpu,
                                                            kernels::Setting& setting) const;
-  /// Of those whose names begin with `among`, the best other kernel of the same states and
-  /// arithmetic that ranks above `least`; null where there is none.
+  /// The best other kernel of the same states and arithmetic whose name begins with `among` and
+  /// whose taste is above `least`; null where no kernel has.
   const kernels::KernelDesc* BestOther(size_t i, int least, const Device& cpu,
                                        std::string_view among) const;
-  /// Prepares `other` for step `i` where it ranks above `least`; says whether it does.
+  /// Prepares `other` for step `i` where its taste is above `least`; says whether it did.
   bool TakeKernelOf(size_t i, const kernels::KernelDesc& other, int least, const Device& cpu,
                     Program::Step& step) const;
-  /// Prepares the best kernel beside the planned one, whose match is `planned` (null: it refuses);
-  /// says whether there is a better one.
+  /// Prepares the best kernel other than the planned one, whose match is `planned` (null: it
+  /// refuses); says whether one is better.
   bool TakeOther(size_t i, const kernels::Match* planned, const Device& cpu, Program::Step& step);
-  /// Where `larger` times as much is computed as was planned for, gives steps the threads that they
-  /// are worth, and chooses which of them ask for a better kernel: each once for each doubling, few
-  /// at a time.
+  /// For `larger` times as much computing as planned: gives steps the threads that they are worth,
+  /// and chooses the steps that look for a better kernel, each once for each doubling, few at a
+  /// time.
   void ChooseAsking(double larger);
   void SetThreads(size_t i, double larger);
-  /// TakeKernelOf the kernel that was better where as many doublings were asked for.
+  /// TakeKernelOf the better kernel that was found for this number of doublings.
   bool TakeBetter(size_t i, const Device& cpu, Program::Step& step);
   /// A better kernel of the operator of step `i`, or null.
   const kernels::KernelDesc* AskAgain(size_t i, const Device& cpu) const;
   /// Which extents of the group of step `i` are 1.
   std::vector<bool> OnesOf(size_t i) const;
-  /// Prepares the planned kernel for extents of 1 elsewhere, of a match that had the same ones;
-  /// says whether there is one.
+  /// Prepares the planned kernel from a kept match whose extents of 1 are the same; says whether
+  /// there was one.
   bool TakeOfOnes(size_t i, Program::Step& step) const;
   void KeepOnes(size_t i, std::shared_ptr<const kernels::Match> match, int states);
-  /// Has others be made of `kernel`, which is for as many threads as step `i` has now.
+  /// Lets other kernels be made from `kernel`, which has as many threads as step `i` has now.
   void TakeFrom(size_t i, const std::shared_ptr<kernels::PreparedKernel>& kernel);
 
   Status MakeConversion(const PlannedStep& planned, const NearGraph& near, const Device& cpu,
                         Program::Step& step) const;
-  /// Constants of a shape's own are packed for it alone.
+  /// Constants that depend on the shape are packed for that shape alone.
   Result<std::shared_ptr<const PackedBlob>> PackFollowing(size_t i,
                                                           const kernels::PackRequest& request);
   Status PackStep(size_t i, const NearGraph& near, PackedStore& packed, Program::Step& step);
   void TakeWhatIsShared(size_t i, Program::Step& step) const;
-  /// Makes the kernel of step `i` by arithmetic, of `step` where it is another program's; says
-  /// whether it could.
+  /// Makes the kernel of step `i` by arithmetic, by moving the kernel that `step` already holds
+  /// where nobody else has it; says whether it could.
   bool TakeKernel(size_t i, bool has_others, const Device& cpu, Program::Step& step) const;
-  /// Profiles: numbers at once where they follow from a match or weights that the step has alone.
+  /// Fills the profiles of the steps. Their numbers are computed when somebody asks (NearNumbers),
+  /// from the step's own match and packed constants, if it has any.
   void Describe(const NearGraph& near, std::vector<TensorWindow> windows, Program& program) const;
 
   std::shared_ptr<const Program> like_;

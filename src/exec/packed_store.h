@@ -1,4 +1,4 @@
-// The store of packed constants: one blob per (contents, recipe), shared by whoever asks for an
+// The store of packed constants: one blob per (contents, recipe), shared by all who ask for an
 // equal key.
 #pragma once
 
@@ -52,7 +52,7 @@ class PackedStore {
 
   /// Makes or finds a blob; called without locks, by several threads at once.
   using Open = std::function<Result<std::shared_ptr<const PackedBlob>>()>;
-  /// From now on `open` is asked for this blob where nobody holds it.
+  /// From now on calls `open` for this blob where nobody holds it.
   void Provide(const PackedKey& key, Open open);
 
   struct Entry {
@@ -63,13 +63,14 @@ class PackedStore {
   std::vector<Entry> Living() const;
   /// Bytes of all living blobs.
   int64_t bytes() const;
-  /// How many forms and constants it knows; of those that are gone no more than of the others, or
-  /// a thousand.
+  /// How many forms and constants it remembers: of dead ones no more than of living ones, or a
+  /// thousand.
   size_t remembered() const;
 
  private:
   PackedKey KeyOf(const kernels::PackRequest& request, const ir::Graph& group);
-  /// Forgets what nobody holds or provides, each time that there is twice as much. Under the lock.
+  /// Forgets blobs that nobody holds or provides, each time that the number has doubled. Needs the
+  /// lock.
   void ForgetDead();
   uint64_t ContentHash(const std::shared_ptr<const Constant>& constant);
 

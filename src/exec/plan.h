@@ -17,29 +17,28 @@ struct PlannedTensor {
   std::string name;
   Shape shape;
   State state;
-  /// The tensor whose bytes these are under another layout name (an NHWC tensor of one pixel is
+  /// The tensor that has the same bytes under another layout name (an NHWC tensor of one pixel is
   /// row-major too); -1: none.
   int same_bytes_as = -1;
-  /// In the graph that was planned; kAbsent where nobody said.
+  /// Its value in the planned graph; kAbsent where unknown.
   ir::ValueId value = ir::kAbsent;
 };
 
-/// One launch, on at most problem.threads threads (a conversion: on all that the run has). `kernel`
-/// is null for a conversion of its one input to its one output.
+/// One launch, on at most problem.threads threads (a conversion: on all threads of the run).
+/// `kernel` is null for a conversion of its one input to its one output.
 struct PlannedStep {
   const kernels::KernelDesc* kernel = nullptr;
   kernels::Problem problem;  // empty for a conversion
-  /// What the kernel makes of the problem's group, and which of its states; null: asked anew.
+  /// The kernel's match of the problem's group, and the index of its states; null: matched again.
   std::shared_ptr<const kernels::Match> match;
   int states_index = 0;
   kernels::Params params;
   bool has_all_params = false;  // Setting::is_complete
-  /// Where its kernel is kept for the same step of other plans; null: nowhere.
+  /// Where its kernel is kept for the same step of other plans; null: it is not kept.
   std::shared_ptr<KeptKernel> kept;
   std::vector<int> inputs;  // tensors, in the order of the group's inputs
   std::vector<int> outputs;
-  /// What the values of the problem's group are in the graph that was planned; empty where nobody
-  /// said.
+  /// The values of the problem's group in the planned graph; empty where unknown.
   std::vector<ir::ValueId> values = {};
 };
 
@@ -60,20 +59,21 @@ struct Plan {
   std::vector<StepChain> chains;
   /// The kernels' preferences, nothing measured.
   bool is_default = false;
-  /// The input shapes ("x 1x3x32x320") of the plan whose decisions these are; empty: its own.
+  /// The input shapes ("x 1x3x32x320") of the plan whose decisions were taken over; empty: its own.
   std::string carried_from;
 };
 
 /// The names of the nodes that a step computes, joined by '+'; empty for a conversion.
 std::string NodesOf(const PlannedStep& step);
 
-/// kCorrupt unless the chains of `plan` lie behind each other, each of two steps at least that one
-/// device beside the CPU computes, without the host, by a number of work-groups that may be.
+/// kCorrupt unless the chains of `plan` are in order, and each has at least two steps, all of one
+/// device beside the CPU without the host, and a valid number of work-groups.
 Status CheckChains(const Plan& plan);
 /// Whether step `index` may be part of one, as far as the plan says.
 bool MayChain(const Plan& plan, int index);
 
-/// Where a step runs: its kernel's device; a conversion beside the CPU if it touches what is.
+/// Where a step runs: on its kernel's device; a conversion beside the CPU if either of its tensors
+/// is there.
 DeviceKind DeviceOf(const Plan& plan, const PlannedStep& step);
 
 }  // namespace fettle::exec

@@ -21,8 +21,8 @@ struct StepProfile {
   double ms = 0;
   int64_t macs = 0;
   int64_t bytes = 0;  // operands, constants and results, read and written once
-  /// What the kernel does at least: fewer operations than two for each of `macs` where the
-  /// algorithm saves some, fewer bytes where not all of an operand is read.
+  /// The least work of the kernel: fewer operations than two for each of `macs` where the algorithm
+  /// saves some, fewer bytes where it does not read a whole operand.
   kernels::Work work;
   /// How it was launched, where a run waits for steps of devices beside the CPU; else null.
   std::shared_ptr<const LaunchForm> form;
@@ -45,7 +45,7 @@ struct StepTime {
   size_t index = 0;                                      // of the step among those of `numbers`
 };
 
-/// Where the time of making programs went, in nanoseconds.
+/// How long the parts of making programs took, in nanoseconds.
 struct PreparationTimes {
   int64_t plan_ns = 0;     // choosing kernels
   int64_t kernels_ns = 0;  // preparing them, programs of devices included

@@ -21,7 +21,7 @@ class StepChains {
   /// A chain of a program (Program::id).
   using Key = std::pair<uint64_t, size_t>;
 
-  /// When a chain is built, and how loudly it is said where that fails.
+  /// When a chain is built, and how loudly a failure is reported.
   struct Policy {
     int from_run = 1;  // on the same operands
     LogLevel level = LogLevel::kWarn;

@@ -1,6 +1,6 @@
-// What is to be known of each arithmetic that kernels compute in: a row each. Messages, tolerances,
-// bounds and limits of precision ask here, so that another arithmetic is an enumerator of kernel.h
-// and its row.
+// The facts about each arithmetic that kernels compute in, a row each. Messages, tolerances, bounds
+// and limits of precision read these rows, so a new arithmetic needs an enumerator in kernel.h and
+// a row here.
 #pragma once
 
 #include <array>
@@ -10,15 +10,16 @@
 
 namespace fettle::kernels {
 
-/// What an arithmetic loses beside f32.
+/// What an arithmetic loses compared with f32.
 enum class Loss : uint8_t { kNothing, kFactors, kResults };
 
 struct ArithmeticRow {
   Arithmetic arithmetic;
   std::string_view name;  // in messages
-  /// kFactors: both factors of each product are rounded; kResults: sums and all else are, too.
+  /// kFactors: both factors of each product are rounded. kResults: sums and everything else are
+  /// rounded too.
   Loss loss = Loss::kNothing;
-  /// Of the rounded factors, relative; 0 where what operands are stored as says more.
+  /// Relative error of the rounded factors; 0 where the operands' storage type says more.
   double unit_roundoff = 0;
   /// What limits multiply-adds where a kernel does not say so itself: a name of docs/peaks.md.
   std::string_view ceiling = "fp32 fma";
@@ -40,7 +41,7 @@ constexpr const ArithmeticRow& RowOf(Arithmetic arithmetic) {
   return kArithmetics[static_cast<int>(arithmetic)];
 }
 
-/// Whether kernels that compute so lose precision that f32 would keep.
+/// Whether kernels of this arithmetic lose precision that f32 would keep.
 constexpr bool IsLossy(Arithmetic arithmetic) { return RowOf(arithmetic).loss != Loss::kNothing; }
 
 }  // namespace fettle::kernels

@@ -57,15 +57,16 @@ struct Backend {
   std::span<const std::string_view> (*operators)() = nullptr;
   /// Its kernels for products, step by step; null where it has none to show.
   ProductLadder (*product_ladder)() = nullptr;
-  /// Has the programs of the first device that asks, which need not be open yet, compiled by other
-  /// processes until the returned object goes. Null where nothing is compiled, as is the next.
+  /// Lets other processes compile the programs of the first device that asks, until the returned
+  /// object is destroyed. The device need not be open yet. Null, like serve_compiles, for a backend
+  /// that compiles nothing.
   std::shared_ptr<void> (*compile_elsewhere)(const CompileProcesses& processes) = nullptr;
-  /// What such a process does: opens the device `which`, as `open` does but only to compile, and
-  /// compiles what standard input asks for until that is closed. Returns the exit code.
+  /// The work of such a process: opens the device `which` for compiling only, and compiles what
+  /// standard input asks for until it is closed. Returns the exit code.
   Result<int> (*serve_compiles)(std::string_view which) = nullptr;
-  /// The facts of a device, and a device of such facts that is not here: kernels match on it and
-  /// are priced as there, but nothing can be allocated, built or run. Of facts that no device has
-  /// this fails with kInvalidArgument, naming the fact. Null for the CPU.
+  /// The facts of a device, and a device made from such facts that is not present. Kernels match on
+  /// it and are priced as on the real one, but nothing can be allocated, built or run. Fails with
+  /// kInvalidArgument, naming the fact, where no device has such facts. Null for the CPU.
   Facts (*facts)(const Device& device) = nullptr;
   Result<std::shared_ptr<const Device>> (*on_paper)(const Facts& facts) = nullptr;
 
@@ -74,32 +75,32 @@ struct Backend {
 
 /// The CPU's first.
 std::span<const Backend* const> Backends();
-/// Null where there is none of that name.
+/// Null where no backend has that name.
 const Backend* FindBackend(DeviceKind kind);
-/// The kernel of that name, of any backend; null where there is none.
+/// The kernel of that name, of any backend; null where no kernel has it.
 const KernelDesc* FindKernel(std::string_view name);
 /// What names a device: "auto|cpu|opencl[:PLATFORM[:DEVICE]]".
 std::string DeviceChoices();
-/// The backend that a device's name, "opencl:0:1", is of, and what follows the name; null where
-/// there is none, and for a name that says more than its backend takes.
+/// The backend that a device name such as "opencl:0:1" belongs to, and the rest of the name. Null
+/// for an unknown backend, and for a name with more parts than the backend takes.
 const Backend* BackendOfChoice(std::string_view device, std::string_view* which);
 /// For tests: one more row, which outlives all use of it. Not while other threads run.
 void AddBackend(const Backend& backend);
 
 /// Where a conversion runs: beside the CPU if either state is.
 DeviceKind ConversionDevice(const State& from, const State& to);
-/// OK, or why there is no such conversion: devices beside the CPU hand over to each other through
-/// its memory, in two.
+/// OK, or why there is no such conversion. Two devices beside the CPU exchange tensors through the
+/// CPU's memory, in two conversions.
 Status CheckConversion(const Shape& shape, const State& from, const State& to);
 /// Backend::convert; `device` is of ConversionDevice's kind.
 Result<std::unique_ptr<PreparedKernel>> PrepareAnyConversion(const Shape& shape, const State& from,
                                                              const State& to, const Device& device);
 
-/// Backend::compile_elsewhere for the device of that name ("opencl:0:1"); null where there is none
-/// that compiles.
+/// Backend::compile_elsewhere for the device of that name ("opencl:0:1"); null where no backend has
+/// that name or it compiles nothing.
 std::shared_ptr<void> CompileElsewhere(std::string_view device, const CompileProcesses& processes);
-/// Backend::serve_compiles of the device of that name ("opencl:0:1"). kUnsupported where there is
-/// none that compiles.
+/// Backend::serve_compiles for the device of that name ("opencl:0:1"). kUnsupported where no
+/// backend has that name or it compiles nothing.
 Result<int> ServeCompiles(std::string_view device);
 
 }  // namespace fettle::kernels

@@ -7,8 +7,7 @@
 
 namespace fettle::kernels {
 
-/// The CPU's first. The runtime library and builds without OpenCL have one of the CPU
-/// alone.
+/// The CPU's first. The runtime library and builds without OpenCL have only the CPU's.
 std::span<const Backend* const> BuiltBackends();
 
 }  // namespace fettle::kernels

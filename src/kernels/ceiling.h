@@ -29,24 +29,24 @@ struct Ceiling : CeilingName {
   /// OK; kUnsupported where the device has no such thing; else what failed. No value then.
   Status status;
 
-  /// The best repeat, or the value where nobody counted repeats.
+  /// The best repeat, or the value where repeats were not recorded.
   double bound() const { return best > 0 ? best : value; }
 };
 
-/// Whether less is better: of times.
+/// Whether less is better, as for times.
 bool IsTime(std::string_view unit);
 
-/// The ceiling that repeats came to, in its unit. At least one, all finite.
+/// The ceiling computed from repeats in its unit: at least one, all finite.
 Ceiling FromRepeats(const CeilingName& name, std::vector<double> repeats);
 Ceiling NotMeasured(const CeilingName& name, Status why);
 
 /// Which ceilings to measure.
 struct ProbeRequest {
-  /// What bounds are made of, on one core: a tenth of a second. Else all that the device has.
+  /// Only what bounds need, on one core: a tenth of a second. Otherwise all ceilings of the device.
   bool for_bounds = true;
-  /// Those alone whose names hold this text; "": all.
+  /// Only ceilings whose names contain this text; "": all.
   std::string_view only;
-  /// Set from any thread: what is not measured by then is not; null: never.
+  /// May be set from any thread: ceilings that are not measured yet are then left out. Null: never.
   const std::atomic<bool>* cancelled = nullptr;
   /// Cores of the CPU to measure together, beside each figure of one.
   int threads = 1;

@@ -7,10 +7,11 @@
 
 namespace fettle::kernels {
 
-/// PrintGroup's text, but for the contents of constants that no time depends on: weights, biases,
-/// tables of floats, scales and zero points, so that equal layers of one network share their
-/// measurements. Zero points keep whether they are 0, 128 or something else, which decides what has
-/// to be computed. Still a problem's text: what is made of it takes as long.
+/// PrintGroup's text without the contents of constants that do not affect times: weights, biases,
+/// tables of floats, scales and zero points. So equal layers of one network share their
+/// measurements. Of a zero point the text keeps whether it is 0, 128 or another number, because
+/// that decides which corrections are computed. The text can be read back as a problem, whose group
+/// takes the same time.
 std::string PrintCosts(const ir::Graph& group);
 
 }  // namespace fettle::kernels

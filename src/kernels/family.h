@@ -1,4 +1,4 @@
-// A kernel as functions of what it reads of a group, which is read once.
+// A kernel written as functions of the facts that it reads from a group once.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace fettle::kernels {
 
-/// `Facts` is what the functions want to know of a group: a value, immutable once read. The problem
-/// that they are given has the group, one of the states and the number of threads.
+/// `Facts` is what these functions need to know about a group: a value, immutable once read. The
+/// problem that they receive has the group, one of the states and the number of threads.
 template <typename Facts>
 struct Family {
   /// Whether the kernel can compute the group; kUnsupported with the reason.
@@ -34,19 +34,19 @@ struct Family {
   bool (*is_view)(const Problem& problem, const Facts& facts, const Device& device) = nullptr;
   /// Whether nodes may have an absent first output, because nobody reads it.
   bool takes_no_first_output = false;
-  /// Whether row-major inputs of their values' own types may be the caller's memory: no byte behind
-  /// an element is read, and elements are aligned as their type is, no more.
+  /// Whether row-major inputs of their values' own types may be the caller's memory: the kernel
+  /// reads no byte behind an element and needs no more alignment than the element type has.
   bool reads_callers_memory = false;
-  /// Whether a state that the kernel has for a group is one of its states for each group that
-  /// differs from it in extents above 1 alone, and what `prepare` makes refers neither to the group
-  /// nor to the facts.
+  /// Whether a state that the kernel has for a group is also a state for each group that differs
+  /// only in extents above 1, and what `prepare` makes refers neither to the group nor to the
+  /// facts.
   bool takes_near_extents = false;
 };
 
-/// Adds what `states` lists with row-major inputs bound by the caller, in all combinations where
-/// they are few, otherwise all of them at once. Halves that some state holds in fp32 are left out:
-/// widened at the border, they go through a network in fp32, which is more exact than steps that
-/// each round to halves.
+/// Adds the states of `states` with row-major inputs bound by the caller: all combinations where
+/// they are few, otherwise only the one with all inputs bound. A half that some state holds in fp32
+/// is left out: it is widened at the border and goes through the network in fp32, which is more
+/// exact than steps that each round to halves.
 void AddCallersMemory(const ir::Graph& group, std::vector<StateAssignment>& states);
 
 /// kUnsupported where the first output of a node is absent: kernels take their sizes from it.

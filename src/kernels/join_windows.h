@@ -1,5 +1,5 @@
-// Windows: tensors that are written where a Concat would copy them to. What a PreparedKernel may be
-// beside that; exec/choose_windows.h joins the two sides.
+// Windows: tensors that are written straight to the place where a Concat would copy them. This is
+// the kernels' side; exec/choose_windows.h uses it.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct WindowRows {
   int64_t pitch = 0;
 };
 
-/// An input that needs no bytes of its own: where it begins `byte_offset` behind output 0 and its
-/// rows lie so, Launch finds it where it would copy it to and leaves it.
+/// An input that needs no bytes of its own where it begins `byte_offset` behind output 0 and its
+/// rows lie as `rows` says: it is already where Launch would copy it to, so Launch leaves it.
 struct Window {
   int input = 0;
   int64_t byte_offset = 0;
@@ -31,7 +31,7 @@ class JoinsWindows {
   virtual ~JoinsWindows() = default;
   /// The inputs that may be windows, each for itself; offsets are multiples of kTensorAlignment.
   virtual std::vector<Window> windows() const = 0;
-  /// Whether Launch writes nothing else, so that nothing is left where all of them are windows.
+  /// Whether Launch only copies inputs, so that it has nothing to do where all of them are windows.
   virtual bool writes_nothing_else() const = 0;
 };
 
@@ -39,9 +39,9 @@ class JoinsWindows {
 class WritesWindow {
  public:
   virtual ~WritesWindow() = default;
-  /// From now on the output's rows lie so, `rows.pitch` over 0; what lies between them is not the
-  /// kernel's to write. Before the first launch. kUnsupported, and nothing changed, where the
-  /// kernel cannot, or its rows are others.
+  /// From now on the output's rows lie as `rows` says, with rows.pitch above 0; the kernel must not
+  /// write between them. Call it before the first launch. kUnsupported, with nothing changed, where
+  /// the kernel cannot do it or has other rows.
   virtual Status WriteApart(const WindowRows& rows) = 0;
 };
 

@@ -100,8 +100,8 @@ class PreparedKernel {
   virtual std::vector<PackRequest> packs() const { return {}; }
   virtual int64_t workspace_bytes() const { return 0; }
   virtual std::vector<Alias> aliases() const { return {}; }
-  /// What it is beside that where it does nothing for inputs that are windows of its output; else
-  /// null.
+  /// The kernel as a JoinsWindows, where it does nothing for inputs that are windows of its output;
+  /// else null.
   virtual const JoinsWindows* joins() const { return nullptr; }
   /// Enqueues the work and returns; never allocates, never waits. Outputs have elements (steps that
   /// write only empty tensors are never launched). Writes zero to pad lanes of the
@@ -117,10 +117,11 @@ struct ParamInfo {
   std::string_view source;          // a file below kernels/opencl
 };
 
-/// What a kernel computes in: which kernels a plan may use is decided by it. kF16: sums of products
-/// but in part, all else entirely. kBF16, kTF32: factors of products are rounded to it (TF32: f32
-/// with 10 bits of mantissa), whatever they are stored as; sums and all else are f32. kReference:
-/// as the scalar oracle, so that plans have it only where nothing else computes a group.
+/// What a kernel computes in. It decides which kernels a plan may use. kF16: everything in f16,
+/// except for part of the sums of products. kBF16, kTF32: the factors of products are rounded to
+/// that type (TF32: f32 with 10 bits of mantissa) however they are stored; sums and everything else
+/// are f32. kReference: as the scalar oracle; plans use it only where no other kernel computes a
+/// group.
 enum class Arithmetic : uint8_t { kF32, kF16, kBF16, kTF32, kInt, kBits, kReference };
 
 /// The least work that a kernel does for a problem: what its roofline bound is made of.
@@ -143,11 +144,11 @@ struct Setting {
   bool is_complete = false;  // whether `params` has all parameters
 };
 
-/// Match::taste() of what no plan takes before it is measured.
+/// Match::taste() of a kernel that no plan takes before it is measured.
 inline constexpr int kOnlyMeasured = -1;
-/// Match::taste() of what is as good as the best kernel of its device for the group, in other
-/// layouts: plans before measuring take the one for which less is converted; where that is equal,
-/// the best, or with kBeforeBest this one.
+/// Match::taste() of a kernel that is as good as the device's best kernel for the group, in other
+/// layouts. Plans made before measuring take the one with fewer conversions; on a tie they take the
+/// best kernel, or this one if it says kBeforeBest.
 inline constexpr int kBesideBest = -2, kBeforeBest = -3;
 
 /// A group as one kernel understands it, read once. Immutable: any thread may ask. Its device
@@ -157,10 +158,10 @@ class Match {
   virtual ~Match() = default;
   /// The assignments in which the kernel computes the group, best first; at least one.
   virtual std::span<const StateAssignment> states() const = 0;
-  /// How much the kernel is preferred for this group and device until something is measured: the
-  /// higher wins. What is merely unattractive is tasted low, not refused; references have 0. Plans
-  /// cover as many nodes by a group as a kernel takes, so one that may be slower than several
-  /// kernels for parts of its group says kOnlyMeasured.
+  /// How much the kernel is preferred for this group and device before anything is measured: the
+  /// higher wins. An unattractive kernel gets a low taste instead of a refusal; references have 0.
+  /// Plans cover as many nodes by one group as a kernel takes, so a kernel that may be slower than
+  /// several kernels for parts of its group says kOnlyMeasured.
   virtual int taste() const { return 1; }
   /// Empty where there is nothing to tune.
   virtual ParamSpace params(int states, int threads) const = 0;
@@ -183,8 +184,8 @@ struct KernelDesc {
   /// (kUnsupported; the reason is the message).
   Result<std::unique_ptr<const Match>> (*match)(std::shared_ptr<const ir::Graph> group,
                                                 const Device& device) = nullptr;
-  /// All parameters that it may have in any group, for documentation and checks; null: none, or
-  /// such as all follow from the problem.
+  /// All parameters that the kernel may have in any group, for documentation and checks; null where
+  /// it has none or all follow from the problem.
   std::span<const ParamInfo> (*parameters)() = nullptr;
 
   /// The backend that the name begins with.
@@ -196,7 +197,7 @@ struct KernelDesc {
 Result<std::shared_ptr<const Match>> MatchGroup(const KernelDesc& kernel,
                                                 std::shared_ptr<const ir::Graph> group,
                                                 const Device& device);
-/// The position of `states` among those of `match`; kUnsupported where they are none of them.
+/// The position of `states` among those of `match`; kUnsupported where `match` does not have them.
 Result<int> FindStates(const KernelDesc& kernel, const Match& match, const StateAssignment& states);
 
 /// For a single question: each of these matches the group anew. That of the states, best first:

@@ -1,5 +1,5 @@
-// The ladder of matrix products of a backend, from naive to tuned: kernels of its table, each a
-// step that knows one thing more than the one before.
+// The ladder of matrix products of a backend, from naive to tuned. Each step is a kernel of its
+// table and adds one optimisation to the step before.
 #pragma once
 
 #include <span>

@@ -16,8 +16,8 @@ struct RuleParams {
   Params params;
 };
 
-/// What a PreparedKernel is beside that, whose launches may be varied. A parameter that a set
-/// leaves out, or sets to 0, stays as the kernel has it. Those whose name begins with "group_"
+/// A PreparedKernel implements this too where its launches may be varied. A parameter that a set
+/// leaves out or sets to 0 keeps the kernel's value. Parameters whose names begin with "group_"
 /// compile nothing new.
 class TunableLaunches {
  public:
@@ -27,8 +27,8 @@ class TunableLaunches {
   virtual Status CheckLaunch(const Params& params) const = 0;
   /// What rules of thumb propose, the most promising first; all pass CheckLaunch.
   virtual std::vector<RuleParams> launch_rules() const = 0;
-  /// Takes what of `params` is a launch tunable, as far as it can be launched so (plans may come
-  /// from other devices). Before the first launch.
+  /// Applies the launch tunables among `params` that work here; plans may come from other devices.
+  /// Before the first launch.
   virtual Status Adopt(const Params& params, const Device& device) = 0;
 };
 

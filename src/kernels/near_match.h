@@ -1,4 +1,4 @@
-// Matches of groups that differ from one that was matched in extents alone.
+// Matches for groups that differ only in extents from one that was matched.
 #pragma once
 
 #include <memory>
@@ -7,13 +7,14 @@
 
 namespace fettle::kernels {
 
-/// A match that reads other groups too, without listing their states.
+/// A match that can also read other groups, without listing their states.
 class MatchesNear {
  public:
   virtual ~MatchesNear() = default;
-  /// What MatchGroup makes of `group`, which differs from the match's in extents alone, none of
-  /// which is at most 1 in one of them only; with the one state `states` of this match. What it
-  /// prepares needs neither it nor, but for what it owns of it, the group.
+  /// As MatchGroup for `group`, with state `states` of this match as its only one. `group` may
+  /// differ from this match's group in extents alone; an extent of 0 or 1 must be the same in both.
+  /// What the result prepares does not need the result, and needs `group` only where it holds a
+  /// share of it.
   virtual Result<std::unique_ptr<const Match>> MatchNear(
       const std::shared_ptr<const ir::Graph>& group, int states) const = 0;
 };

@@ -1,4 +1,4 @@
-// Facts of a kernel that finds out what it can compute by planning it, state by state.
+// Facts of a kernel that learns what it can compute by planning each state.
 #pragma once
 
 #include <algorithm>

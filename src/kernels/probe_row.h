@@ -10,7 +10,7 @@
 
 namespace fettle::kernels {
 
-/// What one run said, in the unit of its row, and how long it took.
+/// The result of one run in the unit of its row, and how long it took.
 struct ProbeSample {
   double figure = 0;
   double ns = 0;
@@ -20,13 +20,13 @@ struct ProbeRow {
   CeilingName name;
   bool for_bounds = false;
   Status runs;  // kUnsupported: why not here
-  /// Does an amount of work, which is raised until a run is long enough for the clock. A failure
-  /// where the results are not what so much work makes.
+  /// Does an amount of work, which is raised until a run is long enough for the clock. Fails where
+  /// the results are not those of that much work.
   std::function<Result<ProbeSample>(int64_t amount)> run = nullptr;
   int64_t most = std::numeric_limits<int64_t>::max();  // of the amount
 };
 
-/// The failure of a run whose results are not what the work makes: part of it was left out.
+/// The failure of a run with wrong results: part of the work was left out.
 Status WrongResult();
 
 /// Finds the amount of work that takes `long_enough_ns`, which warms up, and repeats it seven

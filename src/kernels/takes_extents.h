@@ -1,4 +1,4 @@
-// Kernels of which those for other extents are made by arithmetic.
+// Kernels that can be made for other extents by arithmetic, without matching the group again.
 #pragma once
 
 #include <memory>
@@ -7,24 +7,25 @@
 
 namespace fettle::kernels {
 
-/// A kernel that others are made of without reading their groups.
+/// A prepared kernel from which kernels for other extents are made without reading their groups.
 class TakesExtents {
  public:
   virtual ~TakesExtents() = default;
-  /// What would be prepared for `problem` with the usual parameters; its group differs as that of
-  /// MatchesNear, with the same constants. Asks for the same packed constants. Null where the group
-  /// has to be matched.
+  /// The kernel for `problem` with the usual parameters. Its group may differ as MatchesNear says,
+  /// and has the same constants. Needs the same packed constants. Null where the group has to be
+  /// matched.
   virtual std::unique_ptr<PreparedKernel> At(const Problem& problem,
                                              const Device& device) const = 0;
-  /// Whether At takes other constants too, as it reads those of the group: where nothing is packed.
+  /// Whether At also takes groups with other constants. It then reads the group's; nothing is
+  /// packed.
   virtual bool takes_constants() const { return false; }
-  /// Whether At takes extents of 1 too where this kernel's are none, and the other way round.
+  /// Whether At allows extents to become 1 or to stop being 1.
   virtual bool takes_ones() const { return false; }
-  /// Makes this kernel what At makes. False: it is good for nothing any more.
+  /// Changes this kernel into what At would make. False: the kernel is unusable afterwards.
   virtual bool MoveTo(const Problem& /*problem*/, const Device& /*device*/) { return false; }
 };
 
-/// TakesExtents of kernels whose copies move.
+/// TakesExtents for kernels that copy themselves and call MoveTo on the copy.
 template <typename Kernel>
 class MovesToExtents : public TakesExtents {
  public:

@@ -1,15 +1,16 @@
-// What somebody who asks a kernel about a group will do with the answer.
+// Tells kernels which states their caller wants, so that they need not check others.
 #pragma once
 
 #include "kernels/kernel.h"
 
 namespace fettle::kernels {
 
-/// While it lives, what matches groups on its thread looks for `states` alone: kernels may leave
-/// other states out of Match::states() where each costs something to check (an epilogue that is
-/// compiled for it), and refuse a group that they cannot compute in these. What they list, they
-/// list for any asker (so of states that differ in storage all stay: AddCallersMemory looks at
-/// them together). `states` outlives it. Nests.
+/// While it lives, whoever matches groups on its thread wants `states` alone. A kernel may leave
+/// other states out of Match::states() where each costs something to check (such as an epilogue
+/// that is compiled for it), and may refuse a group that it cannot compute in `states`. The states
+/// that it lists are those it would list for any caller; so it keeps all that differ only in
+/// storage, because AddCallersMemory looks at them together. `states` must outlive it. Objects may
+/// be nested.
 class WantedStates {
  public:
   explicit WantedStates(const StateAssignment& states);
@@ -17,10 +18,10 @@ class WantedStates {
   WantedStates(const WantedStates&) = delete;
   WantedStates& operator=(const WantedStates&) = delete;
 
-  /// Whether `states`, and those that differ from them in which inputs the caller binds, are not
-  /// looked for.
+  /// Whether nobody wants `states`, nor states that differ from them only in which inputs the
+  /// caller binds.
   static bool LeaveOut(const StateAssignment& states);
-  /// The same of all states whose first input has this layout.
+  /// Whether nobody wants any state whose first input has this layout.
   static bool LeaveOutInput(const Layout& layout);
 
  private:

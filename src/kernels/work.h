@@ -1,4 +1,4 @@
-// What a kernel has to do at least, for any kernel.
+// The least work of a kernel, whichever kernel it is.
 #pragma once
 
 #include "kernels/kernel.h"

@@ -5,9 +5,9 @@
 
 namespace fettle::kernels {
 
-/// How many of `threads` share a step that does this work before anything is measured: all, or
-/// fewer where the work, at usual rates of a core, is less than what waking more of them and
-/// waiting for them takes.
+/// How many of `threads` should share a step with this work, before anything is measured. Fewer
+/// than all where the work, at usual rates of a core, takes less time than to wake more of them and
+/// wait for them.
 int ThreadsWorthWaking(const Work& alone, int threads);
 
 }  // namespace fettle::kernels

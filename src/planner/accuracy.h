@@ -11,7 +11,7 @@ namespace fettle::planner {
 struct AccuracyLimits {
   /// Signal to noise that each float output must keep, in dB.
   double min_sqnr_db = 40;
-  /// Where above 0, exactly this is asked for, whatever the network is made of.
+  /// Above 0: exactly this is required, whatever operators the network has.
   double asked_db = 0;
   /// Share of elements of integer outputs (classes, indices, quantised values) that may differ.
   double max_changed = 0.01;
@@ -38,7 +38,8 @@ struct LossyChoice {
   double saved_us = 0;
 };
 
-/// The choice to ban first: the most error per saved time; -1 where none has an error.
+/// The choice to ban first: the one with the most error per saved time; -1 where no choice has an
+/// error.
 int WorstTrade(std::span<const LossyChoice> choices);
 
 }  // namespace fettle::planner

@@ -1,4 +1,4 @@
-// Default plans that are carried from shape to shape.
+// Default plans that are reused for other shapes.
 #pragma once
 
 #include <memory>
@@ -8,17 +8,16 @@
 
 namespace fettle::planner {
 
-/// PreferredPlans that remembers what it decided (a bounded number of decisions): a segment of the
-/// same operators, edges and types whose extents are all equal to those of a remembered one, or
-/// above 1 as those are and at most kCarriedRatio times as large or small, takes the decision of
-/// the nearest. Its kernels are asked again, with parameters and threads for the new extents; where
-/// one refuses, or likes its group more or less than it did, the next nearest is tried, four of
-/// them at most, and then the segment is planned anew. Only what was planned anew is carried, so
-/// plans do not drift. exec::Plan::carried_from says so, and the log at level info. For the CPU
-/// alone; segments of other devices, and of references, are always planned.
+/// PreferredPlans that remembers a bounded number of decisions. A segment takes the nearest
+/// remembered decision of a segment with the same operators, edges and types, where each extent is
+/// equal, or is above 1 in both and at most kCarriedRatio times as large or small. The kernels
+/// match again, with parameters and threads for the new extents. Where a kernel refuses, or has
+/// another taste for its group than before, the next nearest decision is tried, at most four of
+/// them; then the segment is planned anew. Only decisions that were planned anew are remembered, so
+/// plans do not drift. exec::Plan::carried_from names the source, as does the log at level info.
+/// For the CPU alone; segments of other devices and of references are always planned.
 ///
-/// What a session computes for a shape may so differ in rounding from what it would have computed
-/// had that shape come first.
+/// A session's results for a shape may therefore round otherwise than if that shape had come first.
 std::shared_ptr<PlanSource> CarriedPlans();
 
 inline constexpr int64_t kCarriedRatio = passes::kNearRatio;

@@ -1,5 +1,5 @@
-// All that may be chosen for a graph: every group, and for each kind of group every kernel, state
-// and thread count. Equal groups are one kind, so that they are listed and measured once.
+// All possible choices for a graph: every group, and for each kind of group every kernel, state and
+// thread count. Equal groups are one kind, so they are listed and measured once.
 #pragma once
 
 #include <memory>
@@ -11,19 +11,19 @@
 
 namespace fettle::planner {
 
-/// A slot: a kernel in given states on so many threads. With which parameters it runs is up to who
-/// prices it (EntryCost::proposal).
+/// A kernel in given states on a number of threads. Whoever prices it chooses the parameters
+/// (EntryCost::proposal).
 struct Entry {
   const kernels::KernelDesc* kernel = nullptr;
-  /// What the kernel makes of the kind's group, shared by its entries, and which of its states.
+  /// The kernel's match of the kind's group, shared by its entries, and the index of its states.
   std::shared_ptr<const kernels::Match> match;
   int states_index = 0;
   kernels::StateAssignment states;
   int threads = 1;
   /// The default ones.
   kernels::Params params;
-  /// The entry of the kind that differs from this one in running on all threads; -1: none. Equal
-  /// changes are called equal in all kinds.
+  /// The entry of the kind that differs from this one only in running on all threads; -1: none.
+  /// Equal changes are called equal in all kinds.
   int base = -1;
   std::string change;
   /// Every output is a window of an input: nothing runs.

@@ -29,15 +29,15 @@ struct Limits {
   /// No kernel of the CPU.
   bool accelerator_only = false;
   Precision precision = Precision::kHigh;
-  /// The memory of tensors beside the CPU, where kernels leave a choice; kHost: any.
+  /// The memory of tensors beside the CPU, where kernels support several; kHost: any.
   MemoryKind memory = MemoryKind::kHost;
 
   bool operator==(const Limits&) const = default;
 
-  /// Why precision allows no kernel that computes so; empty: it does.
+  /// Why the precision forbids kernels of this arithmetic; empty: it allows them.
   std::string RefusalOf(kernels::Arithmetic arithmetic) const;
-  /// What plans depend on beside threads, for keys; empty where there is the CPU alone and
-  /// precision is high.
+  /// The limits that plans depend on besides threads, as text for keys; empty where there is the
+  /// CPU alone and precision is high.
   std::string policy(const DeviceSet& devices) const;
 };
 
@@ -67,11 +67,10 @@ struct GroupChoices {
   std::vector<ir::NodeId> nodes;  // of the parent graph
   passes::Fragment fragment;
   std::vector<Choice> choices;
-  /// Equally good kernels in several layouts are among them (kernels::kBesideBest).
+  /// Whether equally good kernels in several layouts are among them (kernels::kBesideBest).
   bool differ_in_layouts = false;
   std::vector<Rejection> rejected;
-  /// kOutOfMemory where memory cannot hold what the group reads or writes; then no kernel was
-  /// asked.
+  /// kOutOfMemory where memory cannot hold the operands of the group; no kernel was matched then.
   Status fits;
 };
 

@@ -14,28 +14,28 @@ struct Proposal {
   /// "default", a rule ("mace-2d"), another slot or device, or the strategy of a search.
   std::string by;
   bool is_default = true;
-  /// How many sets were measured before it was taken for the best.
+  /// How many sets of parameters were measured before this one was chosen.
   int64_t evaluations = 0;
 };
 
 struct EntryCost {
-  /// What the solver counts, in microseconds: a time in the network where that is known of such
-  /// entries.
+  /// The cost that the solver uses, in microseconds: the time in a network, where that is known for
+  /// such entries.
   double us = 0;
-  /// What measuring it alone gave; 0: the same.
+  /// The measured time alone; 0: equal to `us`.
   double alone_us = 0;
-  /// False: `us` is a lower bound (roofline, or of what a search may still find), not a time.
+  /// False: `us` is a lower bound (roofline, or what a search may still find), not a time.
   bool measured = false;
   /// Rows of other devices that `us` was predicted from; 0: it was not.
   int predicted = 0;
-  /// The least time of what was tried; of what was stopped as too slow, a lower bound; 0: nothing
-  /// was tried.
+  /// The least time that was measured; of a measurement that was stopped as too slow, its lower
+  /// bound; 0: nothing was measured.
   double seen_us = 0;
-  /// What the host takes to enqueue it on a device that works meanwhile; 0: not known.
+  /// How long the host takes to enqueue it on a device that works meanwhile; 0: unknown.
   double host_us = 0;
   /// Loss of accuracy; 0 where results stay in fp32 or are exact.
   double error = 0;
-  /// Bytes that it works in besides its operands; 0 where nobody asked (see Bounds).
+  /// Bytes of its workspace; 0 where nobody asked (see Bounds).
   int64_t workspace = 0;
   /// Why the entry may not be taken (wrong results, crash); empty: it may.
   std::string banned;

@@ -15,7 +15,7 @@ using Cover = std::vector<GroupChoices>;
 /// kUnsupported, naming the node and every kernel's reason, where a node has no choice at all.
 Result<Cover> GreedyCover(const ir::Graph& graph, const DeviceSet& devices, const Limits& limits);
 
-/// Says that nothing computes `node`, with every kernel's reason (kUnsupported).
+/// The failure (kUnsupported) that no kernel computes `node`, with every kernel's reason.
 Status NoChoice(const ir::Node& node, const GroupChoices& choices);
 
 }  // namespace fettle::planner

@@ -34,34 +34,34 @@ struct ConversionDecision {
   bool operator==(const ConversionDecision&) const = default;
 };
 
-/// Groups in execution order; they cover each node once. A value that is read in a state in which
-/// it was not written is converted as `conversions` says, or from the state in which it was written
-/// where they do not name it.
+/// Groups in execution order; they cover each node once. A value that is read in another state than
+/// it was written in is converted as `conversions` says, or else from the state in which it was
+/// written.
 struct Decision {
   std::vector<GroupDecision> groups;
   std::vector<ConversionDecision> conversions;
-  /// Of the steps of the plan that this comes to (Apply).
+  /// Chains of the steps of the plan that Apply makes of this.
   std::vector<exec::StepChain> chains;
   double predicted_us = 0;  // 0: not predicted
   double measured_us = 0;   // of the whole graph; 0: not measured
   double gap = 0;           // certified, as a share; 0: optimal with regard to the costs
   uint64_t seed = 0;
-  /// Where a range of shapes was tuned (regimes.h): those of the graph's inputs at this size.
+  /// Where a range of shapes was tuned (regimes.h): the shapes of the graph's inputs at this size.
   std::vector<Shape> made_for;
 
   bool operator==(const Decision&) const = default;
 };
 
-/// On how many threads the groups of a decision run: as many as it says, or as many as are worth
-/// waking for the extents at hand (small_steps.h).
+/// On how many threads the groups of a decision run: as the decision says, or as many as are worth
+/// waking at the current extents (small_steps.h).
 enum class ThreadsOfGroups : uint8_t { kDecided, kAnew };
 
-/// Makes the plan that `decision` describes for a session of `threads`. Fails with kVersionMismatch
-/// where a kernel is gone, has another version or refuses its group, kCorrupt where groups do not
-/// cover the graph, or where chains are not of its steps.
+/// Makes the plan that `decision` describes for a session of `threads`. kVersionMismatch where a
+/// kernel no longer exists, has another version or refuses its group; kCorrupt where groups do not
+/// cover the graph or chains name other steps.
 ///
-/// `known` (may be empty): what steps were for these groups, on these devices and threads and with
-/// this `counted`, in a graph of the same structure (passes::Outline) and maybe other shapes.
+/// `known` (may be empty): steps of another plan for these groups, with the same devices, threads
+/// and `counted`, in a graph of the same structure (passes::Outline) whose shapes may differ.
 /// Groups that are the same in both are not matched again.
 Result<exec::Plan> Apply(const ir::Graph& graph, const Decision& decision, const DeviceSet& devices,
                          int threads, ThreadsOfGroups counted = ThreadsOfGroups::kDecided,
@@ -71,7 +71,7 @@ Result<exec::Plan> Apply(const ir::Graph& graph, const Decision& decision, const
 /// naming the line.
 std::string PrintDecision(const ir::Graph& graph, const Decision& decision);
 Result<Decision> ParseDecision(const ir::Graph& graph, std::string_view text);
-/// Decision::made_for of the text of a decision; nothing of what is no such text.
+/// Decision::made_for of the text of a decision; nothing for any other text.
 std::vector<Shape> MadeFor(std::string_view text);
 
 }  // namespace fettle::planner

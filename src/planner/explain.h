@@ -1,5 +1,4 @@
-// Why a plan is what it is: for each group what was chosen, the best of what was not, and what
-// could not be.
+// Explains a plan: for each group what was chosen, the best alternative, and what was rejected.
 #pragma once
 
 #include <string>

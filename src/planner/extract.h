@@ -22,33 +22,33 @@ struct Extracted {
   std::vector<std::vector<int>> entries;
   std::vector<std::vector<bool>> measured;
   std::vector<std::vector<std::shared_ptr<const Proposal>>> proposals;
-  /// What is taken of the default plan because all else is banned, a line each.
+  /// Choices taken over from the default plan because all others are banned, a line each.
   std::vector<std::string> warnings;
 };
 
-/// What may be taken for granted of costs that nobody has measured, so that fewer need measuring.
+/// Assumptions about costs that nobody has measured, so that fewer have to be measured.
 struct Assumptions {
   /// A fused kernel is never slower than the same kernel on its first nodes followed by the rest.
   bool fusion_gains = false;
-  /// One thread that gained nothing in several kinds of groups gains nothing in larger ones.
+  /// Where one thread gained nothing in several kinds of groups, it gains nothing in larger ones.
   bool changes_repeat = false;
 };
 
-/// What a plan may cost beside time.
+/// Limits of a plan besides time.
 struct Bounds {
-  /// Of the errors of all choices and conversions, summed up (shares of noise in power); negative:
-  /// none.
+  /// The sum of the errors of all choices and conversions (shares of noise in power); negative: no
+  /// limit.
   double error_budget = -1;
-  /// Of the bytes that tensors and workspaces hold at any step, those of the caller included;
-  /// negative: none. Needs costs that say what entries work in.
+  /// The bytes that tensors and workspaces hold at any step, the caller's included; negative: no
+  /// limit. Needs costs that give the workspaces of entries.
   int64_t memory_limit = -1;
 };
 
-/// Graph inputs exist row-major and external; graph outputs are wanted row-major. States that name
-/// the same bytes are one. Conversions are listed from each state in which something writes the
-/// value to each in which something reads it. An error budget that the worst choices keep is left
-/// out. Where all entries of a node are banned, that of `preferred` stays at its bound, with a
-/// warning; without one this fails with kUnsupported.
+/// Graph inputs exist row-major and external; graph outputs are wanted row-major. States with the
+/// same bytes are one. Conversions are listed from each state in which a choice writes the value to
+/// each in which one reads it. An error budget that even the worst choices keep is left out. Where
+/// all entries of a node are banned, the entry of `preferred` stays at its bound, with a warning;
+/// without `preferred` this fails with kUnsupported.
 Result<Extracted> Extract(const ir::Graph& graph, const Catalogue& catalogue, CostSource& costs,
                           int threads, const Assumptions& assumptions = {},
                           const Bounds& bounds = {}, const Decision* preferred = nullptr);

@@ -7,9 +7,9 @@
 
 namespace fettle::planner {
 
-/// `chosen` has a choice for each group of `cover`. Takes another one of the same taste on the same
-/// device where all conversions around a group then cost less, group by group in `order`, until no
-/// group alone can change that. Only where the kernel runs beside the CPU: there each conversion
+/// `chosen` has a choice for each group of `cover`. Group by group in `order`, takes another choice
+/// of the same taste on the same device where all conversions around the group then cost less,
+/// until no change of a single group helps. Only for kernels beside the CPU: there each conversion
 /// is a launch, which costs as much as moving megabytes.
 void TakeFewerConversions(const ir::Graph& graph, const Cover& cover,
                           const std::vector<size_t>& order, std::vector<const Choice*>& chosen);

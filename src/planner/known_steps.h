@@ -1,4 +1,4 @@
-// What plans of one decision have in common at several shapes.
+// Steps that plans of one decision share at several shapes.
 #pragma once
 
 #include <vector>
@@ -7,12 +7,12 @@
 
 namespace fettle::planner {
 
-/// The steps that compute groups, without what else their plan has: what Apply takes as known.
+/// The steps that compute groups, without the rest of their plan: the `known` of Apply.
 std::vector<exec::PlannedStep> StepsOfGroups(const exec::Plan& plan);
 
-/// Those of `known` (StepsOfGroups of another shape's plan of this decision) whose groups are the
-/// same in `plan`, with a kernel that the program of `plan` makes for all that follow; the others
-/// are left empty, for what one shape changed is changed by most.
+/// Those of `known` (StepsOfGroups of this decision's plan for another shape) whose groups are the
+/// same in `plan`, and whose kernels the program of `plan` makes for all later plans. The others
+/// are left empty, because most plans change what one shape changed.
 std::vector<exec::PlannedStep> UnchangedSteps(std::vector<exec::PlannedStep> known,
                                               exec::Plan& plan);
 

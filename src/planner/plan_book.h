@@ -11,7 +11,7 @@
 
 namespace fettle::planner {
 
-/// What a decision was made for.
+/// The key of a decision: graph, threads and devices.
 struct DecisionKey {
   /// Hash of the graph's operators, edges and element types, without extents and contents.
   uint64_t structure = 0;
@@ -37,14 +37,14 @@ struct BookEntry {
 };
 
 class PlanBook;
-/// The key that `book` answers for a session of `limits`: a plan made for the accelerator alone
-/// serves where the CPU may help too, where there is no other.
+/// The key for which `book` has a plan for a session of `limits`. A plan for the accelerator alone
+/// also serves where the CPU may help, if there is no other.
 DecisionKey KeyIn(const PlanBook& book, const ir::Graph& graph, const DeviceSet& devices,
                   const Limits& limits);
 
-/// What a session has to be made with to take a plan that `book` has for a graph of this structure
-/// on these devices: "precision normal, 2 threads", with what of it differs from `limits`. Empty
-/// where it takes one, or where the book has none for the graph and devices.
+/// The settings of a session that would get a plan of `book` for a graph of this structure on these
+/// devices, as "precision normal, 2 threads", as far as they differ from `limits`. Empty where the
+/// session gets one already, or where the book has none for the graph and devices.
 std::string MissedSettings(const PlanBook& book, const ir::Graph& graph, const DeviceSet& devices,
                            const Limits& limits);
 
@@ -55,8 +55,8 @@ class PlanBook {
   void Put(BookEntry entry);
   /// The text for exactly this key; empty: none.
   std::string Find(const DecisionKey& key) const;
-  /// The text for a graph of equal structure, device and threads, but other extents: the one put
-  /// last; empty: none.
+  /// The latest text for a graph of equal structure, device and threads, but other extents; empty:
+  /// none.
   std::string FindSimilar(const DecisionKey& key) const;
   std::vector<BookEntry> entries() const;
 

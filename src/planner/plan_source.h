@@ -19,8 +19,8 @@ class PlanSource {
   /// A plan for `segment`, all of whose values have concrete shapes.
   virtual Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                                      const Limits& limits) = 0;
-  /// Whether kernels that it chose for a segment may compute one that is near it, without asking
-  /// for a plan again.
+  /// Whether the kernels chosen for a segment may also compute a segment that is near it, without a
+  /// new plan.
   virtual bool CarriesOver(const DeviceSet& /*devices*/, const Limits& /*limits*/) const {
     return false;
   }
@@ -30,8 +30,8 @@ class PlanSource {
 std::shared_ptr<PlanSource> PreferredPlans();
 
 /// The decisions of `book`. A graph of other extents starts on the plan of a similar one, with one
-/// warning through the log; where there is none, or it does not fit this build, those of `others`.
-/// One more warning names the settings (MissedSettings) with which there would be one.
+/// warning in the log. Without such a plan, or where it does not fit this build, the decisions of
+/// `others`. One more warning names the settings (MissedSettings) with which there would be a plan.
 std::shared_ptr<PlanSource> PlansOf(std::shared_ptr<const PlanBook> book,
                                     std::shared_ptr<PlanSource> others = PreferredPlans());
 

@@ -1,4 +1,4 @@
-// Plans of a tuned range of shapes, and which of them a shape takes.
+// Plans of a tuned range of shapes, and the choice among them for a shape.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,14 @@
 
 namespace fettle::planner {
 
-/// What was tuned at one size of a range.
+/// The plan that was tuned at one size of a range.
 struct RangePlan {
   std::vector<Shape> made_for;  // Decision::made_for
   std::string text;             // PrintDecision
 };
 
-/// What chooses among plans: groups, kernels and states of a decision's text, without parameters,
-/// threads and times.
+/// The part of a decision's text that tells plans apart: groups, kernels and states, without
+/// parameters, threads and times.
 std::string KernelsOf(std::string_view text);
 
 /// Shapes of the inputs of `graph`, which are concrete.
@@ -30,10 +30,10 @@ std::vector<Shape> InputShapesOf(const ir::Graph& graph);
 class TunedRange {
  public:
   TunedRange() = default;
-  /// In any order; those whose shapes are not of the ranks of the last one are left out.
+  /// In any order; plans whose shapes have other ranks than the last one's are left out.
   explicit TunedRange(std::vector<RangePlan> plans);
-  /// Those that `book` has for graphs of the structure of `key`; none where it was not made for a
-  /// range.
+  /// The plans that `book` has for graphs of the structure of `key`; empty where they were not made
+  /// for a range.
   static TunedRange Of(const PlanBook& book, const DecisionKey& key);
 
   bool empty() const { return plans_.empty(); }
@@ -43,7 +43,7 @@ class TunedRange {
   const std::vector<int>& regimes() const { return regimes_; }
   /// Whether each extent lies between the least and the greatest that were tuned.
   bool Holds(const std::vector<Shape>& shapes) const;
-  /// Indices of plans, the nearest size first, by the ratios of extents; none where ranks differ.
+  /// Indices of plans, the nearest size first, by the ratios of extents; empty where ranks differ.
   std::vector<size_t> Nearest(const std::vector<Shape>& shapes) const;
 
  private:
@@ -54,13 +54,13 @@ class TunedRange {
   std::vector<int> regimes_;
 };
 
-/// Plans of a range, which keep what shapes have in common: for segments of one structure
+/// Plans of a range, and the steps that they share: for segments of one structure
 /// (passes::Outline), with the same devices and threads. Thread-safe.
 class RangePlans {
  public:
   explicit RangePlans(TunedRange range) : range_(std::move(range)), known_(range_.plans().size()) {}
 
-  /// As PlanFromRange; at a size that was tuned it is the plan of that.
+  /// As PlanFromRange; at a tuned size it is the plan of that size.
   Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices, int threads);
 
  private:
@@ -78,9 +78,9 @@ class RangePlans {
   std::vector<std::shared_ptr<const Known>> known_;  // null: not asked for yet
 };
 
-/// The plan of the nearest size that all its kernels take at the extents of `segment`; where there
-/// is none, that of the nearest with usual parameters. What lies outside of the range is planned
-/// with a warning through the log. Fails as Apply does.
+/// The plan of the nearest size whose kernels all take the extents of `segment`; otherwise that of
+/// the nearest size with usual parameters. Extents outside of the range are planned with a warning
+/// in the log. Fails as Apply does.
 Result<exec::Plan> PlanFromRange(const TunedRange& range, const ir::Graph& segment,
                                  const DeviceSet& devices, int threads);
 

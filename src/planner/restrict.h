@@ -1,4 +1,4 @@
-// Plans that keep to one layout, for comparison, or to a decision.
+// Plans that keep to one layout or to a decision, for comparison.
 #pragma once
 
 #include <string_view>
@@ -7,13 +7,13 @@
 
 namespace fettle::planner {
 
-/// Leaves each group only the choices that hold all operands that exist in layout `name` ("row",
-/// "NCHW", "NHWC", "NCHW8c" ...) in that layout; groups of a node that no such choice computes keep
-/// all. Fails with kInvalidArgument where no tensor can have the layout.
+/// Leaves each group only the choices that hold all their tensors in layout `name` ("row", "NCHW",
+/// "NHWC", "NCHW8c" ...). A layout counts only for tensors that can have it. Groups of a node that
+/// no such choice computes keep all choices. kInvalidArgument where no tensor can have the layout.
 Status RestrictToLayout(std::string_view name, const ir::Graph& graph, Extracted& extracted);
 
-/// Leaves the choices of `decision` alone, which is of the catalogue's graph for a session of
-/// `threads`; of a group whose kernel is banned, all that it has.
+/// Leaves only the choices of `decision`, which was made for the catalogue's graph and a session of
+/// `threads`. A group whose chosen kernel is banned keeps all its choices.
 void RestrictToDecision(const Decision& decision, const Catalogue& catalogue, int threads,
                         Extracted& extracted);
 

@@ -1,4 +1,4 @@
-// States that name the same bytes.
+// States whose bytes are the same.
 #pragma once
 
 #include "tensor/state.h"

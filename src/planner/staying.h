@@ -1,4 +1,5 @@
-// What stays of the default plan where nothing else may be taken.
+// Entries of the default plan that stay although they are banned, because all others are banned
+// too.
 #pragma once
 
 #include <string>
@@ -13,7 +14,7 @@ namespace fettle::planner {
 /// The costs of a catalogue's entries, by kind and entry.
 using Prices = std::vector<std::vector<EntryCost>>;
 
-/// An entry that stays though it is banned, and what people are told of it.
+/// An entry that stays although it is banned, and the message about it.
 struct Staying {
   int kind = 0;
   int entry = 0;

@@ -7,9 +7,9 @@ struct AmxSets {
   bool int8 = false, bf16 = false;
 };
 
-/// Where the processor and the system have them, and the kernel gave leave to hold tile data, which
-/// it is asked for once for all threads of the process (arch_prctl, Linux 5.16). Nothing where any
-/// of them lacks it or refuses, where CpuInfo says no avx512_vnni, and with
+/// The tiles that this process may use: the processor and the system have them, and the kernel
+/// allows tile data, which is asked once for all threads of the process (arch_prctl, Linux 5.16).
+/// Empty where one of these fails, where CpuInfo says no avx512_vnni, and with
 /// FETTLE_CPU_ISA=baseline|avx2|avx512. Thread-safe; kernels/cpu/simd/amx_tiles.h configures tiles.
 const AmxSets& GetAmxSets();
 

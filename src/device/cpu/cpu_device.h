@@ -11,14 +11,14 @@
 
 namespace fettle {
 
-/// What matters of this machine's processor. Sizes in bytes, 0 where unknown.
+/// The properties of this machine's processor that matter. Sizes in bytes, 0 where unknown.
 struct CpuInfo {
   std::string model;
   int cores = 1;
   int64_t l1d_bytes = 0, l2_bytes = 0, l3_bytes = 0;
   bool avx2 = false, fma = false, avx512 = false, avx512_vnni = false, avx_vnni = false,
        avx512_bf16 = false;
-  /// Not in fingerprints, which key what was measured before these were asked for.
+  /// Not in fingerprints: these keep the keys of measurements from before the fields existed.
   bool avx512_vpopcntdq = false, avx512_vbmi = false;
   bool neon = false, dotprod = false, i8mm = false, fp16 = false;
 };
@@ -27,9 +27,9 @@ struct CpuInfo {
 /// are hidden.
 const CpuInfo& GetCpuInfo();
 
-/// Takes the processor for another one from now on: what was returned above changes, and so does
-/// what kernels match. None may run any more (kernels/cpu/simd/targets.h, AssumeSimdTargets); where
-/// one thread plans and then ends.
+/// From now on treats the processor as another one: the CpuInfo that was returned before changes,
+/// and so do the kernels that match. No kernel may run afterwards (kernels/cpu/simd/targets.h,
+/// AssumeSimdTargets): for processes in which one thread plans and then ends.
 void AssumeCpu(const CpuInfo& info);
 
 class CpuDevice final : public Device {

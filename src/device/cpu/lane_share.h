@@ -1,4 +1,5 @@
-// What one lane of a call is to do, and whether its worker takes part: one word of one cache line.
+// What one lane of a call has to do, and whether its worker takes part: one word, on one cache
+// line.
 #pragma once
 
 #include <atomic>
@@ -6,8 +7,8 @@
 
 namespace fettle {
 
-/// The parts of a lane's tasks in a numbered call, claimed one by one by anyone in that call. Calls
-/// need not reset it: what another call left there counts as nothing claimed. Thread-safe.
+/// The parts of a lane's tasks in a numbered call. Anyone in that call claims them one by one.
+/// Calls need not reset it: a word of another call counts as nothing claimed. Thread-safe.
 class alignas(64) LaneShare {
  public:
   static constexpr int kMostParts = (1 << 14) - 1;
@@ -25,8 +26,8 @@ class alignas(64) LaneShare {
     }
   }
 
-  /// Called by the lane's worker alone: false if all parts are claimed, or a later call has begun.
-  /// Where it is true, what the call refers to stays until Leave.
+  /// Called by the lane's worker alone. False if all parts are claimed, or a later call has begun.
+  /// If true, everything that the call refers to stays alive until Leave.
   bool Join(uint64_t call) {
     uint64_t seen = word_.load();
     do {
@@ -36,7 +37,7 @@ class alignas(64) LaneShare {
   }
   void Leave(uint64_t call) { left_.store(call); }
 
-  /// When all parts are claimed: whether the worker is through with `call`, or never joined it.
+  /// When all parts are claimed: whether the worker has finished `call` or never joined it.
   bool IsOver(uint64_t call) const { return (word_.load() & kJoined) == 0 || left_.load() == call; }
 
  private:

@@ -8,7 +8,7 @@
 namespace fettle {
 
 /// How long a lane without work looks for more before it sleeps: longer than the gap between two
-/// operators of a network, short enough that an idle process burns nothing worth mentioning.
+/// operators of a network, and so short that an idle process uses almost no CPU time.
 inline constexpr int64_t kSpinNs = 40'000;
 /// Pauses between two looks at the clock.
 inline constexpr int kPausesPerClock = 16;

@@ -9,7 +9,7 @@
 
 namespace fettle::cuda {
 
-/// Of one device. Copies wait for nothing that queues have: who asks has waited for that.
+/// Of one device. A copy does not wait for what queues hold: the caller has waited for that.
 /// Thread-safe.
 class Copies : public std::enable_shared_from_this<Copies> {
  public:
@@ -18,11 +18,11 @@ class Copies : public std::enable_shared_from_this<Copies> {
   Copies(const Copies&) = delete;
   Copies& operator=(const Copies&) = delete;
 
-  /// Return when the bytes are there. kDeviceError.
+  /// Return when the bytes have arrived. kDeviceError.
   Status ToDevice(Address to, const void* from, int64_t bytes) const;
   Status FromDevice(void* to, Address from, int64_t bytes) const;
-  /// Pinned memory of the host, kept for the next who asks once it is released. Any other memory
-  /// where the driver has none.
+  /// Pinned memory of the host, which is kept for the next caller when it is released. Ordinary
+  /// memory where the driver has no more.
   std::shared_ptr<std::byte> HostMemory(int64_t bytes);
 
  private:

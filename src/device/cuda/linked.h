@@ -12,13 +12,13 @@
 
 namespace fettle::cuda {
 
-/// Machine code of PTX that OpenCL's driver has made, for that driver to load. It compiles PTX one
-/// program after the other; this runs on any number of threads at a time. kUnsupported for what is
-/// no PTX, kDeviceError where the driver does not take it.
+/// Machine code for the PTX that OpenCL's driver made. That driver loads it; by itself it would
+/// compile PTX one program after the other, while this function runs on any number of threads at a
+/// time. kUnsupported for anything that is not PTX, kDeviceError where the driver refuses it.
 fettle::Result<std::vector<std::byte>> Linked(std::string_view ptx, const PrimaryContext& context);
 
-/// Has functions of the machine code `elf` use so many more bytes of local memory than they
-/// declare. kUnsupported where it does not have them, or is none.
+/// Changes the machine code `elf` so that its functions use that many more bytes of local memory
+/// than they declare. kUnsupported where `elf` lacks a function, or is no machine code.
 Status GrowLocalMemory(std::span<std::byte> elf,
                        const std::map<std::string, int64_t, std::less<>>& bytes);
 

@@ -7,8 +7,8 @@
 
 namespace fettle::cuda {
 
-/// Whole pages of the device (2 MiB), mapped for reading and writing. When it ends, it waits for
-/// all that the context has launched. Thread-safe.
+/// Whole pages of the device (2 MiB), mapped for reading and writing. The destructor waits for
+/// everything that the context has launched. Thread-safe.
 class Memory {
  public:
   /// kOutOfMemory, kDeviceError.

@@ -10,22 +10,22 @@
 
 namespace fettle::cuda {
 
-/// A module, and by function the bytes of local memory that its launches have to ask for.
+/// A module, and by function the bytes of local memory that its launches must ask for.
 struct ModuleText {
   std::string ptx;
   std::map<std::string, int64_t, std::less<>> dynamic_bytes;
 };
 
-/// What the OpenCL driver keeps in registers of the environment is written out: launches begin at
-/// 0 (%envreg0 to 5), have as many work-groups as their grid (6 to 8) and three dimensions (9).
-/// Functions that declare more local memory than CUDA gives without being asked (48 KiB) have it
-/// as one array whose size the launch gives. kUnsupported for what is no PTX, and for other
-/// registers.
+/// Registers of the environment, which the OpenCL driver sets, are replaced by their values:
+/// launches begin at 0 (%envreg0 to 5), have as many work-groups as their grid (6 to 8) and three
+/// dimensions (9). A function that declares more local memory than CUDA gives by default (48 KiB)
+/// gets it as one array, whose size the launch gives. kUnsupported for anything that is not PTX,
+/// and for other registers.
 fettle::Result<ModuleText> ModuleTextOf(std::string_view ptx);
 
-/// What OpenCL's driver is to load after CUDA's has linked it: registers of the environment stay,
-/// and functions of over 48 KiB declare kStandInBytes where they need `dynamic_bytes`.
-/// kUnsupported for what is no PTX.
+/// The text that CUDA's driver links and OpenCL's driver then loads: registers of the environment
+/// stay, and functions of over 48 KiB declare kStandInBytes where they need `dynamic_bytes`.
+/// kUnsupported for anything that is not PTX.
 constexpr int64_t kStandInBytes = 128;
 fettle::Result<ModuleText> LinkTextOf(std::string_view ptx);
 

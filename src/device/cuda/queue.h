@@ -17,7 +17,7 @@ class Recorded {
   ~Recorded();
   Recorded(const Recorded&) = delete;
   Recorded& operator=(const Recorded&) = delete;
-  /// Behind what its queue has.
+  /// Behind everything that its queue holds.
   Status Launch();
 
  private:
@@ -37,13 +37,13 @@ class Queue {
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  /// Enqueues one launch; a new program is compiled first. kUnsupported, with nothing enqueued, for
-  /// what ModuleTextOf does not take, kDeviceError.
+  /// Enqueues one launch; a new program is compiled first. kUnsupported, with nothing enqueued,
+  /// where ModuleTextOf refuses the program; kDeviceError.
   Status Launch(const cuda::Launch& launch);
-  /// Has read the host's bytes when it returns, but for pinned ones, which it reads until a Mark
-  /// behind it is passed.
+  /// Has read the host's bytes when it returns. Pinned bytes are the exception: it reads them until
+  /// a Mark behind it has passed.
   Status Write(Address to, const void* from, size_t bytes);
-  /// Waits until the bytes are there.
+  /// Waits until the bytes have arrived.
   Status Read(void* to, Address from, size_t bytes);
   /// Read without waiting, into pinned memory.
   Status StartRead(void* to, Address from, size_t bytes);
@@ -52,7 +52,7 @@ class Queue {
   Status WaitFor(const std::shared_ptr<void>& mark);
   /// Pinned memory of the host, which may outlive the queue; null where there is no more.
   std::shared_ptr<std::byte> AllocatePinned(int64_t bytes) const;
-  /// `launches`, in order, as one graph. New programs are compiled first. As Launch.
+  /// `launches`, in order, as one graph. New programs are compiled first. Fails as Launch does.
   fettle::Result<std::unique_ptr<Recorded>> Record(std::span<const cuda::Launch> launches);
   /// Waits for all.
   Status Wait();

@@ -32,7 +32,8 @@ struct ChainForm {
   bool ptx = false;        // the device takes PTX in OpenCL C
 };
 
-/// Why launches of `program` can be part of no chain: it counts work-groups, or has images.
+/// OK, or why launches of `program` cannot be part of a chain: it counts work-groups, or has
+/// images.
 Status CheckChains(const ProgramSource& program);
 /// The options of a compiler but for macros, which all stages share.
 std::string OptionsWithoutMacros(const std::string& options);

@@ -1,4 +1,4 @@
-// A process of its own that compiles, so that a compiler that hangs or dies takes nothing with it.
+// A process that compiles, so that a compiler that hangs or dies harms nothing else.
 #pragma once
 
 #include <sys/types.h>
@@ -25,9 +25,9 @@ using ProgramCompiler = std::function<Result<std::vector<std::byte>>(const Progr
 void SetProgramCompiler(ProgramCompiler compiler);
 ProgramCompiler GetProgramCompiler();
 
-/// Starts `command` with posix_spawn at Start or when it is first asked, and again after it has
-/// died. Ends it when destroyed. Thread-safe; one program at a time, so that it is clear which one
-/// is to blame.
+/// Starts `command` with posix_spawn at Start or at the first request, and again after it has died.
+/// The destructor ends it. Thread-safe. Compiles one program at a time, so that it is clear which
+/// one a crash belongs to.
 class CompileWorker {
  public:
   /// `command`: a program and its arguments that come to ServeCompiles on standard input.

@@ -19,9 +19,9 @@ namespace fettle {
 
 struct CompileProcesses;
 
-/// So many CompileWorkers, each with one program at a time. They start when all others are busy,
-/// one a while after the other: drivers open their device for one process after the other, so that
-/// all of many would be there late. Of programs that wait, that of the longest text comes first.
+/// Several CompileWorkers, each with one program at a time. They start when all others are busy, at
+/// intervals: drivers open their device for one process after the other, so that if many started
+/// together all would be late. Of the waiting programs the one with the longest text comes first.
 /// Thread-safe.
 class CompileWorkers {
  public:

@@ -18,15 +18,15 @@ struct ChainCall;
 /// Of one OpenCL device. Thread-safe.
 class LaunchGraphs {
  public:
-  /// Has values go from one queue to the other and back before anybody relies on it. kUnsupported
-  /// or kDeviceUnavailable with the reason where the device has none: another vendor's, no CUDA
-  /// driver, no memory in common, or the environment says FETTLE_LAUNCH_GRAPHS=off.
+  /// First sends values from one queue to the other and back as a test. kUnsupported or
+  /// kDeviceUnavailable with the reason where the device has no such graphs: another vendor's, no
+  /// CUDA driver, no memory in common, or FETTLE_LAUNCH_GRAPHS=off.
   static Result<std::shared_ptr<LaunchGraphs>> Open(const OpenClDevice& device);
 
   SharedBlocks& memory() const { return *memory_; }
   cuda::Copies& copies() const { return *copies_; }
-  /// Whether the device worked for CUDA last, and not for OpenCL: going from one to the other takes
-  /// 0.2 ms, so transfers keep to it.
+  /// Whether the device worked for CUDA last rather than for OpenCL. A change from one to the other
+  /// takes 0.2 ms, so transfers stay with the last one.
   bool was_last() const { return was_last_.load(std::memory_order_relaxed); }
   void set_last(bool graph) {
     if (was_last() != graph) was_last_.store(graph, std::memory_order_relaxed);

@@ -138,11 +138,11 @@ class OpenClStream final : public HoldingStream, public MarksMemory {
   Status FinishQueue();
   /// Before a command of OpenCL's.
   Status TakeTurn();
-  /// Where CUDA finds a buffer whose bytes CUDA is to copy, as it used the device last; nothing of
-  /// either is pending then.
+  /// Where CUDA finds a buffer whose bytes CUDA should copy because it used the device last.
+  /// Neither queue has pending work then.
   Result<std::optional<cuda::Address>> CopiedByCuda(cl_mem memory);
-  /// By the queue of graphs while it has the turn: a change of queues takes the device 0.2 ms.
-  /// False: nothing is done, and OpenCL is to do it.
+  /// By the queue of graphs, where that was used last: a change of queues takes the device 0.2 ms.
+  /// False: nothing was done, and OpenCL has to do it.
   Result<bool> LaunchBesideGraphs(const ChainCall& call);
   Result<bool> WriteBesideGraphs(const Location& to, const void* from, int64_t bytes);
   Result<bool> ReadBesideGraphs(void* to, const Location& from, int64_t bytes);
@@ -179,10 +179,10 @@ class OpenClStream final : public HoldingStream, public MarksMemory {
   }
   /// Where a driver puts the event of a transfer; null where nobody asks for it.
   cl_event* EventOfTransfer(cl_event& event) const { return options_.timed ? &event : nullptr; }
-  /// Has the host write or read where the device's bytes are.
+  /// Lets the host write or read the device's bytes where they are.
   Status ThroughMap(const Location& at, int64_t bytes, cl_map_flags flags, std::string_view what,
                     const std::function<void(std::byte* there)>& transfer);
-  /// By which a transfer of so many bytes goes; null: as the driver does it.
+  /// Through which a transfer of that many bytes goes; null: the driver does it.
   Staging* StagingFor(int64_t bytes);
   /// A transfer of `bytes` at `host` between two memories: by enqueue(waits, event) where the
   /// driver does it well, otherwise by stage(staging). transfers.cc alone calls it.

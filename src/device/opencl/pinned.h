@@ -9,8 +9,8 @@
 
 namespace fettle {
 
-/// Allocates what the driver keeps in its place ("pinned"): other memory it first copies into such
-/// of its own. Thread-safe.
+/// Allocates memory that the driver keeps in place ("pinned"). Other memory the driver copies into
+/// pinned memory of its own first. Thread-safe.
 class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
  public:
   PinnedPool(const OpenClApi& api, std::shared_ptr<void> context, cl_device_id device)

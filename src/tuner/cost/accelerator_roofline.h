@@ -7,12 +7,12 @@
 
 namespace fettle::tuner {
 
-/// What `work` takes at the ceilings: the larger of its arithmetic and its bytes; cold, with bytes
-/// from its largest memory.
+/// The time of `work` at the ceilings: the larger of its arithmetic and its bytes. Cold: the bytes
+/// come from the largest memory.
 Limit LimitOf(const kernels::Work& work, const Ceilings& ceilings);
 
-/// What `work` takes at least: the same less 20 % for what a probe may miss, and no less than a
-/// launch.
+/// The least time of `work`: the same less 20 %, because a probe may miss the peak, but at least
+/// one launch.
 double LeastMicroseconds(const kernels::Work& work, const Ceilings& ceilings);
 
 }  // namespace fettle::tuner

@@ -1,4 +1,4 @@
-// Costs as they are in networks, from costs alone.
+// Costs in networks, computed from costs measured alone.
 #pragma once
 
 #include <map>
@@ -11,11 +11,12 @@
 
 namespace fettle::tuner {
 
-/// What another source says, times and bounds alike, multiplied by what such steps take in networks
-/// over what they take alone. Entries must stay where they are. Not synchronised.
+/// The times and bounds of another source, multiplied by what such steps take in networks over what
+/// they take alone. Entries must stay where they are. Not synchronised.
 class CalibratedCosts final : public planner::CostSource {
  public:
-  /// `wants_workspaces`: costs say what entries work in, for which each is prepared once.
+  /// `wants_workspaces`: costs include the bytes of entries' workspaces; each entry is prepared
+  /// once for that.
   CalibratedCosts(planner::CostSource& alone, const DeviceSet& devices, Store& store,
                   bool wants_workspaces)
       : alone_(alone),
@@ -27,13 +28,13 @@ class CalibratedCosts final : public planner::CostSource {
   planner::EntryCost Conversion(const Shape& shape, DType dtype, const State& from, const State& to,
                                 int threads) override;
 
-  /// Of the plan that needs no costs. Beside it, what was measured of others counts for so much
-  /// more: medians are known to about that, and which of many equal choices was the luckiest
-  /// changes from one tuning to the next.
+  /// Entries of the plan that needs no costs. Measured times of other entries are multiplied by
+  /// kDoubt: medians are known to about that, and which of many equal choices was luckiest changes
+  /// from one tuning to the next.
   void Favour(const planner::Entry& entry) { favoured_.insert(&entry); }
   static constexpr double kDoubt = 1.017;  // MeasureOptions::precision
 
-  /// Bans an entry for as long as it is not measured: there is no time to.
+  /// Bans an entry until it is measured: there is no time to measure it.
   void GiveUp(const planner::Entry& entry) { given_up_.insert(&entry); }
 
  private:

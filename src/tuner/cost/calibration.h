@@ -1,4 +1,4 @@
-// What steps take inside networks over what they take alone: neighbours leave other things in the
+// The time of steps inside networks over their time alone: neighbours leave other data in the
 // caches, lanes are asleep, memory is shared. Learned from whole networks that ran, used for
 // others.
 #pragma once
@@ -13,13 +13,14 @@
 
 namespace fettle::tuner {
 
-/// In the network over alone, with the interval that holds the factor of a class in 95 % of cases.
+/// Time in the network over time alone, with the interval that holds a class's factor in 95 % of
+/// cases.
 struct Calibration {
   double factor = 1, low = 1, high = 1;
   int runs = 0;  // steps that it was learned from
 };
 
-/// What is calibrated together.
+/// Steps that are calibrated together.
 struct StepClass {
   std::string kernel;
   int version = 1;
@@ -43,36 +44,36 @@ struct StepSample {
   std::string problem;
 };
 
-/// What learning from a network came to: `kept` if anything was. The residuals are sums of
-/// |measured - predicted| over the sum of measured times, of steps and runs that the factors were
-/// not learned from, and of what steps teach others alone.
+/// The result of learning from a network: `kept` if anything was kept. The residuals are sums of
+/// |measured - predicted| over the sum of measured times. They count steps and runs that the
+/// factors were not learned from, and only what steps teach others.
 struct Lesson {
   bool kept = false;
   int steps = 0;
   double residual_before = 0, residual_after = 0;
 };
 
-/// The factor of steps of a class that take about as long, shrunk towards that of the class, that
-/// towards its kernel's in all states, that towards all kernels' on as many threads, and that
-/// towards 1, the more the fewer steps each has seen: a kernel that no network has run yet must not
-/// look better than one whose factor is known, and what neighbours cost a step of 20 us says little
-/// of one of 500. Kept in the store as rows of kernel and build, beside what is measured, which
-/// they never change. Not synchronised.
+/// The factor of steps of a class that take about as long. It is shrunk towards the factor of the
+/// class, that towards its kernel's in all states, that towards all kernels' on as many threads,
+/// and that towards 1; the fewer steps a factor has seen, the more it is shrunk. So a kernel that
+/// no network has run yet does not look better than one with a known factor, and a step of 20 us,
+/// where neighbours cost much, says little about one of 500. Kept in the store as rows of kernel
+/// and build, beside the measurements, which they never change. Not synchronised.
 class Calibrations {
  public:
   explicit Calibrations(Store& store) : store_(store) {}
 
-  /// Of a step that takes `alone_us` alone; 0: whatever it takes. With its `problem` what this very
-  /// step took counts most: for predictions of whole plans, not where costs choose, since whatever
-  /// was chosen has had bad luck beside good by then, and its rivals have had neither.
+  /// The factor of a step that takes `alone_us` alone; 0: of any time. With `problem`, the times of
+  /// this very step count most: for predictions of whole plans. Where costs choose, leave it out: a
+  /// chosen step has by then had bad luck as well as good, and its rivals have had neither.
   Calibration Of(const StepClass& of, double alone_us = 0, std::string_view problem = {});
 
-  /// Adds what the samples say, and keeps it only where it makes the residual smaller: what steps
-  /// teach others, learned from every other step in one half of the runs, judged by the remaining
-  /// steps in the other half; and what a step teaches of itself, judged by the other half of its
-  /// runs.
+  /// Adds what the samples say, and keeps it only where it makes the residual smaller. What steps
+  /// teach others is learned from every other step in one half of the runs, and judged by the
+  /// remaining steps in the other half. What a step teaches about itself is judged by the other
+  /// half of its runs.
   Lesson Learn(std::span<const StepSample> samples);
-  /// Learn in the place of what this object has taught so far.
+  /// Learn, instead of what this object has taught so far.
   Lesson LearnAnew(std::span<const StepSample> samples);
 
  private:

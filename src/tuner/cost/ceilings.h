@@ -17,8 +17,8 @@ namespace fettle::tuner {
 /// those of several as "NAME, 8 cores".
 using Ceilings = std::map<std::string, double, std::less<>>;
 
-/// What a device does of other arithmetic in the time of one fp32 operation at best, where nobody
-/// has measured it: 8 of "int8 dot".
+/// The peak of another arithmetic as a multiple of fp32 operations, where nobody has measured it: 8
+/// for "int8 dot".
 double UnmeasuredFactor(std::string_view ceiling);
 
 /// Where a store keeps the ceiling `name` of this device: its median as Row::median_us, the best

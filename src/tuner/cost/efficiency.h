@@ -1,5 +1,4 @@
-// How near to its bound each way of computing something came, as a bound for where it was not
-// tried.
+// How near to its bound each way of computing came; gives a bound where it was not measured.
 #pragma once
 
 #include <string>
@@ -12,8 +11,8 @@ namespace fettle::tuner {
 /// Not synchronised.
 class Efficiency {
  public:
-  /// Times that the bound of a problem has to be multiplied by are at least this share of the least
-  /// that was seen; 0: anything may be as fast as its bound.
+  /// A problem takes at least its bound times `share` of the least ratio of time to bound that was
+  /// seen; 0: anything may be as fast as its bound.
   void set_share(double share) { share_ = share; }
 
   int WayOf(const std::string& text);

@@ -1,6 +1,5 @@
-// How much longer the host takes to enqueue launches in a network than behind a gate. It is the
-// same for all launches of a process, and differs from hour to hour: what else the host does
-// decides.
+// How much longer the host takes to enqueue launches in a network than behind a gate. The factor is
+// the same for all launches of a process, and changes from hour to hour with the host's other work.
 #pragma once
 
 #include "device/device.h"
@@ -16,8 +15,8 @@ class HostPaces {
   /// 1 where nothing is known.
   double Of(const Device& accelerator) const;
 
-  /// A network whose launches took the host `seen_us`, where `priced_us` were said with what is
-  /// known. What is new counts half.
+  /// Learns from a network whose launches took the host `seen_us`, where `priced_us` were predicted
+  /// with the present factor. The new factor counts half.
   void Learn(const Device& accelerator, double priced_us, double seen_us);
 
  private:

@@ -1,4 +1,4 @@
-// What the store has learned of kernels and conversions, and roofline bounds for the rest.
+// What the store knows about kernels and conversions, and roofline bounds for the rest.
 #pragma once
 
 #include <array>
@@ -17,25 +17,25 @@
 
 namespace fettle::tuner {
 
-/// Remembers every answer about bounds and conversions, so that a problem that is extracted again
-/// asks the store nothing. A row that is a prior counts as unmeasured, at a part of its time
-/// (prior_share): what could win is measured again, and so is what comes close; what was far behind
-/// stays behind. Entries must stay where they are. Not synchronised.
+/// Remembers every answer about bounds and conversions, so that extracting a problem again asks the
+/// store nothing. A row that is a prior counts as unmeasured, at a part of its time (prior_share):
+/// candidates that could win or come close are measured again, candidates far behind are not.
+/// Entries must stay where they are. Not synchronised.
 class LearnedCosts final {
  public:
-  /// `cold_constants`: as measured with MeasureOptions::cold_constants. Ceilings that the store has
-  /// not are probed unless that is `cancelled`.
+  /// `cold_constants`: as measured with MeasureOptions::cold_constants. Ceilings that the store
+  /// lacks are probed unless that is `cancelled`.
   LearnedCosts(const DeviceSet& devices, Store& store, bool cold_constants = false,
                const std::atomic<bool>* cancelled = nullptr);
 
-  /// What an entry takes at least, as far as is known by now, whatever its parameters.
+  /// The least time of an entry with any parameters, as far as is known by now.
   double KernelBound(const planner::Kind& kind, const planner::Entry& entry);
-  /// What `work` takes at least at the ceilings of a device.
+  /// The least time of `work` at the ceilings of a device.
   double Bound(const kernels::Work& work, DeviceKind device, int threads) const;
-  /// What the store has of a kernel with these parameters; exact times teach bounds.
+  /// The store's row for a kernel with these parameters; exact times teach bounds.
   Result<Row> FindKernel(const planner::Kind& kind, const planner::Entry& entry,
                          const kernels::Params& params);
-  /// Counts an entry that was asked for, with what the store had of it.
+  /// Counts an entry that was asked for, with the row that the store had.
   void CountEntry(const Result<Row>& row) {
     ++asked_;
     priors_ += row.ok() && row->prior ? 1 : 0;
@@ -43,7 +43,7 @@ class LearnedCosts final {
   planner::EntryCost Conversion(const Shape& shape, DType dtype, const State& from, const State& to,
                                 int threads);
 
-  /// What measuring gave; kept in the store too. `prior_us`: what was known before; 0: nothing.
+  /// Takes a measurement, and keeps it in the store. `prior_us`: what was known before; 0: nothing.
   void LearnKernel(const planner::Kind& kind, const planner::Entry& entry,
                    const kernels::Params& params, double prior_us, const Row& row);
   void LearnConversion(const Shape& shape, const State& from, const State& to, int threads,
@@ -58,12 +58,12 @@ class LearnedCosts final {
 
   /// While set, conversions that are not measured count at twice their bounds.
   void set_measured_only(bool only) { measured_only_ = only; }
-  /// Assumes of what is not measured that it comes no nearer to its bound than what is
+  /// Assumes that unmeasured entries come no nearer to their bounds than measured ones
   /// (Efficiency).
   void AssumeEfficiency(double share) { efficiency_.set_share(share); }
   /// Bans choices by their keys.
   void Ban(const std::set<std::string>& keys) { banned_ = keys; }
-  /// What stands for a conversion in one process.
+  /// The key of a conversion within one process.
   std::string KeyText(const Shape& shape, const State& from, const State& to, int threads) const;
 
   RowKey KernelKey(const planner::Kind& kind, const planner::Entry& entry,
@@ -72,7 +72,7 @@ class LearnedCosts final {
   /// How many different entries and conversions were asked for, and how many rows the store had.
   int64_t asked() const { return asked_; }
   int64_t known() const { return known_; }
-  /// Rows that the store had of another build, driver or protocol alone.
+  /// Rows that the store had only from another build, driver or protocol.
   int64_t priors() const { return priors_; }
 
  private:
@@ -105,7 +105,7 @@ class LearnedCosts final {
   std::unordered_map<std::string, Known> memory_;
   std::unordered_map<const planner::Entry*, Bounded> bounded_;
   Efficiency efficiency_;
-  /// Kernels that were faster than their bound: theirs count for nothing.
+  /// Kernels that were faster than their bound: their bounds count for nothing.
   std::set<std::string_view> unbounded_;
   bool measured_only_ = false;
   std::set<std::string> banned_;

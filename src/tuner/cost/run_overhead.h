@@ -1,4 +1,4 @@
-// What a run takes beside its steps where an accelerator computes some of them: work is handed
+// The time of a run beside its steps, where an accelerator computes some of them: work is handed
 // over, waited for and read back. Learned from whole networks that ran, used for others.
 #pragma once
 

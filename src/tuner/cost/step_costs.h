@@ -23,8 +23,8 @@ struct StepCost {
   bool known = false;
 };
 
-/// What a run of `steps` takes: the host enqueues while the devices work, and is through no sooner
-/// than with all that it enqueues.
+/// The time of a run of `steps`: the host enqueues while the devices work, so a run takes at least
+/// as long as enqueuing takes.
 double RunUs(std::span<const StepCost> steps);
 
 /// The protocol by which a candidate is measured: constants of a CPU kernel may be cold.

@@ -1,4 +1,4 @@
-// What may still be started before a deadline, judged by what such work took so far.
+// What may still start before a deadline, judged by how long such work took so far.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class Allowance {
       : deadline_ns_(deadline_ns), now_ns_(now_ns ? std::move(now_ns) : NowNs) {}
 
   bool limited() const { return deadline_ns_ > 0; }
-  /// Seconds until the deadline, less what is kept for later; huge where there is none.
+  /// Seconds until the deadline, less those that are kept for later; huge without a deadline.
   double Left() const;
   bool IsOver() const { return Left() <= 0; }
   /// Keeps `seconds` for what must be done at the end, whatever happens.

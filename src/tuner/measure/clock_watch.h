@@ -12,8 +12,8 @@ class ClockWatch {
   /// `drift`: the relative change that counts. Times `sentinel` as the reference.
   ClockWatch(std::function<int64_t()> now_ns, std::function<void()> sentinel, double drift);
 
-  /// How many times as long things take now as at the reference: exactly 1 unless a change is sure
-  /// and large enough. Takes a few runs of the sentinel where nothing changed.
+  /// How many times as long things take now as at the reference: exactly 1 unless a change is
+  /// certain and large enough. Takes a few runs of the sentinel where nothing changed.
   double Slowdown();
 
  private:

@@ -1,4 +1,4 @@
-// What a measurement is about to take, before anything is known of it.
+// How long a measurement is expected to take, before anything is known about it.
 #pragma once
 
 #include "kernels/kernel.h"

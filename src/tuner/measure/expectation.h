@@ -1,4 +1,4 @@
-// Inputs that candidates are verified and timed on, and what the oracle makes of them.
+// Inputs on which candidates are verified and timed, and the oracle's outputs for them.
 #pragma once
 
 #include <map>
@@ -36,7 +36,7 @@ struct ExpectedOutput {
   double sums = 0;             // kernels::SumMagnitude
 };
 
-/// One set of inputs, row-major in the values' own types, with what has to come out.
+/// One set of inputs, row-major in the values' own types, with the expected outputs.
 struct Expectation {
   std::string_view inputs_name;  // "noise", "large" or "tiny"
   std::vector<Tensor> inputs;
@@ -54,7 +54,7 @@ class GroupExpectations {
                                                          const ExpectationOptions& options,
                                                          ThreadPool& pool);
 
-  /// Not OK: nobody knows what is right, and the noise comes without outputs.
+  /// Not OK: the right outputs are unknown, and the noise comes without outputs.
   const Status& oracle() const { return oracle_; }
   std::span<const Expectation> sets() const { return sets_; }
 

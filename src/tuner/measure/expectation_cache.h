@@ -1,4 +1,4 @@
-// The expectations of the groups met last.
+// The expectations of the most recent groups.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,11 @@ namespace fettle::tuner {
 /// Not synchronised.
 class ExpectationCache {
  public:
-  /// Keeps up to `most_bytes`, and the newest whatever its size.
+  /// Keeps up to `most_bytes`, and the newest entry whatever its size.
   ExpectationCache(const ExpectationOptions& options, int64_t most_bytes, ThreadPool& pool)
       : options_(options), most_bytes_(most_bytes), pool_(pool) {}
 
-  /// Those of any group of equal text and constants. Valid until the next call.
+  /// The expectations of a group of equal text and constants. Valid until the next call.
   Result<GroupExpectations*> Get(const std::shared_ptr<const ir::Graph>& group);
   /// Whether Get would find them.
   bool Has(const std::shared_ptr<const ir::Graph>& group) const;

@@ -1,4 +1,4 @@
-// Times that hold nothing but the work that was timed, on machines that do other work, too.
+// Times that hold only the work that was timed, on machines that do other work too.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 
 namespace fettle::tuner {
 
-/// How often the system has taken a core from a thread of this process that could have gone on
+/// How often the system has taken a core from a thread of this process that could have continued
 /// (ru_nivcsw of getrusage). Thread-safe.
 int64_t Interruptions();
 
@@ -32,7 +32,7 @@ class Muster {
 /// How long something is timed anew.
 struct Patience {
   std::function<int64_t()> now_ns;
-  /// Grows with each interruption; empty: nobody counts, and no time is doubted.
+  /// Grows with each interruption; empty: nobody counts, and every time is trusted.
   std::function<int64_t()> interruptions;
   /// No time is taken anew after so many nanoseconds.
   int64_t ns = 0;
@@ -45,9 +45,9 @@ struct UndisturbedTime {
   bool disturbed = false;  // every time
 };
 
-/// What `sample` says, which makes everything ready and times it, in microseconds: again where
-/// there was an interruption meanwhile, as long as the patience lasts. The first time without one,
-/// else the least.
+/// The time in microseconds of `sample`, which makes everything ready and times it. Repeated where
+/// there was an interruption meanwhile, as long as the patience lasts: the first time without an
+/// interruption, else the least time.
 Result<UndisturbedTime> TimeUndisturbed(const std::function<Result<double>()>& sample,
                                         const Patience& patience);
 

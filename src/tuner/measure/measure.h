@@ -26,23 +26,23 @@ class Bench {
   /// Where the deadline of the options passes, `samples` of a stopped row is 0: nothing is known.
   Row Run(const Candidate& candidate, double stop_above_us = kNoLimit);
 
-  /// Why nothing more can be measured: what the last Run or RunConversion measured took its device
-  /// with it. Its row is kCrashed, for good.
+  /// Why nothing more can be measured: the candidate that Run or RunConversion measured last made
+  /// its device unusable. Its row is kCrashed for good.
   const Status& lost() const;
 
-  /// What Run is about to take where one launch takes about `us`.
+  /// How long Run is expected to take where one launch takes about `us`.
   Effort Guess(const Candidate& candidate, double us) const;
 
-  /// Runs candidates for one group in equal states on equal threads against each other, best guess
-  /// (the default) first: in rounds, so that a change of the clock meets all alike. Those that are
-  /// slower than the leader with confidence stop early. One row for each; Pick names the winner.
-  /// `known` rows of all of them, measured before, spare everything but the last rounds; empty:
-  /// there are none.
+  /// Measures candidates for one group in equal states on equal threads against each other, best
+  /// guess (the default) first: in rounds, so that a change of the clock affects all alike. A
+  /// candidate that is slower than the leader with confidence stops early. One row for each; Pick
+  /// names the winner. With `known` rows from before for all of them only the last rounds run;
+  /// empty: there are none.
   std::vector<Row> Race(std::span<const Candidate> candidates, std::span<const Row> known = {});
 
-  /// Runs candidates for one group side by side, in whatever states and on as many threads as each
-  /// has, all of the CPU. What was measured at different times met different machines: the rows are
-  /// those `known` of them, at the speed of the first, with the ratios of now.
+  /// Measures candidates for one group side by side, in any states and each on its own number of
+  /// threads, all of the CPU. Times from different moments are of different machine states: the
+  /// rows are the `known` ones at the speed of the first, with the ratios of now.
   std::vector<Row> Rematch(std::span<const Candidate> candidates, std::span<const Row> known);
 
   /// The time of making a copy in state `to` of a tensor in state `from`.

@@ -1,4 +1,4 @@
-// The oracle of a group on many elements at once: whole, or at chosen elements of its outputs.
+// The oracle of a group for many elements at once: all, or chosen elements of its outputs.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@ namespace fettle::tuner {
 using Elements = std::vector<ops::Region>;
 
 Elements AllElements(const Shape& shape);
-/// `count` elements of `shape`, or all where there are not many more: corners, borders, both
-/// sides of the last whole block of 4 to 64 on each axis, and seeded others. Each brings those
-/// behind it, `run` in all; they overlap now and then.
+/// `count` elements of `shape`, or all where it has not many more: corners, borders, both sides of
+/// the last whole block of 4 to 64 on each axis, and seeded others. Each brings the elements behind
+/// it, `run` in all; runs may overlap.
 Elements SampleElements(const Shape& shape, int64_t count, uint64_t seed, int64_t run = 1);
 int64_t CountElements(const Elements& elements);
 
-/// OK if `group` may run on made-up inputs; otherwise why not: one of them holds a shape or the
-/// like, which must fit the others.
+/// OK if `group` may run on made-up inputs; otherwise the reason: one of them holds a shape or
+/// similar values that must fit the others.
 Status CheckInputs(const ir::Graph& group);
 
 /// The oracle of one group. Keeps what depends on constants alone. Thread-safe.
 class Oracle {
  public:
-  /// Fails with kUnsupported where results differ from run to run, or nobody knows them.
+  /// Fails with kUnsupported where results differ from run to run, or the right ones are unknown.
   static Result<Oracle> Make(std::shared_ptr<const ir::Graph> group, ThreadPool& pool);
 
   /// Computes the group on row-major `inputs`; of the outputs, at least the elements in

@@ -1,4 +1,4 @@
-// What the references of a group cost, so that the oracle's time is known before it is spent.
+// The cost of a group's references, so that the oracle's time is known before it is spent.
 #pragma once
 
 #include "ir/graph.h"

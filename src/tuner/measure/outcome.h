@@ -1,4 +1,4 @@
-// What came of a measurement, and who of several may be the fastest.
+// The outcome of a measurement, and which of several may be the fastest.
 #pragma once
 
 #include <string>
@@ -27,12 +27,12 @@ struct Outcome {
 /// One that ended without times, now.
 Outcome End(Row::Status status, std::string reason = "");
 
-/// Indices of those that may be the fastest, at most `most`, in the order given: all but those that
-/// are slower than the fastest by more than `margin` with confidence.
+/// Indices of the candidates that may be the fastest, at most `most`, in the order given: all
+/// except those that are slower than the fastest by more than `margin` with confidence.
 std::vector<size_t> Finalists(const std::vector<Outcome>& outcomes, size_t most, double margin);
 
-/// Marks as stopped whoever did not make it into the final, but seemed faster at first than
-/// `fastest_us`, the fastest in it: such a time cannot win.
+/// Marks as stopped each candidate that was not in the final but seemed faster before than
+/// `fastest_us`, the fastest time of the final: such a time cannot win.
 void StopOthers(const std::vector<size_t>& finalists, double fastest_us,
                 std::vector<Outcome>& outcomes);
 

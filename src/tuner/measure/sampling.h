@@ -41,24 +41,24 @@ struct MeasureOptions {
   /// Whether packed constants come from memory at each launch, as in a network whose constants
   /// leave the last cache between two runs; otherwise from the cache that the cores share.
   bool cold_constants = false;
-  /// Set from any thread: whatever is done is given up as at the deadline; null: never.
+  /// May be set from any thread: the work is then given up as at the deadline; null: never.
   const std::atomic<bool>* cancelled = nullptr;
-  /// On the clock `now_ns`: what is not done by then is given up; 0: never.
+  /// On the clock `now_ns`: work that is not done by then is given up; 0: never.
   int64_t deadline_ns = 0;
   /// Nanoseconds; empty: the steady clock.
   std::function<int64_t()> now_ns;
-  /// Patience::interruptions of samples on the CPU; empty: the system's, and none on a clock that
-  /// is given.
+  /// Patience::interruptions of samples on the CPU; empty: the system's, or none where `now_ns` is
+  /// given.
   std::function<int64_t()> interruptions;
-  /// Called before each piece of work, for measuring that gives way to others: returns once it may
-  /// go on. `now_ns` does not count what it waits. Empty: always.
+  /// Called before each piece of work, for measuring that gives way to other work: returns once it
+  /// may continue. `now_ns` does not count the wait. Empty: always.
   std::function<void()> await;
   /// A fixed piece of work on the calling thread that takes some ten microseconds; empty: chains
   /// of multiply-adds.
   std::function<void()> sentinel;
 };
 
-/// Whether somebody cancelled or the deadline has passed; what says so (kCancelled).
+/// Whether somebody cancelled or the deadline has passed; the failure (kCancelled) that says so.
 bool IsLate(const MeasureOptions& options, const std::function<int64_t()>& now_ns);
 Status OutOfTime();
 

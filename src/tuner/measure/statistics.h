@@ -1,4 +1,4 @@
-// What samples of a time say about it.
+// Statistics of the samples of a time.
 #pragma once
 
 #include <span>

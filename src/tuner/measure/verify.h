@@ -17,9 +17,10 @@ struct Verdict {
 };
 
 /// Launches `kernel` on every set of `expectations`, the last one in place where the kernel offers
-/// that, with everything else poisoned; it computes in `arithmetic`. A reference, which is the
+/// that, with all other memory poisoned; it computes in `arithmetic`. A reference, which is the
 /// oracle itself, runs once and may compute anything. Fails where a launch does, and where the
-/// oracle does not know what is right. Gives up between sets (kCancelled) where `is_late` says so.
+/// oracle does not know the right outputs. Gives up between sets (kCancelled) where `is_late` says
+/// so.
 Result<Verdict> Verify(kernels::BoundKernel& kernel, kernels::Arithmetic arithmetic,
                        GroupExpectations& expectations, Stream& stream,
                        const std::function<bool()>& is_late = nullptr);

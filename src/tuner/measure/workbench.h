@@ -15,8 +15,8 @@
 
 namespace fettle::tuner {
 
-/// Whether the device of `stream` works while the host does something else, so that its times are
-/// not the host's.
+/// Whether the device of `stream` works while the host does something else, so that its times
+/// differ from the host's.
 bool WorksApart(const Stream& stream);
 
 /// Owns the memory that candidates run on, one problem after the other. Not synchronised.
@@ -27,20 +27,20 @@ class Workbench {
             std::function<int64_t()> interruptions, std::function<void()> await,
             bool cold_constants);
 
-  /// Prepares, packs, binds. Kernels bound earlier for other operands must be gone.
+  /// Prepares, packs, binds. Kernels that were bound for other operands must no longer exist.
   Result<kernels::BoundKernel> Bind(const Candidate& candidate);
   /// Kernels that were bound one after the other take turns from now on, until the next is bound.
   void TakeTurns(std::span<kernels::BoundKernel> bound);
   Result<kernels::BoundKernel> BindConversion(const kernels::Operand& from, const State& to);
-  /// Whether external operands lie off their alignment, as they may in the hands of a caller: while
-  /// verifying. Keeps no contents.
+  /// Whether external operands lie off their alignment, as a caller's may: while verifying. Keeps
+  /// no contents.
   Status Misalign(kernels::BoundKernel& kernel, bool misaligned);
 
   /// The stream on which what was bound to `device` runs; of the CPU, with that many threads.
   Result<Stream*> StreamOf(DeviceKind device, int threads);
 
-  /// Whether `device` still takes data. A kernel that wrote where it may not takes the whole
-  /// context of some with it: whatever follows fails.
+  /// Whether `device` still takes data. On some devices a kernel that wrote where it may not breaks
+  /// the whole context: all later calls fail.
   Status CheckAlive(DeviceKind device);
 
   /// Microseconds of one launch. Right before it, the lanes that will run it are woken, constants
@@ -54,9 +54,9 @@ class Workbench {
   /// kernel alone: nothing that is timed changes them.
   Result<double> TimeUs(const kernels::BoundKernel& kernel,
                         std::span<const std::span<const std::byte>> inputs, Stream& stream);
-  /// What the host took to enqueue a launch on a device that works meanwhile, the least since the
-  /// last call (whatever else the machine does right after a candidate was built and verified only
-  /// adds to it); 0: none was timed.
+  /// How long the host took to enqueue a launch on a device that works meanwhile: the least since
+  /// the last call, because other work of the machine after a candidate was built and verified only
+  /// adds to it. 0: none was timed.
   double TakeHostUs();
 
  private:
@@ -79,7 +79,7 @@ class Workbench {
   std::vector<double> host_us_;  // since TakeHostUs
   bool cold_constants_;
   std::shared_ptr<kernels::OperandMemory> memory_;
-  /// Whose inputs lie in the memory as they were given for the last sample; null: nobody knows.
+  /// The kernel whose inputs lie in memory as they were given for the last sample; null: unknown.
   const kernels::BoundKernel* written_ = nullptr;
   std::vector<std::byte> evictor_, pages_;  // read to push other things out
 };

@@ -1,5 +1,5 @@
-// Markers of what may take its process down: written before it is tried, removed after. The marker
-// of a dead process is a crash.
+// Markers for work that may kill its process: written before the work and removed after it. A
+// marker of a dead process means a crash.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace fettle {
 /// lives, so that a process number used again is no matter. Belongs to one thread.
 class InFlight {
  public:
-  /// Null where the folder cannot be written: what follows then goes unwatched.
+  /// Null where the folder cannot be written; the work then runs without a marker.
   static std::unique_ptr<InFlight> Begin(const std::string& folder, const std::string& key);
   ~InFlight();
   InFlight(const InFlight&) = delete;

@@ -1,4 +1,4 @@
-// What a driver that keeps no machine code is given in place of PTX.
+// What to give a driver that keeps no machine code, instead of PTX.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Built OpenCL programs on disk: shared by processes, checked when read, bounded in size; and what
-// is remembered of programs that fail to build or take their process down.
+// Built OpenCL programs on disk: shared by processes, checked when read, bounded in size. Also
+// remembers which programs fail to build or kill their process.
 #pragma once
 
 #include <cstddef>

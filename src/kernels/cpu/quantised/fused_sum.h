@@ -7,8 +7,8 @@
 
 namespace fettle::kernels {
 
-/// Nothing where no factors near the quotients of the scales give the sum of each of the 65,536
-/// pairs of bytes as the graph computes it, in two products, a sum and a quotient.
+/// The graph computes the sum in two products, a sum and a quotient. Nothing where no factors near
+/// the quotients of the scales give the same result for each of the 65,536 pairs of bytes.
 std::optional<FusedSum> FindFusedSum(const PairRowArgs& sum);
 
 }  // namespace fettle::kernels

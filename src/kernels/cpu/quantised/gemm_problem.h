@@ -18,8 +18,8 @@ struct QuantBytes {
   bool is_conv() const { return q.core->op == "Conv"_op || q.core->op == "ConvInteger"_op; }
 };
 
-/// kUnsupported with the reason where the group is none, is empty, or has sums that i32 may not
-/// hold.
+/// kUnsupported, with the reason, where the group is no product of bytes, is empty, or has sums
+/// that may not fit in i32.
 Result<QuantBytes> ReadQuantBytes(const ir::Graph& group);
 
 /// The micro-kernels of vectors for its columns.

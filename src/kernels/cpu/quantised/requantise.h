@@ -57,7 +57,7 @@ void RunRequantise(const RequantiseArgs& args);
 void RequantiseBytesAvx512(const RequantiseArgs& args);
 /// The same by vectors of 256 bits. Only where CpuInfo says avx2.
 void RequantiseBytesAvx2(const RequantiseArgs& args);
-/// The quicker of the two that this machine runs and that fits results which are `bounded` so.
+/// The quickest function that this machine runs. `bounded`: |result| stays below 2^31.
 Requantise RequantiseFor(bool bounded);
 
 /// RunRequantise, then a sum of bytes.

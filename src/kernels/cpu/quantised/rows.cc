@@ -69,7 +69,7 @@ void WidenRows(const TapRows& rows, int64_t depth, int16_t zero, int64_t stride,
 
 void SumRows(const TapRows& rows, const QuantLayout& layout, int32_t* sums) {
   std::fill_n(sums, rows.rows, 0);
-  // i8 plus 128, and what that is too much.
+  // Signed bytes are summed plus 128. `excess` is subtracted again where the caller wants i8.
   const uint8_t flip = rows.is_signed ? 0x80 : 0;
   const int64_t excess = rows.is_signed && !rows.flips ? 128 : 0;
   const auto sum_bytes = RunsAvx2() ? SumBytesAvx2 : SumBytes;

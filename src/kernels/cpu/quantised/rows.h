@@ -1,5 +1,5 @@
-// Rows of bytes that a product reads through pointers: widened for the kernels of wide steps,
-// summed for zero points of the other operand.
+// Rows of bytes that a product reads through pointers. They are widened for kernels with wide
+// steps, and summed for the zero points of the other operand.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@ struct TapRows {
   int64_t taps = 0;
   int mr = 0;
   bool is_signed = false;  // bytes are i8
-  bool flips = true;       // which sums take for u8 less 128
+  bool flips = true;       // signed bytes are summed as u8: i8 plus 128
 };
 
 /// Writes `bytes` i8 plus 128, as u8.
 void FlipBytes(const uint8_t* from, int64_t bytes, uint8_t* to);
 
-/// Writes each row's elements less `zero`, `depth` of each tap, to `stride` elements from the last
-/// row's; an odd number of them gets a 0 behind it.
+/// Writes `depth` elements of each tap of each row, less `zero`. A row begins `stride` elements
+/// behind the row before; a 0 follows an odd number of elements.
 void WidenRows(const TapRows& rows, int64_t depth, int16_t zero, int64_t stride, int16_t* out);
 
-/// The sum of each row (of i8 plus 128 where it flips), pad lanes of the channels of `layout` left
-/// out.
+/// The sum of each row without the pad lanes of `layout`'s channels. Where rows.flips, bytes are
+/// summed as u8, i8 plus 128.
 void SumRows(const TapRows& rows, const QuantLayout& layout, int32_t* sums);
 
 }  // namespace fettle::kernels
