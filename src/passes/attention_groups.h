@@ -8,10 +8,11 @@
 
 namespace fettle::passes {
 
-/// Adds the groups "attention": Softmax, the product that it reads with what is done to its sums
-/// element by element and Reshape between, and the product that reads its result; and the same with
-/// what moves the elements of the products' operands, repeats or scales them by a number, and what
-/// moves those of the result, as far as nobody else reads what lies between.
+/// Adds the groups "attention": a Softmax, the product that makes its operand, the product that
+/// reads its result, and the element-wise operators and Reshapes between them. Also the same groups
+/// extended by operators that move the elements of the products' operands, repeat them or scale
+/// them by a number, and by those that move the result's elements, as far as nothing else reads the
+/// values between.
 void ListAttentionGroups(const GraphIndex& index, std::vector<Group>& groups);
 
 }  // namespace fettle::passes

@@ -1,4 +1,4 @@
-// Normalisations of channels, which exporters spell with transposes around them.
+// Normalisations of channels, which exporters write with transposes around them.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace fettle::passes {
 
-/// Adds the groups "channels": LayerNormalization or RMSNormalization by constants behind a
-/// Transpose, before one, or both, with a view beside each. Values between them have one reader.
+/// Adds the groups "channels": a LayerNormalization or RMSNormalization by constants behind a
+/// Transpose, before one, or both, and views beside each. Each value between them has one reader.
 void ListChannelNormGroups(const GraphIndex& index, std::vector<Group>& groups);
 
 }  // namespace fettle::passes

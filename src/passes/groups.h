@@ -9,8 +9,8 @@
 
 namespace fettle::passes {
 
-/// Nodes that may be computed as one. Values between them are read by members alone, so that no
-/// path leaves the group and comes back.
+/// Nodes that may be computed as one. Only members read the values between them, so no path leaves
+/// the group and comes back.
 struct Group {
   /// In topological order, which is that of the ids.
   std::vector<ir::NodeId> nodes;
@@ -69,13 +69,13 @@ struct Fragment {
   std::vector<ir::ValueId> outputs;  // of the parent, one per graph->outputs
 };
 
-/// Inputs are values read from outside that are no constants, in first-use order; constants are
-/// shared; outputs are values used outside or by the graph's outputs (of a single node: all it
-/// has).
+/// Inputs are values read from outside that are not constant, in first-use order. Constants are
+/// shared. Outputs are values used outside or by the graph's outputs (of a single node: all its
+/// outputs).
 Fragment ExtractGroup(const ir::Graph& graph, const Group& group);
 
-/// Cuts groups whose outputs nobody has listed, each in time of the group. The graph outlives it
-/// and stays as it is. Belongs to one thread.
+/// Cuts groups whose outputs are not listed yet, each in time of the group. The graph must outlive
+/// it and not change. Belongs to one thread.
 class GroupCutter {
  public:
   explicit GroupCutter(const ir::Graph& graph);

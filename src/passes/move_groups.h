@@ -8,9 +8,9 @@
 
 namespace fettle::passes {
 
-/// Adds the groups "moves": from one computed value on, operators that move elements, until one
-/// value is all that others read of them; of each such row the longest, where not all of its
-/// members are Reshape.
+/// Adds the groups "moves": from a computed value on, operators that move elements, up to the only
+/// value that is read outside. Adds only the longest of each such row, and none whose members are
+/// all Reshape.
 void ListMoveGroups(const GraphIndex& index, std::vector<Group>& groups);
 
 }  // namespace fettle::passes

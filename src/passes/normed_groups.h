@@ -1,4 +1,4 @@
-// Normalisations of rows behind what makes them.
+// Normalisations of rows, with the operators that make the rows.
 #pragma once
 
 #include <vector>
@@ -11,9 +11,9 @@ namespace fettle::passes {
 /// Whether the node is a LayerNormalization or RMSNormalization by constants with one result.
 bool NormalisesByConstants(const ir::Graph& graph, const ir::Node& node);
 
-/// Adds the groups "normed": each of `groups` that is a product with what follows it element by
-/// element, then views of its result and the LayerNormalization or RMSNormalization that reads it.
-/// What others read of the result, too (a residual sum), is an output before the normalised rows.
+/// Adds the groups "normed": each of `groups` that is a product with its element-wise operators,
+/// then views of its result and the LayerNormalization or RMSNormalization that reads it. A result
+/// that others read too (a residual sum) is an output before the normalised rows.
 void ListNormedGroups(const GraphIndex& index, std::vector<Group>& groups);
 
 }  // namespace fettle::passes

@@ -1,4 +1,4 @@
-// What two graphs of one model, made for different input shapes, have in common.
+// What graphs of one model for different input shapes have in common.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace fettle::passes {
 
-/// A graph with concrete shapes as two lists: what may not differ between graphs that are treated
-/// alike (operators, edges, types, ranks, which values are constants), and the extents of all
-/// values, which may a little. O(size); two lists are compared in O(size) too.
+/// A graph with concrete shapes as two lists: the facts that must be equal in graphs that are
+/// treated alike (operators, edges, types, ranks, which values are constants), and the extents of
+/// all values, which may differ a little. O(size); two lists are compared in O(size) too.
 struct Outline {
   std::vector<int64_t> structure, extents;
 
@@ -18,12 +18,11 @@ struct Outline {
   explicit Outline(const ir::Graph& graph);
 };
 
-/// How many times as large or small an extent may be for another to be near it.
+/// The largest ratio of two extents that count as near.
 inline constexpr int64_t kNearRatio = 4;
 
-/// How far the extents of graphs of one structure are from each other: the largest ratio (1: they
-/// are equal); 0 where one is not near the other: only one of them is at most 1, or the ratio is
-/// above kNearRatio.
+/// How far the extents of graphs of one structure are apart: the largest ratio (1: equal). 0 where
+/// they are not near: an extent is at most 1 in only one of them, or the ratio is above kNearRatio.
 double Distance(const std::vector<int64_t>& a, const std::vector<int64_t>& b);
 
 }  // namespace fettle::passes

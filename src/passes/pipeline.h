@@ -1,4 +1,4 @@
-// The ordered list of rewrites, and what runs when a model is loaded.
+// The ordered list of rewrites, and the work when a model is loaded.
 #pragma once
 
 #include <span>
@@ -37,22 +37,21 @@ struct PipelineOptions {
   std::vector<bool> chosen = {};
 };
 
-/// Sweeps until no more branches become known; the first time with `trusts_shapes`. The pieces of
-/// Optimise and Specialise.
+/// Sweeps until no more branches become known; the first time with `trusts_shapes`. Optimise and
+/// Specialise consist of these two functions.
 Result<std::vector<Pending>> SweepAll(ir::Graph& graph, const PipelineOptions& options,
                                       bool trusts_shapes = false);
 /// Runs all passes, or the chosen ones, once, in order.
 Status RunPasses(ir::Graph& graph, const PipelineOptions& options);
 
-/// Load time: folds, infers what the declared input shapes tell, inlines known branches, and runs
-/// all passes, in sub-graphs too (there without trust in declared shapes). Rewrites hold for any
+/// At load time: folds, infers from the declared input shapes, inlines known branches, and runs all
+/// passes, also in sub-graphs (there without trust in declared shapes). The rewrites hold for any
 /// input shape that the graph's inputs allow. Graph outputs may become constants. Ids change. Fails
 /// with kInvalidModel or kUnsupported where inference refuses a node.
 Status Optimise(ir::Graph& graph, const PipelineOptions& options = {});
 
-/// All passes again, where the types of all values have become known since Optimise, and no more of
-/// shapes. Returns whether the graph is another one; ids change then. Failures are those of
-/// Optimise.
+/// Runs all passes again where, since Optimise, the types of all values have become known but no
+/// more shapes. Returns whether the graph changed; ids change then. Fails as Optimise does.
 Result<bool> OptimiseTyped(ir::Graph& graph, const PipelineOptions& options = {});
 
 }  // namespace fettle::passes

@@ -1,4 +1,4 @@
-// One graph swept in place for one set of input shapes after the other.
+// One graph, swept in place for one set of input shapes after the other.
 #pragma once
 
 #include <memory>
@@ -11,18 +11,18 @@
 
 namespace fettle::passes {
 
-/// Does the forward sweep's work (clean/forward_sweep.h) without changing which nodes there are:
-/// what folded for the first shapes folds for all that follow, what did not stays a node. So graphs
-/// of several shapes are the same but for extents and for constants that follow from these. Belongs
-/// to one thread.
+/// Does the forward sweep's work (clean/forward_sweep.h) without changing the set of nodes: a node
+/// that folded for the first shapes folds for all later ones, and any other stays a node. So graphs
+/// of several shapes differ only in extents and in constants that follow from extents. Belongs to
+/// one thread.
 class RepeatedSweep {
  public:
-  /// A copy of `graph`, which is in order.
+  /// A copy of `graph`, whose nodes are in order.
   explicit RepeatedSweep(const ir::Graph& graph);
 
-  /// For inputs of these types and shapes. kUnsupported where a node waits for data, runs
-  /// sub-graphs, or, after the first time, where this graph is another one than that; other
-  /// failures are those of inference. graph() is good after a success only.
+  /// Sweeps for inputs of these types and shapes. kUnsupported where a node waits for data or runs
+  /// sub-graphs, or where, after the first sweep, the result would be a graph of other nodes. Other
+  /// failures are those of inference. graph() is valid after a success only.
   Status Run(const std::vector<std::pair<DType, Shape>>& inputs);
 
   /// All values have types and concrete shapes; ids are those of the graph that was copied. Nodes
@@ -32,17 +32,17 @@ class RepeatedSweep {
   const std::vector<ir::NodeId>& live() const { return live_; }
   /// The constants that follow from extents.
   const std::vector<ir::ValueId>& following() const { return following_; }
-  /// graph() without what is not live; ids change, the order of nodes does not.
+  /// graph() without dead nodes; ids change, the order of nodes does not.
   Result<ir::Graph> Live() const;
 
  private:
-  /// Makes the outputs of node `id` constants, where they may be; says whether they are.
+  /// Makes the outputs of node `id` constants where that is allowed; says whether they are.
   Result<bool> Fold(ir::NodeId id);
   Status Visit(ir::NodeId id);
   /// Of a node that folded the first time.
   Status FoldAgain(ir::NodeId id);
   Status InferNode(ir::NodeId id);
-  /// By the node's rule; false: it is to be inferred.
+  /// By the node's rule; false: it has to be inferred.
   bool TakeExtents(ir::NodeId id);
   void FindLive();
   void FindFed();

@@ -29,7 +29,7 @@ std::vector<double> EqualisingFactors(std::span<const double> activations,
 std::vector<double> LargestPerInput(const Weights& weights);
 
 /// Divides the first layer's output channels by `factors` and multiplies the second one's input
-/// channels by them: the network computes the same.
+/// channels by them: the network's results stay the same.
 void Rescale(std::span<const double> factors, Layer& first, Layer& second);
 
 /// Equalises all pairs by what calibration saw; returns how many there were.

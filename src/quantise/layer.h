@@ -45,8 +45,8 @@ struct Layer {
   size_t node = 0;   // index in the file
   std::string name;  // of the node, else operator and index
   std::string op;
-  /// Values: what is read (two for kProduct), the constants ("" where there is none), what the node
-  /// writes, and that behind the ReLU or Clip that alone reads it.
+  /// Names of values: the operands (two for kProduct), the constants ("" where absent), the node's
+  /// result, and the result of the ReLU or Clip that alone reads it.
   std::vector<std::string> inputs;
   std::string weight_name, bias_name, output, result;
   Weights weights;
@@ -59,9 +59,9 @@ struct Layer {
   bool takes_bias() const { return kind == Kind::kConv || kind == Kind::kGemm; }
 };
 
-/// The layers of the main graph in the order of the file; those in sub-graphs and functions, those
-/// whose weights are no fp32 constants, products that run on bits, and forms without integer
-/// kernels (a Gemm with alpha, beta or transA) are none.
+/// The layers of the main graph in the order of the file. Not layers: nodes in sub-graphs and
+/// functions, nodes whose weights are not fp32 constants, products that run on bits, and forms
+/// without integer kernels (a Gemm with alpha, beta or transA).
 std::vector<Layer> FindLayers(const Network& network);
 
 /// The value behind the ReLU or Clip that alone reads `output`, else `output`.

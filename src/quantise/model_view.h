@@ -42,8 +42,8 @@ class Network {
                             std::vector<int64_t> fallback) const;
 
   const ValueUses& uses(std::string_view value) const;
-  /// The constant of that name, also where nodes that read nothing but constants make it; null
-  /// where there is none.
+  /// The constant of that name, also where nodes compute it from constants alone; null where there
+  /// is no such constant.
   const Constant* constant(std::string_view value) const;
   /// Whether the imported graph has the value, so that a session can return it.
   bool has_value(std::string_view value) const { return values_.contains(value); }
@@ -57,7 +57,7 @@ class Network {
   Network() = default;
   Status CheckPlain() const;
   void IndexUses();
-  /// Whether constants alone decide it, through at most `depth` nodes in a row.
+  /// Whether it depends on constants alone, through at most `depth` nodes in a row.
   bool IsFixed(std::string_view value, int depth) const;
 
   std::string_view bytes_;
@@ -70,7 +70,7 @@ class Network {
   std::set<int> on_bits_;  // nodes
 };
 
-/// Makes names that no value of a network has, and none that was given away before.
+/// Makes names that are new to the network and were not given out before.
 class FreshNames {
  public:
   explicit FreshNames(const Network& network);

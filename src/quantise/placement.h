@@ -16,8 +16,8 @@ namespace fettle::quantise {
 struct PlacementOptions {
   /// By the layer's position; where it is false the layer stays in fp32.
   std::vector<bool> quantised;
-  /// Also what layers write, and what only moves or adds values between layers; without it, just
-  /// what the layers read.
+  /// Also the results of layers and of nodes that only move or add values between layers. Without
+  /// it only the operands of layers are integers.
   bool outputs = true;
 };
 

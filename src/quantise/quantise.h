@@ -12,20 +12,21 @@
 
 namespace fettle::quantise {
 
-/// kAuto takes whichever loses less over the samples.
+/// kAuto takes the method that loses less over the samples.
 enum class Switch { kAuto, kOn, kOff };
 
 struct QuantiseOptions {
   GridOptions grids;  // but for corrects_bias, which follows from bias_correction
   Switch equalisation = Switch::kAuto;
   Switch bias_correction = Switch::kAuto;
-  /// What outputs have to keep; layers stay in fp32 until they do.
+  /// The accuracy that outputs must keep; layers stay in fp32 until they do.
   double min_sqnr_db = 20;
   double min_top1 = 0;
   /// Samples that the sensitivity of each layer is measured on; 0: it is measured only where the
   /// budget asks for it, on 4.
   size_t sensitivity_samples = 4;
-  /// Layers stay in fp32 where the network is faster so; null: speed does not matter.
+  /// Layers stay in fp32 where the network is faster with them in fp32; null: speed does not
+  /// matter.
   Race race;
 };
 
@@ -37,12 +38,12 @@ enum class Kept {
   kSpeed,   // integers would be slower
 };
 
-/// What became of a layer.
+/// The result for one layer.
 struct LayerReport {
   std::string name, op;
   bool quantised = false;
   Kept kept = Kept::kNone;
-  /// What it takes in the race of all layers that hold the budget; nothing without a race.
+  /// The layer's time in the race of all layers that hold the budget; nothing without a race.
   LayerTimes times;
   /// Signal to noise of its weights in integers; nothing where it has none.
   std::optional<double> weight_sqnr_db;
@@ -72,14 +73,14 @@ struct Source {
   std::shared_ptr<const runtime::Model> model;
 };
 
-/// Calibrates on all samples, measures how much each layer loses, and keeps the worst ones in fp32
-/// until the budget holds: as few as a bisection over them, most sensitive first, finds. With
-/// options.race those stay in fp32, too, without which the network is faster; where it is fastest
-/// with none in integers, `bytes` are the source's. Without one the result depends on the source,
-/// the samples and the options alone. Where even one layer is too much for the budget,
-/// `quantised_layers()` is 0 and `bytes` is empty.
-/// Fails with kInvalidArgument where the model is quantised already or has nothing to quantise,
-/// kUnsupported where its opset cannot be raised, kCancelled.
+/// Calibrates on all samples, measures how much each layer loses, and keeps the worst layers in
+/// fp32 until the budget holds: as few as a bisection over them, most sensitive first, finds. With
+/// options.race, layers whose integers make the network slower stay in fp32 too; where the network
+/// is fastest with all layers in fp32, `bytes` are the source's. Without a race the result depends
+/// only on the source, the samples and the options. Where even one layer exceeds the budget,
+/// `quantised_layers()` is 0 and `bytes` is empty. Fails with kInvalidArgument where the model is
+/// quantised already or has nothing to quantise, kUnsupported where its opset cannot be raised,
+/// kCancelled.
 Result<QuantiseResult> Quantise(const Source& source, const Runs& runs,
                                 const QuantiseOptions& options);
 

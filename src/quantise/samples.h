@@ -1,4 +1,4 @@
-// Running networks over calibration data, and what their outputs lose.
+// Runs networks over calibration data, and measures how much their outputs lose.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ struct Runs {
   Report report;
 };
 
-/// What the network's values were over all samples.
+/// Statistics of the network's values over all samples.
 struct Observed {
   Statistics values;
   std::vector<runtime::TensorMap> outputs;  // one per sample
@@ -39,7 +39,7 @@ struct Observed {
 Result<Observed> Observe(const std::shared_ptr<const runtime::Model>& model,
                          const std::vector<std::string>& values, const Runs& runs);
 
-/// How far outputs are from those of the fp32 network, over all samples.
+/// How far outputs are from the fp32 network's, over all samples.
 struct Loss {
   /// Of the worst output: signal to noise; infinite where nothing differs.
   double sqnr_db = 0;

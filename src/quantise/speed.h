@@ -1,5 +1,5 @@
-// Which layers are faster in integers than in fp32, by races of whole networks on the device that
-// they are for.
+// Finds the layers that are faster in integers than in fp32, by races of whole networks on their
+// device.
 #pragma once
 
 #include <functional>
@@ -46,7 +46,7 @@ Result<std::vector<LayerTimes>> TimesOfLayers(const Network& network,
 struct Timed {
   std::vector<bool> quantised;
   double ratio = 1;
-  /// Raced twice, or not one of many that the luckiest is taken of.
+  /// Raced twice, or not picked as the luckiest of many.
   bool sure = false;
 };
 
@@ -57,7 +57,7 @@ Result<std::vector<Timed>> RaceFewer(
     const Timed& all, const std::vector<LayerTimes>& layers,
     const std::function<Result<double>(const std::vector<bool>& quantised, double share)>& times);
 
-/// The first of `tried` that is about as fast as the fastest: what keeps most layers in integers.
+/// The first of `tried` that is about as fast as the fastest: it keeps most layers in integers.
 size_t FastEnough(const std::vector<Timed>& tried);
 
 }  // namespace fettle::quantise

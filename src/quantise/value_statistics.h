@@ -1,4 +1,4 @@
-// What calibration learns of the values of a network.
+// What calibration learns about the values of a network.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ struct ChannelStatistics {
   double magnitude() const;
 };
 
-/// Of one value over all samples. Values that are not finite are counted, and in nothing else.
+/// Of one value over all samples. Values that are not finite are only counted.
 struct ValueStatistics {
   std::vector<ChannelStatistics> channels;
   int64_t nonfinite = 0;

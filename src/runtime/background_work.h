@@ -1,4 +1,4 @@
-// Tuning beside requests, as those who make the requests see it.
+// Tuning beside requests, as seen by the threads that make the requests.
 #pragma once
 
 #include <memory>
@@ -34,18 +34,18 @@ struct BackgroundState {
 };
 std::string_view StageName(BackgroundState::Stage stage);
 
-/// Thread-safe. Its end cancels it and waits for it.
+/// Thread-safe. The destructor cancels the tuning and waits for it.
 class BackgroundWork {
  public:
   virtual ~BackgroundWork() = default;
-  /// Tells of a run's inputs, of which a copy is made now and then. Before they may change.
+  /// Reports a run's inputs before they may change; now and then they are copied.
   virtual void Observe(const BufferMap& inputs) = 0;
-  /// Where a session on a better plan is ready: has it and its options take the place of these,
-  /// which end elsewhere. For whoever runs `session`, between runs. Never waits.
+  /// Where a session on a better plan is ready, it and its options replace these, which end on
+  /// another thread. Called by the thread that runs `session`, between runs. Never waits.
   virtual bool Exchange(std::shared_ptr<Session>& session, SessionOptions& options) = 0;
   /// Never waits.
   virtual void Cancel() = 0;
-  /// Until it is over, or for so long; whether it is over.
+  /// Waits until it is over, for at most this long; says whether it is over.
   virtual bool Await(double seconds) = 0;
   virtual BackgroundState state() const = 0;
 };

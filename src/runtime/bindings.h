@@ -25,13 +25,13 @@ using BufferMap = std::map<std::string, std::shared_ptr<TensorBuffer>>;
 /// The tensors by name; those on a device without bytes.
 std::map<std::string, Tensor> HostTensorsOf(const BufferMap& buffers);
 
-/// What a run of `graph` is given in memory of devices, by the names of its inputs and outputs;
-/// refers to the buffers. kNotFound where `outputs` names none of the graph's.
+/// The tensors in device memory for a run of `graph`, by the names of its inputs and outputs;
+/// refers to the buffers. kNotFound where `outputs` names no output of the graph.
 Result<Bindings> BindingsOf(const ir::Graph& graph, const BufferMap& inputs,
                             const BufferMap& outputs);
 
-/// The tensors that a session was given last. Runs that are given the same look up no names and
-/// allocate nothing; tensors are known by their ids, and not kept. Belongs to one thread at a time.
+/// The tensors that a session got last. Runs with the same tensors look up no names and allocate
+/// nothing. Tensors are known by their ids and not kept alive. Belongs to one thread at a time.
 class LastTensors {
  public:
   bool AreOf(const BufferMap& inputs, const BufferMap& outputs) const;
@@ -39,7 +39,7 @@ class LastTensors {
   /// among `inputs`.
   void Set(const ir::Graph& graph, const BufferMap& inputs, const BufferMap& outputs,
            Bindings bindings);
-  /// Good as long as the tensors of the call that AreOf said yes to, or that Set was given.
+  /// Valid as long as the tensors of the call for which AreOf was true, or of Set.
   const Bindings& bindings() const { return bindings_; }
   /// In the graph's order.
   std::span<const TensorBuffer* const> inputs() const { return inputs_; }
@@ -51,7 +51,7 @@ class LastTensors {
   std::vector<const TensorBuffer*> inputs_;
 };
 
-/// Keeps maps and other runs away from the tensors of one run.
+/// Keeps maps and other runs from the tensors of one run.
 class RunHolds {
  public:
   RunHolds() = default;
@@ -67,7 +67,7 @@ class RunHolds {
   std::vector<std::pair<std::shared_ptr<TensorBuffer>, bool>> held_;
 };
 
-/// Whether a tensor can hold what a run gives; kInvalidArgument naming both.
+/// Whether a tensor can hold a run's result; kInvalidArgument naming both types and shapes.
 Status CheckOutput(std::string_view name, const TensorBuffer& buffer, DType dtype,
                    const Shape& shape);
 

@@ -1,5 +1,5 @@
-// A long graph of nodes that run sub-graphs, in blocks that run one after the other: what is
-// prepared for one block leaves the others alone.
+// Cuts a long graph of nodes that run sub-graphs into blocks that run one after the other.
+// Preparing one block copies nothing of the others.
 #pragma once
 
 #include <memory>
@@ -13,13 +13,13 @@ namespace fettle::runtime {
 /// Consecutive nodes of a graph as a graph of their own.
 struct Block {
   std::shared_ptr<const ir::Graph> graph;
-  /// Of the whole graph: one value per input and output of `graph`, and what nobody reads behind
-  /// it.
+  /// Values of the whole graph: one per input and output of `graph`, and the values that nothing
+  /// behind the block reads.
   std::vector<ir::ValueId> inputs, outputs, done;
 };
 
-/// `graph` in blocks of at most kControlNodes nodes that run sub-graphs: each stage of a block
-/// copies what follows in it, so that one block would take time of the square of its nodes. Has
+/// `graph` in blocks of at most kControlNodes nodes that run sub-graphs. Each stage of a block
+/// copies the rest of the block, so a single block would take time quadratic in its nodes. Needs
 /// topological order.
 inline constexpr int kControlNodes = 8;
 std::vector<Block> SplitAtControl(const ir::Graph& graph);

@@ -1,4 +1,4 @@
-// What all programs of one session share while they run.
+// State that all programs of one session share while they run.
 #pragma once
 
 #include <atomic>

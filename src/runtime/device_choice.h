@@ -1,4 +1,4 @@
-// Devices, precision, memory and the like by the names that people give them.
+// Devices, precision, memory and similar options by the names that users give them.
 #pragma once
 
 #include <memory>
@@ -9,11 +9,11 @@
 
 namespace fettle::runtime {
 
-/// The device beside the CPU that `name` stands for (kernels::DeviceChoices): null for "auto" and
-/// "cpu", else a backend's name, and behind a colon what its Backend::open takes. kInvalidArgument
-/// for other names, kDeviceUnavailable, listing what there is, where the device is not there.
-/// Devices stay open as long as anyone holds them, and are opened once for each set of options.
-/// Thread-safe.
+/// The device beside the CPU that `name` stands for (kernels::DeviceChoices). Null for "auto" and
+/// "cpu"; otherwise a backend's name and, behind a colon, the argument of its Backend::open.
+/// kInvalidArgument for other names; kDeviceUnavailable, listing the devices present, where the
+/// device is absent. Devices are opened once for each set of options, and stay open as long as
+/// anyone holds them. Thread-safe.
 Result<std::shared_ptr<const Device>> OpenAccelerator(std::string_view name,
                                                       const OpenOptions& options = {});
 
@@ -23,8 +23,8 @@ Result<planner::Precision> PrecisionFromName(std::string_view name);
 /// where there is none.
 Result<SharedVirtualMemory> SharedMemoryFromName(std::string_view name, std::string_view device,
                                                  const OpenOptions& options = {});
-/// Of a device with these facts: fine where it shares the host's memory and has it, as nothing is
-/// mapped then; coarse on Adreno; else off.
+/// For a device with these facts: fine where it shares the host's memory and supports fine, because
+/// then nothing is mapped; coarse on Adreno; else off.
 SharedVirtualMemory UsualSharedMemory(const kernels::Facts& facts);
 /// "auto" (kHost), "buffer" or "image".
 Result<MemoryKind> MemoryFromName(std::string_view name);

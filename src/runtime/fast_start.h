@@ -1,4 +1,4 @@
-// Gets a session for devices beside the CPU ready while one on the CPU answers.
+// Prepares a session for devices beside the CPU while a session on the CPU answers.
 #pragma once
 
 #include <condition_variable>
@@ -15,7 +15,7 @@
 
 namespace fettle::runtime {
 
-/// `options` for the CPU alone. What was planned for other devices is not asked for plans.
+/// `options` for the CPU alone, without plans that were made for other devices.
 SessionOptions OnTheCpu(SessionOptions options);
 
 /// Belongs to the thread that runs the session on the CPU, state() excepted.
@@ -24,23 +24,23 @@ class FastStart {
   /// Makes the session for the devices beside the CPU.
   using Makes = std::function<Result<std::unique_ptr<Session>>()>;
 
-  /// `whole`, which `stops` cancels, has run nothing; null: the thread that gets it ready begins
-  /// with `makes`. `devices` names them until they are known.
+  /// `whole`, which `stops` cancels, has run nothing. Null: the preparing thread first calls
+  /// `makes`. `devices` names the devices until they are known.
   FastStart(const Session& on_cpu, std::unique_ptr<Session> whole, Makes makes, std::string devices,
             int most_shapes, std::unique_ptr<std::atomic<bool>> stops);
-  /// Waits for what is being compiled.
+  /// Waits for running compilations.
   ~FastStart();
   FastStart(const FastStart&) = delete;
   FastStart& operator=(const FastStart&) = delete;
 
-  /// Tells of shapes to come.
+  /// Announces shapes of later runs.
   void ObserveShapes(const std::map<std::string, Shape>& shapes);
-  /// Tells of a run on the CPU; of inputs with new shapes a copy is made.
+  /// Reports a run on the CPU; inputs with new shapes are copied.
   void Observe(const TensorMap& inputs);
   void Observe(const BufferMap& inputs);
-  /// The session that is ready for a run of each of these shapes, once; null: not yet.
+  /// The session, once it is ready for runs of all these shapes; null: not yet. Given out once.
   std::unique_ptr<Session> Take();
-  /// Ends `old` without having the caller wait.
+  /// Destroys `old` without making the caller wait.
   void End(std::unique_ptr<Session> old);
   StartState state() const;
 
@@ -51,9 +51,9 @@ class FastStart {
   template <typename Inputs>
   void ObserveRun(const Shapes& shapes, const Inputs& inputs);
   void Work();
-  /// Has whole_ made where it is not there.
+  /// Makes whole_ where it does not exist yet.
   Status MakeWhole(std::unique_lock<std::mutex>& lock);
-  /// Prepares and runs for what is seen, until there is no more; fails where the devices do.
+  /// Prepares and runs for all shapes seen, until no more come; fails where the devices do.
   Status GetReady(std::unique_lock<std::mutex>& lock);
   void Stay(std::string reason);
   double Seconds() const;

@@ -1,4 +1,4 @@
-// Runs a graph for whatever input shapes come, preparing each new set once.
+// Runs a graph for any input shapes, preparing each new set once.
 #pragma once
 
 #include <map>
@@ -26,15 +26,14 @@ TensorTypes TypesOf(std::span<const Tensor> tensors);
 bool SameTypes(std::span<const Tensor> tensors, const TensorTypes& types);
 
 /// A bounded set of prepared stages for one graph, by the shapes of its inputs and the contents of
-/// those inputs whose values must be known. The least recently used one is dropped.
+/// those inputs whose values must be known. Drops the least recently used one.
 class StageCache {
  public:
   /// `pinned[i]`: input i becomes a constant of the stage (its value is needed at shape time).
   StageCache(std::shared_ptr<const ir::Graph> graph, std::vector<bool> pinned);
   ~StageCache();
 
-  /// The stage for these inputs; prepares it where there is none. The pointer is good until the
-  /// next call.
+  /// The stage for these inputs, prepared if it is new. The pointer is valid until the next call.
   Result<Stage*> Get(std::span<const Tensor> inputs, Context& context);
 
  private:
@@ -64,9 +63,9 @@ class GraphRunner {
   /// Prepares for inputs of these types and shapes (contents are read only where a shape depends on
   /// them, so only the first stage is prepared).
   Status Prepare(std::span<const Tensor> inputs);
-  /// Whether a run of these inputs can work on the tensors of `bindings` in place: the graph is one
-  /// program, on the device that they lie on. Prepares it. kInvalidArgument where an output has
-  /// another type or shape.
+  /// Whether a run of these inputs can use the tensors of `bindings` in place: the graph is one
+  /// program, on the device that holds them. Prepares the program. kInvalidArgument where an output
+  /// has another type or shape.
   Result<bool> CanBind(std::span<const Tensor> inputs, const Bindings& bindings);
   /// One tensor per graph input in, one per graph output out. `bindings`, which CanBind, replace
   /// some of them; those on a device have no bytes here.

@@ -1,4 +1,4 @@
-// How many of its threads a session's runs take.
+// How many of its threads a session uses for a run.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace fettle::runtime {
 
-/// As many lanes as were faster lately: all threads, half of them, a quarter ... or one. Where
-/// other programs hold cores, or steps are over before workers come, fewer are faster, and no plan
-/// can know. Now and then a run takes the next smaller or larger number; what such trials cost
-/// stays a small share of the time, and the smaller the clearer they failed. Which lanes run a step
-/// changes no byte of its results. Not synchronised.
+/// Chooses the number of lanes that was fastest lately: all threads, half of them, a quarter ... or
+/// one. Fewer are faster where other programs hold cores, or steps end before workers start, which
+/// no plan can know. Now and then a run tries the next smaller or larger number. Such trials take a
+/// small share of the time, which shrinks the more clearly they fail. The number of lanes changes
+/// no byte of the results. Not synchronised.
 class LaneChoice {
  public:
   explicit LaneChoice(int threads);
@@ -22,7 +22,7 @@ class LaneChoice {
   int lanes() const { return levels_[Level()]; }
   /// What that run took. The runs must do the same work until Forget.
   void Add(int64_t ns);
-  /// Other work begins: times of before say nothing of it.
+  /// Other work begins: earlier times no longer count.
   void Forget();
 
  private:
@@ -33,8 +33,8 @@ class LaneChoice {
     void Add(int64_t ns);
     void Clear() { count_ = 0; }
     int count() const { return count_ < kKept ? static_cast<int>(count_) : kKept; }
-    /// The mean but for the longest: late lanes show in means, one slice of another program shall
-    /// not.
+    /// The mean without the longest time: means show late lanes, but one time slice of another
+    /// program should not count.
     double Mean() const;
 
    private:
@@ -65,13 +65,13 @@ class LaneChoice {
 /// The lanes of runs whose inputs may change. Not synchronised.
 class RunLanes {
  public:
-  /// Where it does not adapt, all threads.
+  /// All threads, where it does not adapt.
   RunLanes(int threads, bool adapts)
       : threads_(threads), adapts_(adapts && threads > 1), choice_(threads) {}
 
   /// Of a run of `inputs`.
   int Begin(std::span<const Tensor> inputs);
-  /// It took `ns` for so many steps, which depend on data where there are loops.
+  /// The run took `ns` for this many steps, which depend on data where there are loops.
   void End(int64_t ns, size_t steps);
 
  private:

@@ -8,18 +8,18 @@
 
 namespace fettle::runtime {
 
-/// Adds up what iterations of a loop append to `times`, which outlives it, so that they take no
-/// memory each: an iteration of the same steps as the last one goes into its rows. Where shapes
-/// change between iterations the steps do, too: then only the first kMostForms have rows of their
-/// own, and later ones go into those of the last, place by place, or into its last row where their
-/// number differs.
+/// Adds up the times that iterations of a loop append to `times`, which must outlive it, so that
+/// iterations need no memory each. An iteration with the same steps as the last one is added to its
+/// rows. Where shapes change between iterations, the steps do too: only the first kMostForms forms
+/// have rows of their own. Later forms are added to those of the last, place by place, or to its
+/// last row where the number of steps differs.
 class LoopTimes {
  public:
   static constexpr int kMostForms = 64;
 
   explicit LoopTimes(std::vector<exec::StepTime>& times)
       : times_(times), begin_(times.size()), end_(times.size()) {}
-  /// What was appended since the last call is an iteration.
+  /// The times appended since the last call are one iteration.
   void EndIteration();
 
  private:

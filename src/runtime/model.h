@@ -21,25 +21,24 @@ namespace fettle::runtime {
 
 struct LoadOptions {
   /// Refuses packages whose plan was made on another device (kDeviceUnavailable) or by another
-  /// version (kVersionMismatch); otherwise a warning says so, and plans are made anew.
+  /// version (kVersionMismatch). Otherwise a warning says so, and the model is planned anew.
   bool strict = false;
   /// Initialisers that are graph inputs too and whose values every run gives: they become inputs.
   /// Other names, and packages, are not affected.
   std::vector<std::string> overridden;
-  /// The values that will be asked for; empty: all outputs. Where an unsupported operator leads to
-  /// another output, that one is left out, with a warning. Not of packages.
+  /// The values that the caller will ask for; empty: all outputs. Another output is left out, with
+  /// a warning, where an unsupported operator leads to it. Not for packages.
   std::vector<std::string> outputs;
-  /// For looking at a model that cannot run: what an unsupported operator gives becomes an input of
-  /// floats and unknown shape. Not of packages.
+  /// For looking at a model that cannot run: each result of an unsupported operator becomes an
+  /// input of floats of unknown shape. Not for packages.
   bool unsupported_are_inputs = false;
-  /// The devices beside the CPU that sessions will have, in their order. For packages made for
+  /// The devices beside the CPU that sessions will have, in their order, for packages made for
   /// them.
   std::vector<const Device*> accelerators;
-  /// Asked for it where there is none yet and the model is a package: what it was made for may
-  /// decide.
+  /// Called where there are none yet and the model is a package: the package's device may decide.
   std::function<const Device*(const PackageInfo& info)> find_accelerator;
   /// Rounds the weights of products to that form behind all passes (passes::RoundWeights), with a
-  /// warning that says how well it fits; packages then store it so. Not of packages.
+  /// warning that gives the loss. Packages then store them so. Not for packages that are read.
   std::optional<CompactForm> weights;
   /// Sign(0) is 1 where that makes a convolution or product one of bits
   /// (passes::MakeSignsLenient). Not of packages.
@@ -93,8 +92,7 @@ class Model {
   /// Elements of all constants.
   int64_t parameters() const { return parameters_; }
   exec::PackedStore& packed() const { return packed_; }
-  /// Plans that were chosen for this model on this device: those of its package. Null where there
-  /// are none.
+  /// Plans for this model on this device, from its package; null where it has none.
   const std::shared_ptr<const planner::PlanBook>& plans() const { return plans_; }
   /// Where the model comes from a package; null otherwise.
   const Package* package() const { return package_.get(); }
@@ -114,8 +112,8 @@ class Model {
   mutable exec::PackedStore packed_;
 };
 
-/// Checks that extents of one symbol are equal in the inputs' shapes, which are in the graph's
-/// order and fit the inputs one by one. kInvalidArgument naming both inputs.
+/// Checks that extents of one symbol are equal in the shapes of all inputs, which are in the
+/// graph's order and fit the inputs one by one. kInvalidArgument naming both inputs.
 Status CheckSymbols(const ir::Graph& graph, std::span<const Shape> shapes);
 
 /// Concrete shapes for all inputs of `model`: those of `given` (by input name), and for symbolic

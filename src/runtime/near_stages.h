@@ -1,4 +1,5 @@
-// Stages for input shapes near others, of which they take all that does not depend on extents.
+// Makes stages for input shapes from stages for near ones, sharing all that does not depend on
+// extents.
 #pragma once
 
 #include <map>
@@ -15,23 +16,22 @@
 
 namespace fettle::runtime {
 
-/// The extents of one graph's inputs change; its operators, and the kernels that compute them, do
-/// not. A few stages are kept as examples; one that is near an example is made of it: shapes are
-/// inferred, kernels whose operands have other extents are prepared, memory is laid out. No pass
-/// runs and nothing is matched; where passes that see extents are worth their time, they run for
-/// each shape, and nothing else does. Graphs with control flow, or whose nodes wait for data, have
-/// no such stages. Belongs to one thread.
+/// For one graph whose inputs change their extents alone; its operators and their kernels stay. A
+/// few stages are kept as examples. A stage near an example is made from it: shapes are inferred,
+/// kernels whose operands have other extents are prepared, memory is laid out. No pass runs and no
+/// kernel is matched, except that passes that depend on extents run for each shape where they are
+/// worth their time. Graphs with control flow, or with nodes that wait for data, have no such
+/// stages. Belongs to one thread.
 class NearStages {
  public:
   explicit NearStages(std::shared_ptr<const ir::Graph> graph) : graph_(std::move(graph)) {}
 
-  /// A stage for inputs of these types and shapes; null where Stage::Prepare has to make it, which
-  /// is so for the first shape, too, where none of the extents that the graph leaves open is above
-  /// 1.
+  /// A stage for inputs of these types and shapes. Null where Stage::Prepare has to make it,
+  /// as for the first shape if none of its open extents is above 1.
   std::unique_ptr<Stage> Find(std::span<const Tensor> inputs, Context& context,
                               passes::PassHistory& passes);
 
-  /// A stage that nobody runs any more: what Find makes next is made of its kernels where it can.
+  /// A stage that nobody runs any more: Find uses its kernels for the next stage where it can.
   void TakeApart(std::unique_ptr<Stage> stage) { spare_ = stage->program(); }
 
  private:
@@ -44,12 +44,12 @@ class NearStages {
     std::vector<ir::ValueId> values;  // of the sweep's graph, by value of the stage's
     std::shared_ptr<exec::NearPrograms> programs;
     std::vector<ir::NodeId> references;  // that are short here, of the sweep's graph
-    /// What passes made of the graph, which was planned in its place; null: none were needed.
+    /// The graph after passes, which was planned instead; null: no pass was needed.
     std::shared_ptr<const ir::Graph> spelt;
     planner::Limits limits;
     int64_t last_use = 0;
   };
-  /// What was swept, after passes.
+  /// The swept graph, after passes.
   struct Spelt {
     std::shared_ptr<const ir::Graph> graph;
     std::shared_ptr<const exec::Extents> extents;
@@ -59,13 +59,13 @@ class NearStages {
   Status Sweep(std::span<const Tensor> inputs);
   /// Passes that see the types which the first sweep has found, once for all extents.
   Status TidyTyped();
-  /// How far what was swept is from these; 0: not near, or null.
+  /// How far the extents of the swept graph are from these; 0: not near, or null.
   double DistanceFrom(const std::shared_ptr<const exec::Extents>& extents) const;
-  /// Those that what was swept may be made of, nearest first.
+  /// The examples from which the swept graph's stage may be made, nearest first.
   std::vector<std::pair<double, Example*>> NearExamples(const planner::Limits& limits);
-  /// Whether an input has an extent of 1 where each of `near` has none, or the other way round, and
-  /// the last few sweeps, or many before, had the same ones: kernels for one row are others, and
-  /// whoever runs one word after the other does so many times.
+  /// Whether an input has an extent of 1 where none of `near` has one, or the reverse, and the last
+  /// few sweeps, or many before, had the same ones: kernels for one row are different, and a caller
+  /// that runs one word after the other needs them many times.
   bool IsOfOtherOnesAgain(std::span<const std::pair<double, Example*>> near);
   Result<std::unique_ptr<Stage>> MakeLike(Example& example, Context& context,
                                           passes::PassHistory& passes);
@@ -74,7 +74,7 @@ class NearStages {
   /// spelt_; passes run once for each sweep.
   Result<const Spelt*> Spell(passes::PassHistory& passes);
   void SetSpelt(ir::Graph graph);
-  /// kUnsupported where passes make another graph at these extents.
+  /// kUnsupported where passes make a different graph at these extents.
   Result<exec::NearGraph> SpeltNearTo(const Example& example, passes::PassHistory& passes);
   /// Plans the graph, as it was swept or as passes left it, and keeps it as an example.
   Result<std::unique_ptr<Stage>> MakeExample(Context& context, passes::PassHistory& passes);
@@ -83,7 +83,7 @@ class NearStages {
   /// `live`: the nodes of `graph` that `made` computes.
   Status KeepExample(const Stage& made, const ir::Graph& graph, std::span<const ir::NodeId> live,
                      const planner::Limits& limits);
-  /// Sets extents_ and elements_ from what was swept.
+  /// Sets extents_ and elements_ from the swept graph.
   void ReadExtents();
   exec::NearGraph NearTo(const Example& example) const;
 

@@ -1,4 +1,4 @@
-// Memory that the programs of one session write their results into.
+// Memory for the results of one session's programs.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,13 @@
 
 namespace fettle::runtime {
 
-/// Hands out memory again that callers have let go of, also for results of other shapes: pages of
-/// new memory take longer than most results. Callers that let go of a result when they have the
-/// next one take turns between two blocks. Belongs to one thread; its tensors do not.
+/// Hands out memory again that callers have released, also for results of other shapes: to get new
+/// pages takes longer than to compute most results. A caller that releases a result when it has the
+/// next one alternates between two blocks. Belongs to one thread; its tensors do not.
 class OutputPool {
  public:
-  /// A tensor that nobody else holds, of any elements. With a device beside the CPU, where
-  /// transfers from it take less time to, if there is such memory. Fails with kOutOfMemory.
+  /// A tensor that nobody else holds, with undefined elements. For a device beside the CPU, in
+  /// memory from which it transfers faster, if there is such memory. Fails with kOutOfMemory.
   Result<Tensor> Take(DType dtype, const Shape& shape, const DeviceSet& devices);
 
   /// Of what it could hand out again.
@@ -29,11 +29,11 @@ class OutputPool {
     const Device* device = nullptr;  // the first one beside the CPU that it was made for
     int64_t last_use = 0;
   };
-  /// Null: none has the room and is free. `outgrown`: whether one would be, were it a little
+  /// Null: no free block is large enough. `outgrown`: whether one would be if it were a little
   /// larger.
   Block* Find(int64_t bytes, const Device* device, bool& outgrown);
   Result<Block*> Make(int64_t bytes, const DeviceSet& devices, bool outgrown);
-  /// Lets go of free blocks that nobody has needed for long, or of all of them.
+  /// Releases free blocks that nobody has needed for long, or all of them.
   void Drop(bool all);
 
   std::vector<Block> blocks_;

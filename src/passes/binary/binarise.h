@@ -10,11 +10,11 @@
 
 namespace fettle::passes {
 
-/// Makes each Conv, MatMul, Gemm and, phase by phase, ConvTranspose whose operands are proven
-/// two-valued a BinaryConv or BinaryMatMul of packed bits, to the same results bit for bit. Where
-/// what follows has two values again (batch normalisation and a comparison), and only such products
-/// and maxima read it, results are decided by integer thresholds and stay bits. True if anything
-/// changed.
+/// Replaces each Conv, MatMul, Gemm and, phase by phase, ConvTranspose whose operands are proven
+/// two-valued by a BinaryConv or BinaryMatMul of packed bits, with the same results bit for bit.
+/// Where the operators behind it give two values again (batch normalisation and a comparison), and
+/// only such products and maxima read them, integer thresholds decide the results, which stay bits.
+/// True if anything changed.
 Result<bool> Binarise(ir::Graph& graph);
 
 /// A convolution or product of `graph` after the passes, and whether it runs on bits.

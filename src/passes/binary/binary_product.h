@@ -13,9 +13,10 @@ namespace fettle::passes {
 /// Groups of fewer channels leave most of a word empty: floats are faster.
 inline constexpr int64_t kLeastGroup = 16;
 
-/// A Conv, MatMul or Gemm whose operands have two values each: x one pair, weights one for each
-/// output. Every sum of its products is exact in double. Or x is -1, 0 or 1, and weights -w or w:
-/// that is a product of twice the channels, bits of 1 before bits of -1, whose weights are negated.
+/// A Conv, MatMul or Gemm whose operands have two values each: x one pair, weights one pair for
+/// each output. Every sum of its products is exact in double. Alternatively x is -1, 0 or 1 and
+/// weights are -w or w: that is a product of twice the channels, the bits for 1 before the bits for
+/// -1, whose weights are negated.
 struct BinaryProduct {
   ir::NodeId node = -1;
   ir::ValueId x = ir::kAbsent, y = ir::kAbsent;
@@ -24,8 +25,8 @@ struct BinaryProduct {
   bool is_conv = false;
   /// Sums with taps outside of the image have fewer terms.
   bool is_padded = false;
-  /// A Pad before a convolution that pads nothing by itself: x is what it pads, with `pad_bit` by
-  /// `pads` (of spatial axes, begins before ends). Its terms count. Empty: none.
+  /// A Pad before a convolution that pads nothing itself. x is the Pad's operand, padded with
+  /// `pad_bit` by `pads` (of spatial axes, begins before ends). Padded terms count. Empty: no Pad.
   std::vector<int64_t> pads;
   bool pad_bit = false;
   int64_t groups = 1, channels = 0, outputs = 0;  // channels: of all groups
@@ -49,11 +50,11 @@ struct BinaryProduct {
 bool IsProduct(const ir::Node& node);
 /// The operand of a product that is computed.
 ir::ValueId ProductInput(const ir::Node& node);
-/// Reads the weights of a product whose input has the values x_low < x_high; nothing, with the
-/// reason in `why`, where it cannot be computed with bits to the same results.
+/// Reads the weights of a product whose input has the values x_low < x_high. Nothing, with the
+/// reason in `why`, where bits cannot give the same results.
 std::optional<BinaryProduct> ReadBinaryProduct(const ir::Graph& graph, ir::NodeId id, double x_low,
                                                double x_high, std::string& why);
-/// The same of a product whose input is the Sign of `x`, of which nothing else is known.
+/// The same for a product whose input is Sign(x), where nothing else is known about x.
 std::optional<BinaryProduct> ReadMaskedProduct(const ir::Graph& graph, ir::NodeId id, ir::ValueId x,
                                                std::string& why);
 

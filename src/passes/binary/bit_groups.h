@@ -1,4 +1,4 @@
-// Groups of a product of bits that end in the bits of what follows it.
+// Groups of a product of bits that end in the PackBits behind it.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace fettle::passes {
 
-/// Adds, for each of `groups` that begins with a BinaryConv or BinaryMatMul, or is a chain of
-/// element-wise operators behind something else, and whose result PackBits reads, directly or
-/// behind element-wise operators with constants, the group with that PackBits. Where others read
-/// the result too (the shortcut of a residual block), it is an output beside the bits.
+/// Extends each of `groups` whose result a PackBits reads, directly or behind element-wise
+/// operators with constants, by that PackBits. The group begins with a BinaryConv or BinaryMatMul,
+/// or is a chain of element-wise operators. Where other nodes read the result too (the shortcut of
+/// a residual block), it is an output beside the bits.
 void ListBitGroups(const GraphIndex& index, std::vector<Group>& groups);
 
 }  // namespace fettle::passes

@@ -5,12 +5,12 @@
 
 namespace fettle::passes {
 
-/// The next float above and below `value`, which is one.
+/// The next float above and below `value`, which is a float.
 double After(double value);
 double Before(double value);
 
-/// A tensor of floats compared with a number: sets "low" and "high", the interval where it holds,
-/// and "lenient" as the node has it. False for anything else.
+/// For a tensor of floats that is compared with a number: sets "low" and "high", the interval where
+/// the comparison holds, and "lenient" as the node has it. False for any other node.
 bool ReadComparison(const ir::Graph& graph, const ir::Node& node, ir::Attributes& attributes);
 
 }  // namespace fettle::passes

@@ -1,4 +1,4 @@
-// Signs whose zeros count as ones, where that was asked for.
+// Counts zeros as ones in Sign, where the user asked for it.
 #pragma once
 
 #include "base/status.h"
@@ -6,10 +6,10 @@
 
 namespace fettle::passes {
 
-/// Puts Where(x >= 0, 1, -1) in the place of each Sign(x), of f32, that keeps a product with
-/// two-valued weights from having two-valued inputs: no longer what the model says where x is 0,
-/// for whatever reads it. Comparisons get the attribute `lenient`, which ListBinary tells of. Call
-/// it before other passes. True if anything changed.
+/// Replaces Sign(x) of f32 by Where(x >= 0, 1, -1) where the Sign alone keeps a product with
+/// two-valued weights from having two-valued inputs. All readers then get other values than the
+/// model's where x is 0. The comparisons get the attribute `lenient`, which ListBinary reports.
+/// Call it before other passes. True if anything changed.
 Result<bool> MakeSignsLenient(ir::Graph& graph);
 
 }  // namespace fettle::passes

@@ -1,4 +1,4 @@
-// What functions of one number are, piece by piece: the polynomials between comparisons that
+// Functions of one number, piece by piece: the polynomials between comparisons that
 // straight-through estimators subtract and add again.
 #pragma once
 
@@ -7,10 +7,10 @@
 
 namespace fettle::passes {
 
-/// Whether c is computed from v and numbers alone and is, wherever it is a number, within [0, 2]
-/// where v is above 0, within [-2, 0] below, and 0 at 0. Proven by intervals of v from octave to
-/// octave, as comparisons, Where, Cast, Neg and the sums and products of f32 round: those are
-/// monotone, so that the ends of intervals need no margin.
+/// Whether c is computed from v and numbers alone and, wherever it is a number, lies within [0, 2]
+/// where v is above 0, within [-2, 0] where it is below, and is 0 at 0. Proven by intervals of v,
+/// octave by octave, with the rounding of comparisons, Where, Cast, Neg, sums and products of f32.
+/// These are monotone, so the ends of intervals need no margin.
 bool HasSignWithinTwo(const ir::Graph& graph, const ProducerList& producers, ir::ValueId c,
                       ir::ValueId v);
 

@@ -21,9 +21,9 @@ struct Thresholds {
   std::vector<int32_t> low_sum, high_sum;
 };
 
-/// Bisects the sums of each output, evaluating the operators of `chain` by their oracles: as the
-/// graph computes them, so that what bits are decided is the same. Nothing, with the reason in
-/// `why`, where a third value (or no number) is among the results.
+/// Bisects the sums of each output. The oracles of the operators of `chain` evaluate them, so the
+/// bits are those that the graph computes. Nothing, with the reason in `why`, where a third value
+/// or NaN is among the results.
 std::optional<Thresholds> FindThresholds(const ir::Graph& graph, const BinaryProduct& product,
                                          const std::vector<ir::NodeId>& chain, std::string& why);
 

@@ -7,10 +7,10 @@
 
 namespace fettle::passes {
 
-/// Makes each ConvTranspose with two-valued input and weights a Conv for each phase of its strides,
-/// whose results Reshape and Transpose interleave, to the same sums: products that Binarise takes.
-/// Shapes have to be known, output extents multiples of the strides; phases may not crop. True if
-/// anything changed; the analysis is of the graph before.
+/// Splits each ConvTranspose with two-valued input and weights into a Conv for each phase of its
+/// strides, whose results Reshape and Transpose interleave. The sums are the same, and Binarise
+/// takes the Convs. Shapes must be known and output extents multiples of the strides; phases may
+/// not crop. True if anything changed. The analysis is of the graph before.
 Result<bool> SplitTransposed(ir::Graph& graph);
 
 /// Why SplitTransposed leaves a ConvTranspose as it is.

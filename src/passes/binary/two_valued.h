@@ -1,4 +1,4 @@
-// Which values of a graph have two values, by proof.
+// Proves which values of a graph have only two values.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace fettle::passes {
 
-/// All elements of a value are one of two numbers: functions of one bit, that of `root`, which is
-/// such a value itself.
+/// All elements of a value are one of two numbers, as a function of one bit: that of `root`, which
+/// is such a value itself.
 struct TwoValued {
   ir::ValueId root = ir::kAbsent;
   /// [2]: where root has its lower value, and where its upper one.
@@ -27,24 +27,23 @@ struct TwoValued {
 struct Sums {
   std::shared_ptr<const BinaryProduct> product;
   std::vector<ir::NodeId> chain;  // from the product's result on
-  /// A maximum was taken on the way: the numbers are the same, but not of one sum.
+  /// A maximum was taken on the way: the numbers are the same, but no longer of a single sum.
   bool is_pooled = false;
 };
 
-/// Walks a graph in topological order once. Two-valued are comparisons and whatever is computed
-/// from one of them and numbers alone; monotone functions of sums of bits that bisection shows to
-/// have two values (Sign where no sum gives 0); what rounds or takes the sign of numbers whose
-/// bounds give two neighbouring integers; (s - c) + c of straight-through estimators
-/// (SkipEstimator); and what moves or selects such values. Products of a Sign of any numbers are
-/// masked. A NaN, which is no sign and which nothing rounds to an integer, counts as the lower
-/// value, or as 0. Holds a reference to the graph, which must not change.
+/// Walks a graph in topological order once. Two-valued are: comparisons, and values computed from
+/// one of them and numbers alone; monotone functions of sums of bits that bisection shows to have
+/// two values (Sign where no sum gives 0); rounded numbers and signs of numbers whose bounds give
+/// two neighbouring integers; (s - c) + c of straight-through estimators (SkipEstimator); and
+/// values that are moved or selected from these. Products of a Sign of any numbers are masked. A
+/// NaN counts as the lower value, or as 0. Holds a reference to the graph, which must not change.
 class TwoValuedAnalysis {
  public:
   explicit TwoValuedAnalysis(const ir::Graph& graph);
 
   const TwoValued* Find(ir::ValueId id) const { return Get(id).two ? &*Get(id).two : nullptr; }
   const Sums* SumsOf(ir::ValueId id) const { return Get(id).sums ? &*Get(id).sums : nullptr; }
-  /// Null where the node is no product of bits, for the reason of Why.
+  /// Null where the node is no product of bits; Why gives the reason.
   const BinaryProduct* ProductOf(ir::NodeId id) const { return products_[id].get(); }
   const std::string& Why(ir::NodeId id) const { return why_[id]; }
   /// -1 for inputs and constants.

@@ -6,9 +6,9 @@
 
 namespace fettle::passes {
 
-/// Merges nodes with equal operator, attributes and operands, and small equal constants. Left
-/// alone: random and control operators, and DequantizeLinear, which every consumer has to itself.
-/// True if anything changed. O(size).
+/// Merges nodes with equal operator, attributes and operands, and small equal constants. Leaves
+/// random and control operators alone, and DequantizeLinear, because each reader has its own. True
+/// if anything changed. O(size).
 Result<bool> MergeCommonSubexpressions(ir::Graph& graph);
 
 }  // namespace fettle::passes

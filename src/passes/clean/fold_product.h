@@ -10,11 +10,11 @@
 
 namespace fettle::passes {
 
-/// The product of a MatMul of two constants of type f32, or of a Gemm of constants, that the scalar
-/// reference would take too long for, as where a model projects a table of positions: of
-/// [batch..., m, k] and [batch..., k, n], in sums of floats. Nothing for other nodes and types,
-/// from 4 G multiply-adds on, where the product takes more than 16 times the bytes of its operands,
-/// or where memory is short.
+/// The product of a MatMul of two f32 constants, or of a Gemm of constants, for which the scalar
+/// reference would take too long, such as a projected table of positions: [batch..., m, k] by
+/// [batch..., k, n], summed in floats. Nothing for other nodes and types, from 4 G multiply-adds
+/// on, where the product takes more than 16 times the bytes of its operands, or where memory is
+/// short.
 std::optional<Constant> FoldProduct(const ir::Node& node,
                                     const std::vector<std::shared_ptr<const Constant>>& inputs);
 

@@ -9,9 +9,9 @@
 
 namespace fettle::passes {
 
-/// The result of a Slice of constants: long ones that lie in one piece share the bytes, others are
-/// copied run by run. Nothing where the window is not known, has no elements, or is of elements of
-/// less than a byte.
+/// The result of a Slice of constants. A long result that lies in one piece shares the bytes;
+/// others are copied run by run. Nothing where the window is unknown or empty, or elements are
+/// smaller than a byte.
 std::optional<Constant> FoldSlice(const ir::Node& node,
                                   const std::vector<std::shared_ptr<const Constant>>& inputs);
 

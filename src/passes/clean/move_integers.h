@@ -1,4 +1,4 @@
-// Lists of few whole numbers, and operators that only move them.
+// Short lists of integers, and operators that only move them.
 #pragma once
 
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace fettle::passes {
 
-/// Lists of more are left to others.
+/// The longest list; other code handles longer ones.
 inline constexpr int64_t kMostIntegers = 1 << 16;
 
 /// Elements of one input, int64 or bool, and their shape.
@@ -29,13 +29,13 @@ struct IntegerOperand {
 };
 using IntegerOperands = std::span<const IntegerOperand>;
 
-/// What a node gives: booleans are 0 and 1.
+/// A node's result; booleans are 0 and 1.
 struct ComputedIntegers {
   Shape shape;
   std::vector<int64_t> elements;
 };
 
-// Each computes one node; false: it has to be asked elsewhere.
+// Each computes one node. False: other code has to do it.
 bool GatherIntegers(const ir::Node& node, IntegerOperands operands, ComputedIntegers& computed);
 bool ConcatIntegers(const ir::Node& node, IntegerOperands operands, ComputedIntegers& computed);
 bool ReshapeIntegers(const ir::Node& node, IntegerOperands operands, ComputedIntegers& computed);

@@ -27,14 +27,14 @@ struct ChannelAxis {
   int rank = -1;
 };
 
-/// Composes the effect of `node` on its operand `x` into `affine`; false (and no change) where the
-/// node is no such function with constant parameters.
+/// Composes the effect of `node` on its operand `x` into `affine`. False, with nothing changed,
+/// where the node has another form or its parameters are not constant.
 bool Compose(const ir::Graph& graph, const ir::Node& node, ir::ValueId x, const ChannelAxis& axis,
              ChannelAffine& affine);
 
-/// A constant of which rows of `inner` elements belong to channel `channel(row)`, times the
-/// channels' scales. Large ones are computed whenever they are read and need no memory; splats stay
-/// splats where all scales agree. Nothing where an element would not be finite, or without memory.
+/// A constant whose rows of `inner` elements belong to channel `channel(row)`, times the channels'
+/// scales. Large ones are computed whenever they are read and need no memory; splats stay splats
+/// where all scales agree. Nothing where an element would not be finite, or memory is short.
 std::optional<Constant> ScaleRows(const Constant& constant, int64_t inner,
                                   const std::function<int64_t(int64_t)>& channel,
                                   const std::vector<double>& scale);

@@ -6,10 +6,10 @@
 
 namespace fettle::passes {
 
-/// A ConvTranspose of stride 1 becomes the Conv of its weights, flipped along the spatial axes and
-/// with inputs and outputs of each group exchanged, whose pads are what the kernel spans less the
-/// pads. Needs concrete shapes, and pads that are no larger than that; elsewhere, and where
-/// SpellTransposedColumns takes one of constant weights, nothing changes.
+/// Turns a ConvTranspose of stride 1 into a Conv. Its weights are flipped along the spatial axes,
+/// with inputs and outputs of each group exchanged; each of its pads is the kernel's span less the
+/// old pad. Needs concrete shapes and pads of at most the kernel's span. Other nodes, and those of
+/// constant weights that SpellTransposedColumns takes, do not change.
 Result<bool> FlipTransposes(ir::Graph& graph);
 
 }  // namespace fettle::passes

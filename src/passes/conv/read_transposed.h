@@ -1,4 +1,4 @@
-// What rewrites of transposed convolutions share.
+// Code that rewrites of transposed convolutions share.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace fettle::passes {
 
-/// What a rewrite reads of a ConvTranspose: weights of [channels, outputs of a group, taps...].
+/// The facts of a ConvTranspose: weights are [channels, outputs of a group, taps...].
 struct Transposed {
   ops::ConvTransposeAttributes conv;
   Shape x, w;
@@ -19,7 +19,7 @@ struct Transposed {
   int64_t inputs() const { return w[0] / conv.group; }
   int64_t pixels() const { return x.Count(2, x.rank()); }
   int64_t taps() const { return w.Count(2, w.rank()); }
-  /// What each input pixel and each tap make, of all output channels.
+  /// The values that each input pixel and tap make, for all output channels.
   int64_t columns() const { return x[0] * conv.group * w[1] * taps() * pixels(); }
 };
 

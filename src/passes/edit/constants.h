@@ -11,13 +11,13 @@
 
 namespace fettle::passes {
 
-/// The constant behind `id`; null for ir::kAbsent and values that are none.
+/// The constant behind `id`; null for ir::kAbsent and values that are not constant.
 const Constant* ConstantOf(const ir::Graph& graph, ir::ValueId id);
-/// The constant as integers; nothing where it is none of an integer type.
+/// The constant as integers; nothing where it has no integer type.
 std::optional<std::vector<int64_t>> IntsOf(const ir::Graph& graph, ir::ValueId id);
 /// The one value that all elements of a constant have; nothing where they differ.
 std::optional<double> UniformValue(const Constant& constant);
-/// Whether broadcasting `constant` with `x` gives x's shape for sure. Without a known shape of x
+/// Whether broadcasting `constant` with `x` certainly gives x's shape. Where x's shape is unknown,
 /// that is true for scalars alone.
 bool KeepsShape(const ir::Graph& graph, const Constant& constant, ir::ValueId x);
 /// UniformValue of the constant `id` where KeepsShape(x) holds.

@@ -1,4 +1,4 @@
-// Edits of one pass on a graph, with the uses of every value kept up to date in constant time each.
+// Edits of one pass on a graph. The uses of every value are kept up to date in constant time.
 #pragma once
 
 #include <string_view>
@@ -24,12 +24,12 @@ class Editor {
 
   /// The node that writes `value`, -1 for graph inputs, constants and ir::kAbsent.
   ir::NodeId ProducerId(ir::ValueId value) const;
-  /// The same as a pointer; null where there is none, or where it is not an `op`.
+  /// The same as a pointer; null where no node writes it or the node is not an `op`.
   const ir::Node* Producer(ir::ValueId value, ir::OpRef op = {}) const;
   /// The nodes that read `value`, once per operand.
   const std::vector<ir::NodeId>& Readers(ir::ValueId value) const;
   bool IsOutput(ir::ValueId value) const { return is_output_[value]; }
-  /// One operand of one node, and no graph output.
+  /// Whether exactly one operand of one node is the value, and no graph output.
   bool HasOneUse(ir::ValueId value) const;
   /// The node behind HasOneUse, or -1.
   ir::NodeId OnlyReader(ir::ValueId value) const;
@@ -38,27 +38,27 @@ class Editor {
   /// Adds a node that writes one new value, which is returned. Its provenance is that of `like`.
   ir::ValueId Add(const ir::Node& like, ir::OpRef op, std::vector<ir::ValueId> inputs,
                   ir::Attributes attributes = {});
-  /// Puts a new node in the place of `old`: it writes all of its outputs. Nodes that nobody needs
-  /// any more go. Returns the new node.
+  /// Puts a new node in the place of `old`: it writes all of its outputs. Removes nodes that
+  /// nothing needs any more. Returns the new node.
   ir::NodeId Replace(ir::NodeId old, ir::OpRef op, std::vector<ir::ValueId> inputs,
                      ir::Attributes attributes = {});
-  /// Puts a new node in the place of `old` as the producer of its output `i`; other outputs stay
-  /// with `old`, which goes when nobody needs them.
+  /// Makes a new node the producer of output `i` of `old`; other outputs stay with `old`, which is
+  /// removed when nothing needs them.
   ir::NodeId ReplaceOutput(ir::NodeId old, size_t i, ir::OpRef op, std::vector<ir::ValueId> inputs,
                            ir::Attributes attributes = {});
   /// Makes `node` read `value` as operand `i`.
   void SetInput(ir::NodeId node, size_t i, ir::ValueId value);
   void SetAttribute(ir::NodeId node, std::string_view name, ir::Attribute value);
-  /// Makes all readers of `node`'s output 0 read `value`, which is equal to it, and removes the
-  /// node. Graph outputs keep their names: where the node wrote one, the producer of `value` writes
-  /// that output from now on, and `value` is no more. Returns which of the two values lives on;
-  /// ir::kAbsent, without a change, where an output or a graph input would lose its name.
+  /// Makes all readers of `node`'s output 0 read the equal `value`, and removes the node. Graph
+  /// outputs keep their names: where the node wrote one, the producer of `value` writes that output
+  /// instead, and `value` is removed. Returns which of the two values remains; ir::kAbsent, with
+  /// nothing changed, where an output or a graph input would lose its name.
   ir::ValueId Bypass(ir::NodeId node, ir::ValueId value);
-  /// Makes the value a constant and removes its producer, which writes nothing else.
+  /// Makes the value a constant and removes its producer, which may write nothing else.
   void MakeConstant(ir::ValueId value, Constant constant);
-  /// Removes `node`, then whatever is not needed without it.
+  /// Removes `node`, then all nodes that nothing needs without it.
   void Remove(ir::NodeId node);
-  /// Makes `node` say that it came from where `from` did.
+  /// Gives `node` the provenance of `from`.
   void CopyProvenance(const ir::Node& from, ir::NodeId node);
   /// Gives `to` the type and shape of `from`.
   void CopyType(ir::ValueId from, ir::ValueId to) {

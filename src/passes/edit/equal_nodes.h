@@ -1,4 +1,4 @@
-// When two nodes, of one graph or of two, compute the same from the same operands.
+// Whether two nodes, of one graph or of two, compute the same from the same operands.
 #pragma once
 
 #include "ir/graph.h"

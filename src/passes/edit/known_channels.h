@@ -1,4 +1,4 @@
-// What is known of channels where shapes are not known yet.
+// Channels that are known where shapes are not known yet.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@ struct KnownChannels {
   int64_t channels = 0;
 };
 
-/// Those of a value at all shapes of the graph's inputs, by its shape or the operators that make
-/// it; nothing where these do not tell both.
+/// Rank and channels that a value has at all shapes of the graph's inputs, by its shape or the
+/// operators that make it; nothing where these do not give both.
 std::optional<KnownChannels> ChannelsOf(const Editor& editor, ir::ValueId id);
 
 }  // namespace fettle::passes

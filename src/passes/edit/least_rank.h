@@ -1,4 +1,4 @@
-// What is known of ranks where shapes are not known yet.
+// Ranks that are known where shapes are not known yet.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace fettle::passes {
 
-/// As ScalarFor of the graph, and also where the shape of `x` is unknown: one number in a constant
-/// whose axes are no more than `x` has at least, by the operators that make it.
+/// As ScalarFor of the graph, but also where the shape of `x` is unknown: one number in a constant
+/// that has no more axes than `x` has at least, by the operators that make `x`.
 std::optional<double> ScalarFor(const Editor& editor, ir::ValueId id, ir::ValueId x);
 
 }  // namespace fettle::passes

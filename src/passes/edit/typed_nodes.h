@@ -1,4 +1,4 @@
-// New nodes of a rewrite that spells a node out, with their types.
+// New nodes, with their types, for a rewrite that replaces a node by several.
 #pragma once
 
 #include <utility>

@@ -7,9 +7,9 @@
 namespace fettle::passes {
 
 /// Reshape to [n, groups, rest], InstanceNormalization with one scale and one bias for all groups,
-/// and Reshape back become GroupNormalization, as exporters spell it; scales and shifts per channel
-/// behind it go along. Needs known shapes; what is read or an output in between stays. The operand
-/// then keeps its layout. True if anything changed.
+/// and Reshape back become GroupNormalization, as exporters write it; scales and shifts per channel
+/// behind it are included. Needs known shapes. Values between that are read elsewhere or are
+/// outputs stay. The operand then keeps its layout. True if anything changed.
 Result<bool> FindGroupNorm(ir::Graph& graph);
 
 }  // namespace fettle::passes

@@ -22,8 +22,8 @@ struct Product {
   bool Remove(ir::ValueId value);
 };
 
-/// What `root` computes as a product. Nodes between are looked through only if nothing else reads
-/// their results. A value that is no product is its own only factor.
+/// The product that `root` computes. Looks through nodes between only if nothing else reads their
+/// results. A value that is not a product is its own only factor.
 Product FlattenProduct(const Editor& editor, ir::ValueId root);
 
 /// Where `value` is x + c with one number c (a Sub of a number, too): the other operand. Nothing

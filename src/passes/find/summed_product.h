@@ -6,9 +6,9 @@
 
 namespace fettle::passes {
 
-/// ReduceSum(Mul(a, b)) becomes an Einsum where the product has several times
-/// the elements of its operands, each repeated along axes of the other: a
-/// matrix product that is written out.
+/// ReduceSum(Mul(a, b)) becomes an Einsum where the product has several times the elements of its
+/// operands, because each is repeated along axes of the other: a matrix product that is written
+/// out.
 Result<bool> FindSummedProducts(ir::Graph& graph);
 
 }  // namespace fettle::passes

@@ -1,4 +1,4 @@
-// Attention over channels that lie before tokens, as detectors spell it.
+// Attention over channels that lie before tokens, as detectors write it.
 #pragma once
 
 #include "base/status.h"

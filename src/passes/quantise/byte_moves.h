@@ -11,9 +11,9 @@ namespace fettle::passes {
 
 /// Moves each DequantizeLinear of u8 or i8 behind an operator that moves values (Reshape,
 /// Transpose, Slice, Split, Gather, Pad, Concat of equal parameters, nearest Resize ...) or selects
-/// them (MaxPool, ReduceMax), and each QuantizeLinear before a Concat of unequal ones: bytes are
-/// moved, to the same results bit for bit. Moves that parameters do not allow are left out:
-/// ListMovedInFloat says why. True if anything changed.
+/// them (MaxPool, ReduceMax), and each QuantizeLinear before a Concat of unequal parameters. Bytes
+/// are then moved, with the same results bit for bit. Moves that the parameters do not allow are
+/// left out; ListMovedInFloat gives the reasons. True if anything changed.
 Result<bool> MoveBytes(ir::Graph& graph);
 
 /// An operator that MoveBytes leaves in floats though an operand of it is dequantised.

@@ -6,11 +6,10 @@
 
 namespace fettle::passes {
 
-/// Puts a TableLookup in the place of every chain of element-wise operators, QuantizeLinear and
-/// DequantizeLinear that makes a tensor of bytes of one other tensor of bytes and of numbers
-/// (Sigmoid, x * Sigmoid(x), Clip, a scalar Mul, another scale). The 256 results come from the
-/// oracle, so that the table is exact whatever the chain is; the table that changes no byte goes.
-/// True if anything changed.
+/// Replaces every chain of element-wise operators, QuantizeLinear and DequantizeLinear that
+/// computes a tensor of bytes from one tensor of bytes and numbers (Sigmoid, x * Sigmoid(x), Clip,
+/// a scalar Mul, another scale) by a TableLookup. The oracle gives the 256 results, so the table is
+/// exact for any chain. A table that changes no byte is removed. True if anything changed.
 Result<bool> MakeByteTables(ir::Graph& graph);
 
 }  // namespace fettle::passes

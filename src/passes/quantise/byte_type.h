@@ -15,12 +15,12 @@ struct ByteType {
 
   int64_t low() const { return dtype == DType::kI8 ? -128 : 0; }
   int64_t high() const { return dtype == DType::kI8 ? 127 : 255; }
-  /// What QuantizeLinear makes of a number, in fp32 as ONNX defines it.
+  /// The integer that QuantizeLinear makes of a number, in fp32 as ONNX defines it.
   int64_t Quantise(double value) const;
 };
 
-/// Of the integers that a QuantizeLinear writes or a DequantizeLinear reads. Fails with
-/// kUnsupported and the reason where they are no bytes or have other parameters than two constants.
+/// Of the integers that a QuantizeLinear writes or a DequantizeLinear reads. kUnsupported with the
+/// reason where they are not bytes or their parameters are not two constants.
 Result<ByteType> ReadByteType(const ir::Graph& graph, const ir::Node& node);
 
 }  // namespace fettle::passes

@@ -1,4 +1,4 @@
-// ConvInteger whose sums kernels of floats compute sooner than those of bytes.
+// ConvInteger that kernels of floats compute sooner than kernels of bytes.
 #pragma once
 
 #include "base/status.h"
@@ -6,9 +6,9 @@
 
 namespace fettle::passes {
 
-/// A ConvInteger of at most 258 terms, whose sums floats hold, becomes a convolution of floats:
-/// one that is depthwise with computed weights, or of groups of up to two channels whose sums
-/// nothing casts to floats. Shapes must be known.
+/// Turns a ConvInteger of at most 258 terms, whose sums are exact in floats, into a convolution of
+/// floats, where it is depthwise with computed weights, or has groups of up to two channels and no
+/// Cast of its sums to floats. Shapes must be known.
 Result<bool> SpellComputedFilters(ir::Graph& graph);
 
 }  // namespace fettle::passes

@@ -1,4 +1,4 @@
-// Quantised constants that no integer kernel reads as such.
+// Quantised constants that no integer kernel reads as integers.
 #pragma once
 
 #include "base/status.h"

@@ -1,4 +1,4 @@
-// What attention adds to its scores, as constants and nodes.
+// The terms that attention adds to its scores, as constants and nodes.
 #pragma once
 
 #include "base/status.h"

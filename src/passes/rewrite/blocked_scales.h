@@ -6,10 +6,10 @@
 
 namespace fettle::passes {
 
-/// DequantizeLinear and QuantizeLinear of a computed tensor with a scale for each block of an axis:
-/// blocks become an axis of their own, [outer, blocks, block, inner], along which the scales are
-/// broadcast: still one block, which kernels of element-wise operators take. Left alone where a
-/// last block is shorter.
+/// For DequantizeLinear and QuantizeLinear of a computed tensor with a scale for each block of an
+/// axis: blocks become an axis of their own, [outer, blocks, block, inner], along which the scales
+/// are broadcast. Kernels of element-wise operators take that. Left alone where the last block is
+/// shorter.
 Result<bool> SplitBlockedScales(ir::Graph& graph);
 
 }  // namespace fettle::passes
