@@ -20,8 +20,8 @@ struct Pending {
 /// may come from other inputs than these. Returns the nodes that wait for data, by their new ids.
 /// Fails as ops::Infer does, naming the node. O(size).
 ///
-/// `trusts_shapes`: values that have a concrete shape keep it, and only the others are inferred. For
-/// use behind passes, which compute the same values by other nodes.
+/// `trusts_shapes`: values that have a concrete shape keep it, and only the others are inferred.
+/// For use behind passes, which compute the same values by other nodes.
 Result<std::vector<Pending>> Sweep(ir::Graph& graph, bool trusts_shapes = false);
 
 }  // namespace fettle::passes
