@@ -111,7 +111,7 @@ class FolderReader {
       return Unsupported("'pipeline': models in several files are not supported");
     ASSIGN_OR_RETURN(const std::string name, TextOf(*decoder, "filename", "model.onnx"));
     if (name.find('/') != std::string::npos || name.find('\\') != std::string::npos)
-      return InvalidModel("'filename': '{}' is no file of the folder", name);
+      return InvalidModel("'filename': '{}' is not a file of the folder", name);
     if (made_.model.empty()) made_.model = (folder_ / name).string();
     if (!IsFile(made_.model))
       return Error(StatusCode::kNotFound, "the model '{}' is missing", name);

@@ -94,7 +94,7 @@ Status RunHolds::TakeAll(const BufferMap& buffers, std::string_view what, bool w
 Status CheckOutput(std::string_view name, const TensorBuffer& buffer, DType dtype,
                    const Shape& shape) {
   if (buffer.dtype() == dtype && buffer.shape() == shape) return OkStatus();
-  return InvalidArgument("output '{}': the run gives {}{}, the tensor set for it is {}{}", name,
+  return InvalidArgument("output '{}': the run gives {}[{}], the tensor set for it is {}[{}]", name,
                          DTypeName(dtype), shape.ToString(), DTypeName(buffer.dtype()),
                          buffer.shape().ToString());
 }

@@ -223,7 +223,7 @@ Result<exec::NearGraph> NearStages::SpeltNearTo(const Example& example,
                                                 passes::PassHistory& passes) {
   ASSIGN_OR_RETURN(const Spelt* spelt, Spell(passes));
   if (!AreSpeltAlike(*example.spelt, *spelt->graph))
-    return Unsupported("passes that see extents make another graph");
+    return Unsupported("passes make a different graph at these extents");
   exec::NearGraph near{spelt->graph.get(), spelt->extents,
                        std::vector<char>(spelt->graph->values().size()), false,
                        elements_ / std::max(example.elements, 1.0)};

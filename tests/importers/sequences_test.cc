@@ -198,7 +198,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"Nothing",
                 {Node("SequenceEmpty", {}, {"none"}),
                  Node("ConcatFromSequence", {"none"}, {"y"}, {IntAttribute("axis", 0)})},
-                "a sequence of nothing"}),
+                "a sequence without tensors"}),
     [](const testing::TestParamInfo<Refusal>& info) { return info.param.name; });
 
 TEST(SequencesOf, ManyTensorsAreCopiedWithinALimit) {

@@ -120,7 +120,7 @@ class Folders(unittest.TestCase):
         self.change("genai_config.json", model={"vision": {"filename": "vision.onnx"}, "decoder": {}})
         self.refused(4, "the model has a part 'vision'")
         self.change("genai_config.json", model={"decoder": {"filename": "../model.onnx"}})
-        self.refused(3, "'../model.onnx' is no file of the folder")
+        self.refused(3, "'../model.onnx' is not a file of the folder")
         self.change("genai_config.json", model={"context_length": -3, "decoder": {"filename": "model.onnx"}})
         self.refused(3, "'context_length'")
         (self.folder / "genai_config.json").write_text("[1]")

@@ -70,7 +70,8 @@ Status OpenClDevice::ChainsMayPay() const {
         "chains of launches: the cores of a CPU have other work, and all work-groups wait for one "
         "that has none");
   if (replays_launches())
-    return Unsupported("chains of launches: the driver replays runs that have none");
+    return Unsupported(
+        "chains of launches: the driver replays whole runs, but only without chains");
   return CheckChains();
 }
 

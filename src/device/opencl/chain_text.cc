@@ -213,7 +213,8 @@ std::string MacrosOf(const ChainStage& stage, bool is_part, std::string_view pre
 Status CheckChains(const ProgramSource& program) {
   for (const std::string_view what :
        {"get_num_groups", "get_global_size", "get_sub_group", "#define FETTLE_MULTIPLY_ADD 2"})
-    if (program.text.find(what) != std::string::npos) return Unsupported("it says {}", what);
+    if (program.text.find(what) != std::string::npos)
+      return Unsupported("its source contains {}", what);
   if (program.options.find("IMAGE=1") != std::string::npos) return Unsupported("images");
   return OkStatus();
 }

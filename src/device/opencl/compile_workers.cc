@@ -63,7 +63,7 @@ void CompileWorkers::Start(CompileWorker* worker, int64_t at_ns) {
     changed_.wait_for(lock, rest, [&] { return closing_ || NowNs() >= at_ns; });
   }
   Status started =
-      closing_ ? Error(StatusCode::kCancelled, "no more is compiled") : worker->Start();
+      closing_ ? Error(StatusCode::kCancelled, "the compilers are being stopped") : worker->Start();
   {
     const std::lock_guard lock(mutex_);
     --starting_;

@@ -196,7 +196,7 @@ Result<MadeOfSequences> Concat(ImportContext& context, const Operands& operands)
       return Unsupported("takes a sequence whose number of tensors is known");
     return MadeOfSequences{.tensor = sequence->cut->whole};
   }
-  if (sequence->tensors.empty()) return InvalidModel("a sequence of nothing");
+  if (sequence->tensors.empty()) return InvalidModel("a sequence without tensors");
   std::vector<ir::ValueId> tensors = sequence->tensors;
   for (ir::ValueId& tensor : tensors)
     if (is_new) tensor = context.Emit1("Unsqueeze", {tensor, context.ConstInts({axis})});

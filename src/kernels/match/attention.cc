@@ -71,7 +71,7 @@ class Reader {
   /// Everything up to the scores `id`: the product's operands and what is added to it.
   Status ReadScores(ir::ValueId id) {
     const ir::Node* node = ProducerOf(id);
-    if (node == nullptr) return Unsupported("scores that no product makes");
+    if (node == nullptr) return Unsupported("scores that are not the result of a product");
     if (node->op == "MatMul"_op) return ReadFirstProduct(*node);
     if (node->op->Has(ir::Trait::kKeepsBytes)) {
       RETURN_IF_ERROR(ReadScores(node->inputs[0]));
@@ -108,12 +108,12 @@ class Reader {
   }
   /// Where(condition, number, scores), or with the last two exchanged.
   Status ReadFill(const ir::Node& node) {
-    if (!is_last_ || fill_) return Unsupported("scores that are replaced and changed again");
+    if (!is_last_ || fill_) return Unsupported("masked scores (Where) that are changed again");
     const bool fills_true = !LeadsToProduct(node.inputs[1]);
     const ir::ValueId scores = node.inputs[fills_true ? 2 : 1];
     const ir::Value& number = group_.value(node.inputs[fills_true ? 1 : 2]);
     if (!number.is_constant() || number.constant->elements() != 1)
-      return Unsupported("scores that more than a number replaces");
+      return Unsupported("masked scores (Where) by a tensor: expected one number");
     const Shape& shape = ShapeOf(node.outputs[0]);
     if (ShapeOf(scores).dims() != shape.dims())
       return Unsupported("a condition of more elements than the scores");

@@ -58,7 +58,8 @@ Result<BitProduct> ReadBitProduct(const ir::Graph& group) {
   if (read.product.taps() * read.product.channels > kMaxBitPairs)
     return Unsupported("over 2^29 bits a sum");
   read.to_bits = group.value(read.results).dtype == DType::kI32;
-  if (read.to_bits && group.nodes().size() > 1) return Unsupported("what follows bits");
+  if (read.to_bits && group.nodes().size() > 1)
+    return Unsupported("operators behind results that are bits");
   ASSIGN_OR_RETURN(read.tail, ReadBitTail(group));
   return read;
 }

@@ -42,7 +42,7 @@ Result<ConvOperands> ReadConvOperands(const ir::Graph& group, std::string_view o
   operands.computed = !group.value(operands.w).is_constant();
   if (operands.computed && !allow_computed) return Unsupported("the weights are not constant");
   if (operands.b != ir::kAbsent && group.value(operands.b).is_constant() == operands.computed)
-    return Unsupported("of weights and bias one is constant and one is not");
+    return Unsupported("weights and bias must both be constant, or both computed");
   if (!IsFloat(group.value(operands.x).dtype)) return Unsupported("not a float type");
   return operands;
 }

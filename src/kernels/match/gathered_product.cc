@@ -18,7 +18,7 @@ Result<GatheredProduct> ReadGatheredProduct(const ir::Graph& group) {
   const Shape& indices = *group.value(made.indices).shape;
   if (!IsFloat(group.value(made.w).dtype)) return Unsupported("matrices that are not floats");
   if (w.rank() != 3 || indices.rank() != 1 || NormaliseAxis(gather.attributes.Int("axis"), 3) != 0)
-    return Unsupported("what is gathered are not whole matrices");
+    return Unsupported("Gather takes no whole matrices");
   if (x.rank() != 3 || x[0] != indices[0] || x[made.by_rows ? 2 : 1] != 1)
     return Unsupported("a matrix for more than one row");
   made.tokens = indices[0];

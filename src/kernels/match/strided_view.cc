@@ -47,7 +47,7 @@ Result<StridedLoops> Take(StridedLoops& from, size_t& at, int64_t extent) {
 Result<double> NumberOf(const ir::Graph& graph, ir::ValueId id) {
   const ir::Value& value = graph.value(id);
   if (!value.is_constant() || value.constant->elements() != 1)
-    return Unsupported("an operand is scaled by what is computed");
+    return Unsupported("the factor of an operand is computed or not one number");
   return value.constant->GetDouble(0);
 }
 
@@ -56,7 +56,7 @@ Result<std::vector<int64_t>> IntsOf(const ir::Graph& graph, const ir::Node& node
   const ir::ValueId id = node.input(i);
   if (id == ir::kAbsent) return ints;
   const ir::Value& value = graph.value(id);
-  if (!value.is_constant()) return Unsupported("a slice by what is computed");
+  if (!value.is_constant()) return Unsupported("the bounds of a Slice are computed");
   for (int64_t e = 0; e < value.constant->elements(); ++e)
     ints.push_back(value.constant->GetInt(e));
   return ints;

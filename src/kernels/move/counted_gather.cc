@@ -30,7 +30,7 @@ Result<Counted> ReadCounted(const Constant& indices, int64_t extent) {
       rest %= strides[axis];
     }
     if (index(i) != expected || expected < 0 || expected >= extent)
-      return Unsupported("indices that do not count");
+      return Unsupported("indices that are not evenly spaced within the axis");
   }
   return counted;
 }

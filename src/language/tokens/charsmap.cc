@@ -57,7 +57,7 @@ Result<CharsMap> CharsMap::Read(std::string_view base64) {
   ForEachCharacter(map.texts_, [&](uint32_t code, std::string_view one) {
     is_utf8 &= code != 0xfffd || one.size() > 1;
   });
-  if (!is_utf8) return InvalidModel("'precompiled_charsmap': texts that are no UTF-8");
+  if (!is_utf8) return InvalidModel("'precompiled_charsmap': a text is not UTF-8");
   return map;
 }
 

@@ -38,7 +38,7 @@ Status ImportGatherBlockQuantized(ImportContext& context) {
   ir::ValueId table = context.input(0), zeros = context.input(3);
   if (bytes && bits != 8) {
     if ((bits != 2 && bits != 4) || *along != 0 || *on != rank - 1)
-      return Unsupported("bytes of numbers of {} bits along axis {}", bits, *on);
+      return Unsupported("packed numbers of {} bits along axis {}", bits, *on);
     ASSIGN_OR_RETURN(table, Unpacked(context, 0, static_cast<int>(bits), -1));
     if (zeros != ir::kAbsent) {
       ASSIGN_OR_RETURN(zeros, Unpacked(context, 3, static_cast<int>(bits), scales->shape()[*on]));

@@ -107,7 +107,7 @@ Status ImportMatMulBnb4(ImportContext& context) {
   if (from.Int("transB", 1) != 1) return Unsupported("attribute 'transB': 0 is not supported");
   const Constant *codes = context.constant(1), *largest = context.constant(2);
   if (codes == nullptr || largest == nullptr)
-    return Unsupported("weights and their largest must be constants");
+    return Unsupported("the weights and their scales (absmax) must be constants");
   if (codes->dtype() != DType::kU8 || codes->elements() != (n * k + 1) / 2)
     return InvalidModel("{} bytes of weights, expected {} of u8", codes->elements(),
                         (n * k + 1) / 2);

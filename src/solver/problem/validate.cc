@@ -66,7 +66,7 @@ Status ValidateTensor(const Tensor& tensor, int64_t& bytes_left) {
     }
   }
   if (tensor.wanted_in_any && !tensor.wanted.empty()) {
-    return InvalidArgument("wanted in certain states and in any");
+    return InvalidArgument("wanted both in listed states and in any state");
   }
   return ValidateConversions(tensor);
 }

@@ -144,9 +144,10 @@ Result<TimeModel> TimeModel::Parse(std::string_view text) {
     if (word == "device" && model.devices_.size() < kMostDevices)
       model.AddDevice(line);
     else if (word != "leaf" || model.leaves_.size() >= kMostLeaves || !ReadLeaf(line, model))
-      return Error(StatusCode::kCorrupt, "times of kernels: line {} is no part of them", number);
+      return Error(StatusCode::kCorrupt, "times of kernels: line {} is not understood", number);
   }
-  if (model.leaves_.empty()) return Error(StatusCode::kCorrupt, "times of kernels: there are none");
+  if (model.leaves_.empty())
+    return Error(StatusCode::kCorrupt, "times of kernels: the text has none");
   return model;
 }
 

@@ -127,7 +127,7 @@ TEST_F(BinaryBytes, OthersAreRefusedWithAReason) {
   EXPECT_EQ(Refusal(head + "const %w: f32[8x1] = 1 2 1 -1 1 1 2 2\n" + tail),
             "the weights of output 0 have more than two values");
   EXPECT_EQ(Refusal(head + "const %w: f32[8x1] = 1 2 1 2 1 1 2 2\n" + tail),
-            "two values of which neither is 0 or the other's negative");
+            "two values: neither is 0, and they are not each other's negative");
   EXPECT_EQ(Refusal("input %x: u8[2x3] = noise(0, 255)\n" + std::string(kUnsigned) +
                     "const %w: f32[3x1] = 1 -1 1\n" + tail),
             "channels that are not a multiple of four");

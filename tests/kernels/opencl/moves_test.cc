@@ -113,7 +113,7 @@ TEST_F(OpenClMoveChannels, AgreesWithTheOracle) {
 TEST_F(OpenClMoveChannels, LeavesTheRestToOthers) {
   EXPECT_EQ(RefusalOf("input %x: f32[2x16x3x5]\nconst %s: i64[2] = 8 8\n"
                       "%a, %b = Split(%x, %s) {axis=1}\noutput %a\noutput %b\n"),
-            "whole pixels move");
+            "it moves whole pixels");
   EXPECT_EQ(RefusalOf("input %x: f32[2x16x3x5]\nconst %s: i64[2] = 2 3\n"
                       "%a, %b = Split(%x, %s) {axis=-1}\noutput %a\noutput %b\n"),
             "other planes than the first output's");

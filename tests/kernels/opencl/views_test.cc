@@ -89,8 +89,8 @@ TEST(OpenClViewText, RefusesIndicesThatDoNotCount) {
         .status()
         .message();
   };
-  EXPECT_EQ(message("2x2] = 0 1 2 4"), "indices that do not count");
-  EXPECT_EQ(message("3] = 0 1 3"), "indices that do not count");
+  EXPECT_EQ(message("2x2] = 0 1 2 4"), "indices that are not evenly spaced within the axis");
+  EXPECT_EQ(message("3] = 0 1 3"), "indices that are not evenly spaced within the axis");
   EXPECT_EQ(message("2x2] = 0 1 2 3"), "");
   EXPECT_EQ(WriteViews(*ParseGroup("input %x: f32[2x5]\ninput %i: i64[3]\n"
                                    "%g = Gather(%x, %i) {axis=1}\n%y = Neg(%g)\noutput %y\n")

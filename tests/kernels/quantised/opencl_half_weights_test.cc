@@ -32,7 +32,7 @@ TEST_F(OpenClHalfWeights, TakesTransposedWeights) {
 
 TEST_F(OpenClHalfWeights, RefusesWhatItCannotCompute) {
   EXPECT_EQ(RefusalOf("input %a: f32[5x64]\nconst %w: f32[64x9]\n%y = MatMul(%a, %w)\noutput %y\n"),
-            "weights that 16 bits do not hold");
+            "weights that are not widened from f16 or bf16");
   EXPECT_EQ(RefusalOf(Group(1, 37, 161)), "rows of 161: no octets");
 }
 

@@ -170,7 +170,7 @@ TEST_P(BoundCopies, SayWhichDoesNotFit) {
   outputs_["held"] = Place(Tensor::Create(DType::kF32, {6}).value(), 'd');
   TensorMap results;
   EXPECT_THAT(session_->RunOn(inputs_, outputs_, &results).message(),
-              testing::HasSubstr("output 'held': the run gives f325, the tensor set for it is"));
+              testing::HasSubstr("output 'held': the run gives f32[5], the tensor set for it is"));
 }
 
 TEST_P(BoundCopies, RunsWithoutBoundTensorsFollow) {

@@ -26,7 +26,8 @@ Result<std::vector<std::byte>> WithMarkedInstructions(std::span<const std::byte>
     text.erase(at, kMark.size());
   const size_t target = text.find(kTargetLine), end = target + kTargetLine.size();
   if (target == std::string::npos || (end < text.size() && IsDigitOrLetter(text[end])))
-    return Unsupported("OpenCL: instructions of compute capability 9.0, and another device");
+    return Unsupported(
+        "OpenCL: the program has instructions of compute capability 9.0, its PTX is for another");
   const std::string made = fmt::format("{}{}{}", std::string_view(text).substr(0, end),
                                        kArchitecture, std::string_view(text).substr(end));
   const auto bytes = std::as_bytes(std::span(made.data(), made.size()));

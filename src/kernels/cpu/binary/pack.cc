@@ -39,7 +39,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (facts.stores_floats) {
     const ir::Value& floats = group.value(group.outputs[0]);
     if (floats.dtype != DType::kF32 || *floats.shape != x)
-      return Unsupported("the value beside the bits is another one");
+      return Unsupported("the floats beside the bits have another shape or type");
   }
   ASSIGN_OR_RETURN(facts.packing, ops::ReadPackBits(node, x));
   if (facts.packing.axis != x.rank() - 1) {

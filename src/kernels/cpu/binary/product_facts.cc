@@ -18,7 +18,7 @@ Result<BitProductFacts> ReadProduct(const ir::Graph& group, const Device&) {
 
 Result<BitProductFacts> ReadForTables(const ir::Graph& group, const Device& device) {
   if (TablePixels() == 0 || ChooseBitTile().counts_words)
-    return Unsupported("vectors count their own words here, or there are none");
+    return Unsupported("the vectors here count bits, or there are no table kernels");
   ASSIGN_OR_RETURN(BitProductFacts facts, ReadProduct(group, device));
   if (facts.geometry.pixels() * 2 < TablePixels()) return Unsupported("few pixels");
   facts.by_tables = true;

@@ -50,7 +50,7 @@ Result<SignCodes> MakeSignCodes(const Constant& w, const WeightOrder& order) {
   std::vector<float> steps;
   for (const auto& [low, high] : pairs) {
     if (low != high && low != -high && low != 0 && high != 0)
-      return Unsupported("two values of which neither is 0 or the other's negative");
+      return Unsupported("two values: neither is 0, and they are not each other's negative");
     const float step = std::max(std::fabs(low), std::fabs(high));
     steps.push_back(step > 0 ? step : 1);
   }

@@ -45,7 +45,7 @@ Result<Facts> ReadMatrices(const ir::Graph& group) {
   ASSIGN_OR_RETURN(const Product p, ReadProduct(group));
   if (!p.constant_b || p.b_matrices != 1 || p.batches.size() != 1)
     return Unsupported("weights that are not a constant matrix");
-  if (p.trans_a) return Unsupported("rows that do not lie as such");
+  if (p.trans_a) return Unsupported("the left operand is transposed");
   if (p.addend != ir::kAbsent && !p.constant_row)
     return Unsupported("an addend that is not a constant row");
   Facts facts{.x = p.a, .w = p.b, .addend = p.addend, .alpha = p.alpha, .beta = p.beta};

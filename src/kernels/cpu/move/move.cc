@@ -266,7 +266,7 @@ Result<Plans> Read(const ir::Graph& group, const Device&) {
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Plans& plans,
                                                 const Params&, const Device&) {
-  if (!plans.Has(problem.states)) return Unsupported("other extents than these states are for");
+  if (!plans.Has(problem.states)) return Unsupported("these states do not fit the extents");
   const MoveContext context(*problem.group, problem.states);
   return std::unique_ptr<PreparedKernel>(
       new MoveKernel(problem, context, plans.In(problem.states)));

@@ -82,7 +82,8 @@ Result<QuantBytes> Read(const ir::Graph& group, const Device&) {
   if (g.groups != 1) return Unsupported("more than one group");
   if (g.ic > kMostWinogradChannels)
     return Unsupported("more than {} input channels", kMostWinogradChannels);
-  if (g.pad[0] != 0 || !PaddedRows::Fit(g)) return Unsupported("such padding");
+  if (g.pad[0] != 0 || !PaddedRows::Fit(g))
+    return Unsupported("padding of depth, or negative padding");
   const bool flips = group.value(bytes.q.x).dtype == DType::kI8;
   if (g.ic % 16 != 0 && PaddedRows(TilesOf(g), TapPlan(), flips).copy_bytes() == 0)
     return Unsupported("no copy of the input, behind which bytes would be read");

@@ -8,7 +8,7 @@ Result<SumScale> SumScale::Read(const ir::Graph& group, const StateAssignment& s
   if (group.outputs.size() != 1) return Unsupported("several outputs");
   const ir::Value& out = group.value(group.outputs[0]);
   if (out.dtype != DType::kF32 || out.shape != group.value(product).shape)
-    return Unsupported("results that are no floats of the product's shape");
+    return Unsupported("results that are not floats of the product's shape");
   ASSIGN_OR_RETURN(
       elementwise::Program program,
       elementwise::Program::Compile(group, states, elementwise::Geometry::kRows, product));

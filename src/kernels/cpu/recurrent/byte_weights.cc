@@ -96,7 +96,7 @@ Status ByteWeights::PackSide(const Constant& weights, const Constant& steps, con
   ReadFloats(weights, direction * depth * gates, depth * gates, row.data());
   for (int64_t n = 0; n < gates; ++n) {
     if (!WholeSteps(row.data() + n * depth, depth, step[n], bytes.data() + n * depth, excess[n]))
-      return InvalidModel("weights of an LSTM are not the whole steps that they should be");
+      return InvalidModel("weights of an LSTM are not whole multiples of their scale");
   }
   const int nr = kernels_->nr;
   const int64_t elements = this->steps(depth) * nr * 2;  // of a wide panel

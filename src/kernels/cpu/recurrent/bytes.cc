@@ -149,11 +149,11 @@ Result<RecurrentAttributes> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
   for (size_t i : {kRecurrentInputSteps, kRecurrentStateSteps}) {
     if (node.input(i) == ir::kAbsent || !group.value(node.input(i)).is_constant())
-      return Unsupported("weights that are no bytes");
+      return Unsupported("weights that are not bytes");
   }
   constexpr int64_t kMaxDepth = 4096;  // of which i16 rows keep 12 bits
   if (std::max(cell.input, cell.hidden) > kMaxDepth || std::min(cell.input, cell.hidden) == 0)
-    return Unsupported("rows of none or over {} elements", kMaxDepth);
+    return Unsupported("empty rows, or rows of over {} elements", kMaxDepth);
   return cell;
 }
 

@@ -97,7 +97,7 @@ Result<Attention> ReadStrided(const ir::Graph& group) {
   if (attention.q.matrices.size() > kMostLoops)
     return Unsupported("matrices in {} nested loops", attention.q.matrices.size());
   if (attention.masks.size() > 1) return Unsupported("more than one mask");
-  if (attention.fill) return Unsupported("scores that a number replaces");
+  if (attention.fill) return Unsupported("masked scores (Where)");
   for (ir::ValueId id : group.inputs) {
     if (!IsFloatValue(group.value(id).dtype)) return Unsupported("operands that are not floats");
   }

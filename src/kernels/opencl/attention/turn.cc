@@ -19,7 +19,7 @@ Status CheckTables(const ir::Graph& group, const ir::Node& node) {
   for (size_t i : {1, 2}) {
     const ir::Value& table = group.value(node.inputs[i]);
     if (!table.is_constant() || table.dtype != DType::kF32)
-      return Unsupported("cosines and sines that are no constant floats");
+      return Unsupported("cosines and sines that are not constant floats");
   }
   const ir::ValueId first = node.input(3);
   if (first == ir::kAbsent || group.value(first).is_constant() ||
@@ -59,7 +59,7 @@ Result<TurnFacts> ReadTurn(const ir::Graph& group, const CacheFacts& facts) {
   for (const ir::Node* node : {&q, &k})
     if (group.value(node->inputs[0]).dtype != DType::kF32 ||
         group.value(node->inputs[0]).is_constant())
-      return Unsupported("rows that are no floats, or constant");
+      return Unsupported("rows that are not floats, or are constant");
   const Shape& cosines = *group.value(q.inputs[1]).shape;
   ASSIGN_OR_RETURN(turn.shape, ops::ReadRotary(q, *group.value(q.inputs[0]).shape, cosines));
   ASSIGN_OR_RETURN(const ops::RotaryShape keys,

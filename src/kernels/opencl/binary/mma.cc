@@ -99,7 +99,7 @@ Result<PixelBits> ReadForMma(const ir::Graph& group, const Device& device) {
     return Unsupported("the device is not known to have matrix instructions for bits");
   ASSIGN_OR_RETURN(PixelBits facts, ReadPixelBits(group, device));
   if (facts.product.groups > 1) return Unsupported("groups: a tile is of one");
-  if (facts.result == BitResult::kDoubles) return Unsupported("sums that only double holds");
+  if (facts.result == BitResult::kDoubles) return Unsupported("sums that need double");
   return facts;
 }
 

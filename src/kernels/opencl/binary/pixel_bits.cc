@@ -41,7 +41,7 @@ Result<PixelBits> ReadPixelBits(const ir::Graph& group, const Device& device) {
     return Unsupported("{} outputs of a group do not fill blocks", facts.group_outputs());
   facts.result = BitResultOf(facts, facts.numbers(group));
   if (facts.result == BitResult::kDoubles && !AsOpenCl(device).facts().HasExtension("cl_khr_fp64"))
-    return Unsupported("sums that only double holds, and the device has none");
+    return Unsupported("sums that need double, which the device lacks");
   return facts;
 }
 

@@ -60,7 +60,8 @@ Status CheckTile(const GemmShape&, const Tile& tile, const OpenClFacts& facts) {
   return CheckGemmGroup(tile.lx, tile.ly, facts);
 }
 Status CheckImages(const GemmShape& shape, const ImagesTile& tile, const OpenClFacts& facts) {
-  if (tile.b_image == 0 && !shape.constant_b) return Unsupported("the state of B says where it is");
+  if (tile.b_image == 0 && !shape.constant_b)
+    return Unsupported("b_image: expected 1 where B is not constant");
   return CheckGemmGroup(tile.lx, tile.ly, facts);
 }
 

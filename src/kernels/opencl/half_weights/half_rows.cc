@@ -39,7 +39,7 @@ Result<HalfFacts> ReadHalfProduct(const ir::Graph& group, const Product& p, cons
   if (p.m == 0 || p.n == 0 || p.k == 0) return Unsupported("an empty operand");
   if (p.alpha != 1 || p.addend != ir::kAbsent) return Unsupported("a factor, or an addend");
   const std::optional<DType> stored = SixteenBitsOf(*group.value(p.b).constant);
-  if (!stored) return Unsupported("weights that 16 bits do not hold");
+  if (!stored) return Unsupported("weights that are not widened from f16 or bf16");
   facts.storage = *stored;
   facts.widened = group.value(p.b).dtype == DType::kF32;
   if (p.k % 8 != 0) return Unsupported("rows of {}: no octets", p.k);

@@ -68,7 +68,8 @@ Status PutInForm(MatrixForm form, const ir::Value& value, bool transposed, const
     state.layout = Columns(rank);
     return OkStatus();
   }
-  if (transposed) return Unsupported("'{}' is given transposed, which no image is", value.name);
+  if (transposed)
+    return Unsupported("'{}' is transposed; images hold matrices that are not", value.name);
   if (state.storage == DType::kF16 && !facts.half_images)
     return Unsupported("the device has no images of f16");
   state.memory = MemoryKind::kImage2d;

@@ -117,7 +117,7 @@ Result<std::vector<std::vector<ChannelSource>>> ReadTornChannels(const ir::Graph
     if (sources == 0 || sources > kMostSources)
       return Unsupported("{} operands: expected 1 to {}", sources, kMostSources);
   }
-  if (MovesWholePixels(group)) return Unsupported("whole pixels move");
+  if (MovesWholePixels(group)) return Unsupported("it moves whole pixels");
   return outputs;
 }
 

@@ -91,7 +91,7 @@ Result<PixelShape> ReadMoves(const ir::Graph& group, size_t first, size_t last, 
 Status CheckRow(const ir::Graph& group) {
   for (size_t i = 1; i < group.nodes().size(); ++i)
     if (group.nodes()[i].inputs[0] != group.nodes()[i - 1].output(0))
-      return Unsupported("no row of nodes");
+      return Unsupported("the nodes are not a chain");
   if (group.inputs.size() != 1 || group.outputs.size() != 1)
     return Unsupported("several operands or results");
   return OkStatus();

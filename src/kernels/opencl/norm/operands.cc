@@ -62,7 +62,7 @@ Status CheckRowNorm(const ir::Graph& group) {
   if (norm.op != "RMSNormalization"_op || norm.inputs.size() != 2)
     return Unsupported("no RMSNormalization in front");
   const ir::Value& x = group.value(norm.inputs[0]);
-  if (x.is_constant() || !IsFloatValue(x.dtype)) return Unsupported("rows that are no floats");
+  if (x.is_constant() || !IsFloatValue(x.dtype)) return Unsupported("rows that are not floats");
   ASSIGN_OR_RETURN(const ops::NormGroups groups, ops::ReadNormGroups(norm, *x.shape));
   ASSIGN_OR_RETURN(const RowExtents extents, SplitRows(*x.shape, Layout::RowMajor(), groups.mask));
   if (extents.outer != 1 || extents.inner != 1) return Unsupported("several rows");

@@ -36,9 +36,10 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
     return Unsupported("pixels are counted in 32 bits");
   RETURN_IF_ERROR(CheckPictures(group.value(node.inputs[2]), (*x.shape)[0]));
   ASSIGN_OR_RETURN(const Facts roi, ops::ReadRoiAlign(node));
-  if (roi.max) return Unsupported("the largest of samples");
+  if (roi.max) return Unsupported("the largest sample of each bin (mode 'max')");
   // How many there are would be rounded up from lengths in f32, where the graph says double.
-  if (roi.sampling_ratio <= 0) return Unsupported("as many samples as a region is long");
+  if (roi.sampling_ratio <= 0)
+    return Unsupported("a number of samples that follows from each region's size");
   if (roi.sampling_ratio > 64) return Unsupported("more than 64 samples along an axis");
   return roi;
 }
