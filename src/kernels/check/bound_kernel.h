@@ -40,22 +40,22 @@ class BoundKernel {
   /// True if all outputs are views or empty: such a kernel is never launched.
   bool LaunchesNothing() const;
 
-  /// Puts output `alias->output` in the place of its input from now on; null: none but views. Call
-  /// it too after `memory` was sized again. False: the output does not fit there.
+  /// Puts output `alias->output` in the place of its input from now on; null: only views. Call it
+  /// again after `memory` was resized. False: the output does not fit there.
   bool PutInPlace(const Alias* alias);
   /// Fills outputs that have bytes of their own, and the workspace.
   Status Poison(std::byte value, Stream& stream) const;
   Status WriteInputs(std::span<const std::span<const std::byte>> contents, Stream& stream) const;
   Status Launch(Stream& stream) const;
-  /// After launches: waits, and brings what was written on a device to the host.
+  /// After launches: waits, and copies what was written on a device to the host.
   Status Fetch(Stream& stream) const;
   /// The bytes of an input on the host: to write them where no device has others.
   std::byte* input(size_t i) const { return memory_->inputs[i].host(); }
   /// The bytes of an output after a launch and a fetch.
   const std::byte* output(size_t o) const { return output_bytes_[o]; }
 
-  /// As of the last fetch: whether canaries are intact and pad lanes zero; kInternal, saying where
-  /// not.
+  /// Whether canaries are intact and pad lanes zero as of the last fetch; kInternal, saying where
+  /// they are not.
   Status CheckMemory() const;
 
  private:

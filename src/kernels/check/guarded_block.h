@@ -9,12 +9,12 @@
 
 namespace fettle::kernels {
 
-/// What memory holds that nobody has written: NaN in every float type, and a value that stands out
-/// in the integers.
+/// The fill of memory that nobody has written: NaN in every float type, and a conspicuous value in
+/// the integers.
 inline constexpr std::byte kPoison{0xff};
 
-/// Host memory as a planned tensor has it, 64-byte aligned with 64 readable bytes behind, where
-/// reading finds NaN and writing is noticed.
+/// Host memory as a planned tensor has it, 64-byte aligned with 64 readable bytes behind. Reading
+/// the surroundings gives NaN, and writing there is noticed.
 class GuardedBlock {
  public:
   /// Bytes of the canaries before the start (where nothing is shifted) and behind the end.

@@ -1,4 +1,4 @@
-// What a launch reads and writes, as values.
+// The operands of a launch, as values.
 #pragma once
 
 #include <vector>
@@ -24,8 +24,8 @@ Operands OperandsOf(const Problem& problem);
 /// Whether some operand is stored in less than its own type.
 bool StoresLess(const Operands& operands);
 
-/// `tolerance` and what storing operands in less than their own type may cost: a few steps of the
-/// narrowest relative to the `largest` result.
+/// `tolerance` plus the error of operands that are stored in less than their own type: a few steps
+/// of the narrowest type relative to the `largest` result.
 Tolerance WidenedForStorage(Tolerance tolerance, const Operands& operands, double largest);
 
 }  // namespace fettle::kernels

@@ -28,15 +28,15 @@ struct SumTerms {
 Tolerance GroupTolerance(const ir::Graph& group, ir::ValueId output, double largest,
                          const SumTerms& terms = {});
 
-/// How large the group's results, or the sums that they are made of, may be in all: what rounded
-/// factors are a share off of. Arguments as for GroupTolerance.
+/// How large the group's results, or the sums that they are made of, may be in all: the error of
+/// rounded factors is a share of this. Arguments as for GroupTolerance.
 double SumMagnitude(const ir::Graph& group, double largest, const SumTerms& terms = {});
 
 /// `tolerance` of a kernel that computes in `arithmetic`, where `magnitude` is SumMagnitude. With
-/// bf16 both factors of each product are off by up to u = 2^-8 (TF32: 2^-11) of themselves and sums
-/// are f32: n products, rounded independently of each other, are off by less than 4 u times the
-/// square root of the sum of their squares. Others: as it is, what operands are stored as says
-/// more.
+/// bf16 both factors of each product are wrong by up to u = 2^-8 (TF32: 2^-11) of themselves and
+/// sums are f32: n products, rounded independently of each other, are wrong by less than 4 u times
+/// the square root of the sum of their squares. Other arithmetic: unchanged, because the operands'
+/// storage decides.
 Tolerance WidenedForArithmetic(Tolerance tolerance, Arithmetic arithmetic, double magnitude);
 
 }  // namespace fettle::kernels

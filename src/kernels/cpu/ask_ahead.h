@@ -1,15 +1,15 @@
-// Memory that is asked for before it is read.
+// Prefetches memory that is read soon.
 #pragma once
 
 #include <cstdint>
 
 namespace fettle::kernels {
 
-/// Asks for memory that a loop reads in order, kBytes of which it reads at `at`: for as much
-/// kFarAhead bytes further on, into the second-level cache, and kNearAhead bytes further on, into
-/// the first. Few lines can be on their way to the first-level cache at once (16 on Intel's cores),
-/// too few for the latency of memory; and the processor by itself does not go on behind a page.
-/// What lies there need not be readable.
+/// Prefetches memory that a loop reads in order, kBytes of which it reads at `at`: as much
+/// kFarAhead bytes further on into the second-level cache, and kNearAhead bytes further on into the
+/// first. Few lines can be on their way to the first-level cache at once (16 on Intel's cores), too
+/// few for the latency of memory, and the processor itself does not prefetch beyond a page. The
+/// prefetched memory need not be readable.
 inline constexpr int64_t kFarAhead = 16384, kNearAhead = 1536;
 
 template <int64_t kBytes>

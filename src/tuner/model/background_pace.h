@@ -1,4 +1,4 @@
-// When work in the background goes on, and the clock that it is timed by.
+// Paces work in the background, and gives the clock that times it.
 #pragma once
 
 #include <atomic>
@@ -6,19 +6,19 @@
 
 namespace fettle::tuner {
 
-/// Has one thread work while no request runs (base/foreground.h), or for a share of the time.
-/// Thread-safe; Await is that thread's.
+/// Lets one thread work while no request runs (base/foreground.h), or for a share of the time.
+/// Thread-safe, except for Await, which only that thread calls.
 class BackgroundPace {
  public:
-  /// `share` of one core, which `threads` have together; 0: while no request runs. Nothing waits
-  /// any more once `cancelled`, which outlives it.
+  /// `share` of one core for all `threads` together; 0: while no request runs. Nothing waits any
+  /// more once `cancelled` is set, which must outlive this.
   BackgroundPace(double share, int threads, const std::atomic<bool>& cancelled);
 
   /// Returns once the next piece of work may begin.
   void Await();
-  /// The steady clock, without what Await has waited.
+  /// The steady clock without the time spent in Await.
   int64_t NowNs() const;
-  /// Grows where what was timed was not alone.
+  /// Grows when something else ran while work was timed.
   int64_t Disturbances() const;
   /// As of the last Await.
   double waited_seconds() const { return static_cast<double>(waited_ns_) * 1e-9; }

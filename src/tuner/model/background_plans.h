@@ -1,5 +1,4 @@
-// What a tuning in the background leaves to be decided: plans of one shape, and what is kept of
-// them.
+// The plans of one shape that a tuning in the background has to decide on, and how they are kept.
 #pragma once
 
 #include <atomic>
@@ -14,7 +13,7 @@
 
 namespace fettle::tuner {
 
-/// The plans of `book` for exactly what it has, else those of `others`.
+/// The plans of `book` where it has the exact key, else those of `others`.
 std::shared_ptr<planner::PlanSource> PlansOfExactly(std::shared_ptr<const planner::PlanBook> book,
                                                     std::shared_ptr<planner::PlanSource> others);
 
@@ -35,7 +34,7 @@ class HeldDecisions final : public Store {
   std::string trouble() const override { return store_.trouble(); }
 
   void Commit();
-  /// How many rows were put, the machine's ceilings left out.
+  /// How many rows were put, without the machine's ceilings.
   int64_t rows() const { return rows_; }
 
  private:

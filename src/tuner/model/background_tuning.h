@@ -1,5 +1,5 @@
-// Tuning a session while it serves: in idle time or for a share of the time, and a swap to the
-// plan that was found.
+// Tunes a session while it serves, in idle time or for a share of the time, and swaps in the plan
+// that it finds.
 #pragma once
 
 #include <condition_variable>
@@ -19,7 +19,7 @@ namespace fettle::tuner {
 
 struct BackgroundOptions {
   Level level = Level::kNormal;
-  /// Of work, without what it waits; 0: until the search is at its end.
+  /// Seconds of work, without waiting; 0: until the search ends.
   double seconds = 0;
   /// Of one core; 0: only while no request of the process runs.
   double share = 0;
@@ -33,10 +33,10 @@ struct BackgroundOptions {
   std::function<void(runtime::TensorMap&)> spoils = nullptr;
 };
 
-/// Tunes for the inputs that are observed first. The plan that is found has to beat the default one
-/// as TuneModel has it, and that of the session where it is another, and gives what the session's
-/// plan gives on the inputs that were observed last. Other shapes keep their plans; what they were
-/// prepared for is prepared before the swap.
+/// Tunes for the inputs that are observed first. The plan that is found must beat the default plan
+/// as in TuneModel, and the session's plan if that is another one. It must also give the results of
+/// the session's plan on the inputs that were observed last. Other shapes keep their plans. Before
+/// the swap it is prepared for all shapes that the session was prepared for.
 class BackgroundTuning final : public runtime::BackgroundWork {
  public:
   /// `session`: the options of the session that serves.
@@ -56,16 +56,16 @@ class BackgroundTuning final : public runtime::BackgroundWork {
   using Shapes = std::map<std::string, Shape>;
 
   void Work();
-  /// What it comes to; fails where the tuning does.
+  /// The result of the tuning; fails where the tuning does.
   Status Tune();
   Status ForceSwaps(const runtime::TensorMap& inputs);
   Result<TuneModelResult> Measure(const runtime::TensorMap& inputs);
   TuneModelOptions TuningOptions();
-  /// Whether the session's plan is another than the default one, and faster.
+  /// Whether the session's plan differs from the default one and is faster.
   Result<bool> IsSlowerThanBefore(runtime::Session& before, runtime::Session& after,
                                   const runtime::TensorMap& inputs);
   Status Verify(TuneModelResult& result);
-  /// A session on `plans`, prepared for all shapes that were seen, and what it gives.
+  /// A session on `plans`, prepared for all shapes that were seen, and its outputs.
   Result<std::shared_ptr<runtime::Session>> NewSession(const runtime::SessionOptions& options,
                                                        const runtime::TensorMap& inputs,
                                                        runtime::TensorMap* outputs);

@@ -1,4 +1,4 @@
-// Chains of launches for the plan that won.
+// Chooses chains of launches for the plan that won.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@ Status MayTryChains(const TuneModelOptions& options);
 /// `options`, with a deadline that leaves chains their share of the time since `start_ns`.
 TuneModelOptions WithTimeForChains(const TuneModelOptions& options, int64_t start_ns);
 
-/// Has a plan launch steps together where that is faster, as the store knows or runs show. Keeps in
-/// the store what it finds. Used once; `task` must outlive it. Not synchronised.
+/// Makes a plan launch steps together where that is faster, as the store knows or runs show. Keeps
+/// the results in the store. Used once; `task` must outlive it. Not synchronised.
 class ChainChoice {
  public:
   explicit ChainChoice(const TuningTask& task) : task_(task) {}
@@ -33,7 +33,7 @@ class ChainChoice {
   Result<std::shared_ptr<runtime::Session>> NewSession(const TunedSegment& segment,
                                                        const std::vector<exec::StepChain>& chains,
                                                        bool waits_for_steps) const;
-  /// Takes what an earlier search came to.
+  /// Takes over the result of an earlier search.
   Status Take(TunedSegment& segment, std::vector<TriedChain> kept);
   Status Search(const runtime::Session& tuned, TunedSegment& segment);
 

@@ -1,5 +1,4 @@
-// Which steps of a plan run faster as one launch (exec::StepChain): tried, and compared in whole
-// runs.
+// Finds steps of a plan that run faster as one launch (exec::StepChain), by comparing whole runs.
 #pragma once
 
 #include <functional>
@@ -12,7 +11,7 @@
 
 namespace fettle::tuner {
 
-/// A chain that was tried, and what came of it.
+/// A chain that was tried, and the result.
 struct TriedChain {
   exec::StepChain chain;
   bool kept = false;
@@ -29,16 +28,16 @@ std::string ChainText(const TriedChain& tried);
 std::string PrintChains(const std::vector<TriedChain>& tried);
 Result<std::vector<TriedChain>> ParseChains(std::string_view text);
 
-/// What may be worth a chain, best first: steps behind each other that launch with one set of
-/// options, none of them long; those with work-groups of one size and no more of them than compute
-/// units count twice. `steps`: the profile of a run that waited for each of the plan's steps.
+/// Proposed chains, best first: steps behind each other that launch with one set of options and are
+/// all short. Steps whose work-groups have one size and are no more than the compute units count
+/// twice. `steps`: the profile of a run that waited for each of the plan's steps.
 std::vector<exec::StepChain> ProposeChains(const exec::Plan& plan,
                                            const std::vector<exec::StepProfile>& steps);
 
-/// Tries what is proposed, and the halves of what is no gain, each beside those kept before. A
-/// chain is kept where its outputs are those of the launches to the bit and the run is faster with
-/// confidence, and its mean is no slower: work-groups that wait for one that has no core yet show
-/// there alone. References must outlive it. Not synchronised.
+/// Tries the proposals, and the halves of those that gain nothing, each beside the chains kept
+/// before. A chain is kept if its outputs equal those of the launches to the bit, the run is faster
+/// with confidence, and its mean is no slower: only the mean shows work-groups that wait for one
+/// that has no core yet. References must outlive it. Not synchronised.
 class ChainSearch {
  public:
   /// A session on the plan with these chains.
@@ -57,7 +56,7 @@ class ChainSearch {
   Status Run(std::shared_ptr<runtime::Session> without);
 
   const std::vector<TriedChain>& tried() const { return tried_; }
-  /// Whether there was no time for some.
+  /// Whether time ran out before all were tried.
   bool ran_out() const { return ran_out_; }
   /// Those kept, and a session on them.
   const std::vector<exec::StepChain>& chains() const { return chains_; }

@@ -1,4 +1,4 @@
-// The plan that a tuned one has to beat: what runs before anything is measured.
+// The default plan, which runs before anything is measured and which a tuned plan has to beat.
 #pragma once
 
 #include "runtime/session.h"
@@ -8,7 +8,7 @@
 
 namespace fettle::tuner {
 
-/// A session that has run, and what it ran on.
+/// A session that has run, and its plan.
 struct TriedPlan {
   std::shared_ptr<runtime::Session> session;
   std::shared_ptr<RecordedPlans> plans;
@@ -16,13 +16,13 @@ struct TriedPlan {
   DefaultRun run;
 };
 
-/// Runs `model` on the plans that are the default for `options`: once, and twice where that ends by
-/// a deadline (`deadline_ns`, of base/clock.h; 0: none). A lower precision may round values to 16
-/// bits, which is slower for some networks: where that happens, or may beside the CPU, `exact`,
-/// what high precision came to, runs beside that plan, where there is time, and takes its place if
-/// it is faster by `gate`. Where it has no session, the default plan of high precision is prepared
-/// for that. So does the CPU's own default plan where accelerators may compute but need not: two
-/// devices are not slower than one.
+/// Runs `model` on the default plans for `options`: once, or twice where a deadline allows it
+/// (`deadline_ns`, of base/clock.h; 0: none). A lower precision may round values to 16 bits, which
+/// is slower for some networks. Where that happens, or may happen beside the CPU, `exact`, the
+/// result at high precision, runs beside that plan if there is time, and replaces it if it is
+/// faster by `gate`. If `exact` has no session, the default plan of high precision is prepared. The
+/// CPU's own default plan is compared in the same way where accelerators may compute but need not:
+/// two devices must not be slower than one.
 Result<TriedPlan> RunDefaultPlan(const std::shared_ptr<const runtime::Model>& model,
                                  const runtime::SessionOptions& options,
                                  const runtime::TensorMap& inputs, const GateOptions& gate,

@@ -15,20 +15,20 @@
 
 namespace fettle::tuner {
 
-/// What tuning came to, and the session that won where plans were compared.
+/// The result of tuning, and the winning session where plans were compared.
 struct TunedModel {
   TuneModelResult result;
   TriedPlan winner;
 };
 
-/// Adds what was done `before` to a report; what is known now is that of the last round.
+/// Adds the work of `before` to a report; figures of knowledge are the last round's.
 void AddRound(const TuneReport& before, TuneReport& report);
 
 /// Rounds of search, each judged by whole runs; used once. Holds two or three sessions while it
 /// lives, the losers among them. References must outlive it. Not synchronised.
 class ModelTuner {
  public:
-  /// `exact`: what tuning at high precision came to, if it did.
+  /// `exact`: the result of tuning at high precision, if there was one.
   ModelTuner(const std::shared_ptr<const runtime::Model>& model, const runtime::TensorMap& inputs,
              const TuneModelOptions& options, Store& store, TriedPlan exact = {});
 
@@ -49,33 +49,33 @@ class ModelTuner {
   Status RunRounds();
   /// Tunes, and judges the plan.
   Status RunRound(const Timetable& timetable, bool uses_kept);
-  /// Whether another round may find a better plan: the search was not at its end and there is time
-  /// for more, or costs are not what it was made with.
+  /// Whether another round may find a better plan: the search had not ended and there is time, or
+  /// costs have changed since the plan was made.
   bool GoesOn(Timetable& timetable);
   Attempt TakeAttempt();
   void Restore(Attempt attempt);
   bool IsBetter(const Attempt& other) const;
 
   Result<std::unique_ptr<runtime::Session>> NewSession(std::shared_ptr<planner::PlanSource> plans);
-  /// The default plan's session, its outputs, and what that took.
+  /// The default plan's session, its outputs, and the time they took.
   Status RunPreferred();
-  /// Tunes what the session comes to; only what can be known without running it unless `runs`.
+  /// Tunes the session's segments; without `runs` only those that are known without running it.
   Status Tune(bool runs, bool uses_kept);
   Status RepriceAll();
 
   Status CheckAccuracy();
-  /// The solver kept the budget by the errors that it knew, so one was estimated too low: bans the
-  /// choice that loses most accuracy for the time it saves; false where none loses any.
+  /// The solver kept the error budget by its estimates, so one estimate is too low. Bans the choice
+  /// that loses most accuracy for the time it saves; false where no choice loses any.
   bool BanWorst();
 
   // model_gate.cc
-  /// The default plan stays, and what its runs take is all that is known of times.
+  /// Keeps the default plan; its runs are then the only times that are known.
   void KnowOnlyDefault(const Timetable& timetable);
-  /// Microseconds of some more runs of the default plan, whose steps are kept; none where they take
+  /// Microseconds of some more runs of the default plan, whose steps are kept; none where runs are
   /// long.
   std::vector<double> RunDefaultAgain(const Timetable& timetable);
   Status RunGate(const Timetable& timetable);
-  /// A default plan that needs more memory than it may is no alternative.
+  /// Drops a default plan that needs more memory than allowed.
   void AcceptForMemory();
   /// Learns from what steps and whole runs took in both networks.
   Status Calibrate(const Timetable& timetable);
@@ -88,12 +88,12 @@ class ModelTuner {
   // model_winner.cc
   /// The verdict of an earlier call, if that judged exactly these decisions.
   bool FindVerdict();
-  /// Has what won launch steps together where that is faster.
+  /// Makes the winner launch steps together where that is faster.
   Status ChooseChains();
-  /// Puts what won into the book, and, where it was `compared`, into the store: not what a limit of
-  /// this call alone has shaped.
+  /// Puts the winner into the book, and, if it was `compared`, into the store. A plan that a limit
+  /// of this call alone shaped is not stored.
   Status Keep(bool compared);
-  /// What the preferred plan came to: on the CPU alone where a device has failed.
+  /// The result of the preferred plan: on the CPU alone where a device has failed.
   Result<planner::Decision> Preferred(const TunedSegment& segment) const;
 
   const TuningTask task_;

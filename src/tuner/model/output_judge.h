@@ -1,4 +1,4 @@
-// Whether a tuned plan computes what is right.
+// Judges whether a tuned plan's outputs are right.
 #pragma once
 
 #include "runtime/plan_accuracy.h"
@@ -6,20 +6,21 @@
 
 namespace fettle::tuner {
 
-/// Compares outputs with the default plan's, or, where that may store values in f16 that do not fit
-/// or may have a wrong kernel, with those of the CPU at high precision, by which the default plan
-/// is judged too. `task` must outlive it. Not synchronised.
+/// Compares outputs with the default plan's. Where that plan may overflow in f16 or have a wrong
+/// kernel, both are compared with the outputs of the CPU at high precision. `task` must outlive it.
+/// Not synchronised.
 class OutputJudge {
  public:
   explicit OutputJudge(const TuningTask& task) : task_(task) {}
 
-  /// What the outputs have to keep.
+  /// The accuracy that outputs must keep.
   planner::AccuracyLimits limits() const {
     return runtime::LimitsFor(task_.model->graph(), task_.options.session.precision,
                               task_.options.accuracy);
   }
 
-  /// Of a tuned plan. `preferred`: the default plan's outputs. `found_wrong`: a kernel was.
+  /// The verdict on a tuned plan. `preferred`: the default plan's outputs. `found_wrong`: whether a
+  /// kernel was found wrong.
   Result<planner::PlanAccuracy> Judge(const runtime::TensorMap& outputs,
                                       const runtime::TensorMap& preferred, bool found_wrong) {
     const bool loses = task_.options.session.precision != planner::Precision::kHigh;

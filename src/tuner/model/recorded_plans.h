@@ -1,4 +1,4 @@
-// Plans as they were made, and what their steps took, run after run.
+// Records plans as they are made, and the times of their steps in each run.
 #pragma once
 
 #include <memory>
@@ -28,8 +28,8 @@ class RecordedPlans final : public planner::PlanSource {
     DeviceSet devices;
     planner::Limits limits;
   };
-  /// Of the last plan for a graph of that hash (DecisionKey::graph), which is another one than
-  /// before where a device has failed since; none: nothing was planned.
+  /// Key of the last plan for a graph of that hash (DecisionKey::graph), which differs from earlier
+  /// ones where a device has failed since; none: nothing was planned.
   std::optional<Place> LastPlace(uint64_t graph) const;
   /// That plan.
   std::optional<exec::Plan> LastPlan(uint64_t graph) const;
@@ -38,8 +38,8 @@ class RecordedPlans final : public planner::PlanSource {
   /// one's default plan.
   bool HaveColdConstants(const CpuInfo& info) const;
 
-  /// What `store` knows of all steps, in the order in which they were planned. The session that
-  /// they were planned for must live.
+  /// The store's costs of all steps, in the order in which they were planned. The session that they
+  /// were planned for must still exist.
   std::vector<StepCost> Price(bool cold_constants, Store& store) const;
 
   /// The only plan as a sample, `run_us` of it unset; none where there are several plans, where
@@ -62,9 +62,9 @@ class RecordedPlans final : public planner::PlanSource {
   std::vector<Made> made_;  // guarded
 };
 
-/// What steps take in a typical run: the mean over the half of the runs in the middle by their
-/// totals. Such means add up to what that run takes; medians of steps do not, since each run has
-/// other late steps (5 % short of MobileNetV2 on two threads). Not synchronised.
+/// The times of steps in a typical run: the mean over the middle half of the runs, ordered by their
+/// totals. Such means add up to the time of such a run. Medians of steps do not, because each run
+/// has other late steps (5 % short of MobileNetV2 on two threads). Not synchronised.
 class StepTimes {
  public:
   /// Adds a run. Runs of other steps than the first one are left out.
@@ -81,15 +81,14 @@ class StepTimes {
   std::vector<std::vector<double>> runs_;  // microseconds of each step
 };
 
-/// What steps took in rounds of comparisons, each of which had the default plan in it. Others slow
-/// a machine down for seconds (up to 1.6 times), so rounds have paces of their own. Not
+/// The times of steps in rounds of comparisons, each of which includes the default plan. Other
+/// programs slow a machine down for seconds (up to 1.6 times), so each round has its own pace. Not
 /// synchronised.
 class RoundSamples {
  public:
   /// `default_us`: the median run of the default plan in the round.
   void Add(std::vector<StepSample> samples, double default_us);
-  /// All steps as they would have been at the pace of the round in which the default plan took
-  /// least.
+  /// All steps at the pace of the round in which the default plan was fastest.
   std::vector<StepSample> AtOnePace() const;
   /// Of the default plan; 0: no round yet.
   double least_us() const { return least_us_; }

@@ -1,4 +1,5 @@
-// What whole runs of compared networks teach: the store keeps it, and prices later plans by it.
+// Learns from whole runs of compared networks; the store keeps the result and prices later plans by
+// it.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Decisions about segments while they are tuned: their texts and their times.
+// Texts and times of decisions about segments during tuning.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ std::string PlanText(const TunedSegment& segment);
 /// Whether both decide the same for the same segments.
 bool SamePlan(const std::vector<TunedSegment>& a, const std::vector<TunedSegment>& b);
 
-/// Sets the times of a decision to what the store knows now; adds what its steps take alone. False
-/// where a step has no time.
+/// Sets the times of a decision to what the store knows now, and adds up its steps' times alone.
+/// False where the time of a step is unknown.
 Result<bool> Reprice(TunedSegment& segment, const runtime::Session& session, bool cold_constants,
                      Store& store, double& alone_us);
 

@@ -10,7 +10,7 @@ namespace fettle::tuner {
 
 inline double Seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
-/// What the preferred plan's session took, in seconds, without compiling programs.
+/// How long the preferred plan's session took, in seconds, without compiling programs.
 struct DefaultRun {
   double prepare_seconds = 0;
   double first_seconds = 0;
@@ -31,7 +31,7 @@ struct Timetable {
   /// `options.writes_package`.
   static Timetable Make(const TuneModelOptions& options, const DefaultRun& run,
                         const runtime::Model& model, int64_t now_ns);
-  /// What is kept for writing, where `left` seconds are left.
+  /// The seconds kept for writing where `left` seconds remain.
   static double WriteSeconds(const TuneModelOptions& options, const runtime::Model& model,
                              double left);
   /// Whether a search that begins at `now_ns` is worth its start.

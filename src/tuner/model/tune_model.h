@@ -20,8 +20,8 @@ namespace fettle::tuner {
 struct TuneModelOptions {
   /// Of the sessions that are tuned for; `plans` is not read.
   runtime::SessionOptions session;
-  /// On the steady clock: everything ends by then, a package written after it included, and
-  /// what does not fit is left out and said so. 0: none.
+  /// On the steady clock: everything ends by then, including the writing of a package. Work that
+  /// does not fit is left out, and the report says so. 0: none.
   int64_t deadline_ns = 0;
   /// Another clock for it, which `tune.measure` and `gate` have too; empty: the steady one.
   std::function<int64_t()> now_ns;
@@ -30,12 +30,13 @@ struct TuneModelOptions {
   bool packed_weights = false;
   /// Whether steps of the plan that won are tried as one launch (exec::StepChain).
   bool tries_chains = true;
-  /// Where it will be written; empty: not known. Where that is long, a disk is tried.
+  /// Where it will be written; empty: unknown. Where the package is large, writing to that disk is
+  /// timed.
   std::string package_path;
   /// Of a file that is forced onto a disk, which may be a slow one.
   double written_per_second = 100e6;
-  /// `session.cancelled` ends a tuning within a fifth of a second, but for what one build of an
-  /// OpenCL program or one launch takes.
+  /// `session.cancelled` ends a tuning within a fifth of a second, plus at most one build of an
+  /// OpenCL program or one launch.
   TuneOptions tune;
   GateOptions gate;
   planner::AccuracyLimits accuracy;
@@ -80,7 +81,7 @@ struct TuneModelResult {
   /// nobody measured some of them.
   double predicted_us = 0;
   double alone_us = 0;
-  /// What its steps took in the network, medians summed up; 0: nobody looked.
+  /// The time of its steps in the network, medians summed up; 0: not measured.
   double steps_us = 0;
   /// What the steps of the compared networks taught; no steps: nothing could be learned.
   Lesson lesson;
@@ -88,7 +89,7 @@ struct TuneModelResult {
   /// Of those, the default plan's: preparing it, its first runs, and comparing it with others.
   double default_seconds = 0;
 
-  /// What a run of the plan of `book` takes: as the gate saw it, less what chains saved.
+  /// The time of a run of the plan of `book`: as the gate measured it, less what chains save.
   double measured_us() const {
     double us = gate.accepted ? gate.challenger_us : gate.incumbent_us;
     for (const TriedChain& tried : chains)
@@ -99,17 +100,21 @@ struct TuneModelResult {
 
 /// Tunes `model` for the shapes of `inputs` (as Session::Run takes them) and keeps what it learns
 /// in `store`. Where accelerators may compute at a lower precision, half of the time goes to high
-/// precision first, and the plan of that is one to beat, so that what may lose more is not slower.
+/// precision first; the plan found there is one to beat, so that a plan that loses more accuracy is
+/// not slower.
+///
 /// The tuned plan is used only if its outputs keep the accuracy of the preferred plan's and it is
-/// faster with confidence; `gate` says so either way. Where accuracy is lost, the choice that loses
-/// most of it for the time it saves is banned and the best plan sought again: its error was
-/// estimated too low, for the solver keeps `tune.bounds` (where they name no error budget, the
-/// noise that `accuracy` allows). A default plan that needs more memory than they allow never
-/// stays. What steps took in the compared networks calibrates predictions, these and later ones;
-/// where they change much, or the budget is not used up, the best plan is sought again. A warning
-/// goes to the log where the measured time lies over 10 % from the predicted one, and for each
-/// group whose kernels all failed their checks, so that the preferred one stays. Fails with
-/// kCancelled, saying how much was measured, where `session.cancelled` was set.
+/// faster with confidence; `gate` says so either way. If accuracy is lost, an error was estimated
+/// too low, because the solver keeps `tune.bounds` (without an error budget there, the noise that
+/// `accuracy` allows): the choice that loses most accuracy for the time it saves is banned, and the
+/// best plan is sought again. A default plan that needs more memory than the bounds allow never
+/// stays.
+///
+/// The times of steps in the compared networks calibrate these and later predictions. Where they
+/// change much, or the budget is not used up, the best plan is sought again. The log gets a warning
+/// where the measured time is over 10 % from the predicted one, and for each group whose kernels
+/// all failed their checks, where the preferred kernel stays. Fails with kCancelled, saying how
+/// much was measured, where `session.cancelled` was set.
 Result<TuneModelResult> TuneModel(const std::shared_ptr<const runtime::Model>& model,
                                   const runtime::TensorMap& inputs, const TuneModelOptions& options,
                                   Store& store);

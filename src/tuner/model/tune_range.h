@@ -1,4 +1,4 @@
-// Tuning a model for a range of shapes: at a few sizes, at more where decisions change.
+// Tunes a model for a range of shapes: at a few sizes, and at more where decisions change.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ std::string SizeText(const InputShapes& shapes);
 /// The largest ratio of two extents.
 double WidestRatio(const InputShapes& small, const InputShapes& large);
 
-/// What tuning one size came to.
+/// The result of tuning one size.
 struct TunedSize {
   double share = 0;  // as ShapesAt has it
   InputShapes shapes;
@@ -49,12 +49,12 @@ class RangeSizes {
   InputShapes At(double share) const { return ShapesAt(ranges_, share); }
   /// Adds a size, and gives all of them their regimes.
   void Add(TunedSize size);
-  /// What lies there cannot be tuned.
+  /// Marks a size that cannot be tuned.
   void LeaveOut(double share) { left_out_.push_back(share); }
-  /// The largest size, the smallest, then the middle of the widest gap in which decisions change or
-  /// that is wider than plans are carried; none where no more is to be found.
+  /// The next size: the largest, the smallest, then the middle of the widest gap in which decisions
+  /// change or that is wider than plans are carried; none where nothing more is to be found.
   std::optional<double> Next() const;
-  /// What a size there will take at most, as far as its neighbours tell.
+  /// The most that a size there is expected to take, judged by its neighbours.
   double ExpectedSeconds(double share) const;
 
   /// The smallest first.

@@ -11,10 +11,10 @@ namespace fettle::tuner {
 /// Keeps a proven segment, so that the next search with these options need not be made.
 void KeepSearch(const TuneOptions& options, const TunedSegment& segment, Store& store);
 
-/// Tunes each segment that a session comes to and adds it to `result`; what an earlier search of
-/// the same level and bounds proved is taken from the store, if `uses_kept`. Sets in `options` that
-/// constants are measured cold from the first segment on whose preferred plan reads more than the
-/// caches hold. Not synchronised; options, store and result must live until Close.
+/// Tunes each segment that a session reaches and adds it to `result`. Results that an earlier
+/// search of the same level and bounds proved come from the store, if `uses_kept`. From the first
+/// segment whose preferred plan reads more constants than the caches hold, sets in `options` that
+/// constants are measured cold. Not synchronised; options, store and result must live until Close.
 class TuningPlans final : public planner::PlanSource {
  public:
   TuningPlans(TuneOptions& options, bool uses_kept, Store& store, TuneModelResult& result)

@@ -1,4 +1,4 @@
-// What is tuned: what all parts of a tuning know.
+// The task of a tuning, as all of its parts need it.
 #pragma once
 
 #include <memory>

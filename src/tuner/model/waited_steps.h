@@ -1,5 +1,5 @@
-// What steps take on devices that work on the host's own cores (tuner::WorksApart): nothing else
-// goes on meanwhile, so that their times add up like those of the CPU's.
+// The times of steps on devices that use the host's own cores (tuner::WorksApart): nothing else
+// runs meanwhile, so that their times add up like those of the CPU.
 #pragma once
 
 #include "runtime/session.h"
@@ -21,9 +21,9 @@ bool ShareCores(const DeviceSet& devices);
 /// What WaitedTimes takes of the plans of a comparison, both about as long as `run`.
 double WaitedSeconds(const DefaultRun& run);
 
-/// `samples` of runs of `run_us`, with those of `waited` for the steps that were only enqueued: all
-/// whose device is not `cpu`. What the runs took beside all of them (launches that start, workers
-/// that wake up) is shared out equally among these; where it is less than nothing they shrink.
+/// `samples` of runs of `run_us`, with the times of `waited` for the steps that were only enqueued:
+/// those whose device is not `cpu`. The rest of the runs' time (launches that start, workers that
+/// wake up) is shared equally among these steps; where the rest is negative they shrink.
 std::vector<StepSample> WithWaited(std::vector<StepSample> samples,
                                    const std::vector<StepSample>& waited, std::string_view cpu,
                                    double run_us);

@@ -1,4 +1,4 @@
-// Measuring what may be part of a plan, as far as the time allows.
+// Measures candidates that may be part of a plan, as far as the time allows.
 #pragma once
 
 #include <functional>
@@ -30,13 +30,13 @@ class CostLearner {
 
   /// Of entries alone.
   SlotCosts& costs() { return costs_; }
-  /// The same in networks: what is solved with.
+  /// The same in networks: the costs that the solver uses.
   planner::CostSource& costs_in_network() { return calibrated_; }
   Allowance& allowance() { return allowance_; }
   const planner::Kind& KindOf(EntryId id) const { return catalogue_.kinds[id.first]; }
   const planner::Entry& EntryOf(EntryId id) const { return KindOf(id).entries[id.second]; }
 
-  /// Whether a measurement could say more of the entry.
+  /// Whether a measurement could tell more about the entry.
   bool IsOpen(EntryId id);
   /// Whether the level, the caller and the time allow another measurement.
   bool MayMeasure() const;
@@ -72,7 +72,8 @@ class CostLearner {
   planner::EntryCost CostOf(EntryId id) { return costs_.Kernel(KindOf(id), EntryOf(id)); }
   /// Measures the next set of an entry; false where there is none, or no time.
   bool MeasureNext(EntryId id);
-  /// Has the programs of the next sets compiled at once, where compilers elsewhere do that.
+  /// Lets other processes compile the programs of the next sets together, where there are such
+  /// processes.
   void PrepareNext(const std::map<EntryId, int>& ids);
   /// The fastest measured entry of the same kind that reads and writes the same states.
   double BestOfStates(EntryId id);

@@ -1,4 +1,4 @@
-// How far tuning looks, and what it takes for granted meanwhile.
+// How far tuning looks at a level, and what it assumes.
 #pragma once
 
 #include <string>

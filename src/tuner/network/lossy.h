@@ -1,4 +1,4 @@
-// What a solution of an extracted problem is made of, and what it loses.
+// The parts of an extracted problem's solution, and the accuracy that they lose.
 #pragma once
 
 #include "tuner/network/slot_costs.h"

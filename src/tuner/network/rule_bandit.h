@@ -18,7 +18,7 @@ class RuleBandit {
   /// by the upper bound of their share of wins (UCB1).
   std::vector<std::string> Order(const std::vector<std::string>& rules) const;
 
-  /// A line "RULE TRIES WINS" for each rule; Read leaves out lines that are none.
+  /// A line "RULE TRIES WINS" for each rule; Read skips other lines.
   std::string ToText() const;
   void Read(std::string_view text);
 

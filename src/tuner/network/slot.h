@@ -1,5 +1,5 @@
-// A slot: a kernel in given states on so many threads. It searches its own parameters, and tells
-// the solver what it costs meanwhile.
+// A slot: a kernel in given states on a number of threads. It searches its own parameters, and
+// meanwhile tells the solver its cost.
 #pragma once
 
 #include <functional>
@@ -17,8 +17,8 @@
 namespace fettle::tuner {
 
 struct SlotOptions {
-  /// Sets of parameters that are measured, the default one and those of earlier runs included; 0:
-  /// none are, and what is known decides.
+  /// The most sets of parameters to measure, including the default one and those of earlier runs;
+  /// 0: none, so that known times decide.
   int64_t evaluations = 1;
   /// Evaluations in a row without a worthwhile gain after which a slot closes; 0: never.
   int64_t patience = 0;
@@ -34,8 +34,8 @@ struct SlotOptions {
 /// Asks for one set of parameters at a time. Belongs to one thread.
 class SlotSearch {
  public:
-  /// What a slot takes that is searched, made after its default set was measured: the space, and
-  /// known good sets to begin with.
+  /// The inputs of a slot's search, made after its default set was measured: the space, and known
+  /// good sets to begin with.
   struct Start {
     SlotSpace space;
     std::vector<planner::Proposal> seeds;
@@ -46,13 +46,13 @@ class SlotSearch {
 
   /// What an earlier run measured; a prior is measured again if it may still be the best.
   void Recall(const planner::Proposal& proposal, const Row& row);
-  /// Never to be taken; without parameters: none of the slot.
+  /// Sets that must never be taken; without parameters: the whole slot.
   void Ban(const std::optional<kernels::Params>& params, const std::string& reason);
   /// No new set is asked for: there are none, or an earlier search ended.
   void Close() { exhausted_ = true; }
-  /// There is no time for more: what was measured counts, and the search has not ended.
+  /// There is no time for more: measured sets count, and the search has not ended.
   void GiveUp() { given_up_ = true; }
-  /// What was measured so far came of a narrower search: as much again may be measured.
+  /// The measurements so far come from a narrower search: as many again are allowed.
   void Extend() { options_.evaluations += static_cast<int64_t>(proposals().size()); }
   /// Nobody expects gains from here on (SlotOptions::habits).
   void set_hopeless(bool hopeless) { hopeless_ = hopeless; }
@@ -60,13 +60,13 @@ class SlotSearch {
   void SetBounds(double bound_us, double prior_share);
 
   /// The next set to measure, the same until Tell; none: closed, by strategy, budget, patience or
-  /// bound. What was stopped as too slow and yet decides is asked for again.
+  /// bound. A set that was stopped as too slow but decides is asked for again.
   std::optional<kernels::Params> Ask();
   /// The default set, if it was not measured yet.
   std::optional<kernels::Params> AskDefault();
   /// What a prior says of a set; 0: there is none.
   double PriorOf(const kernels::Params& params) const;
-  /// Whether what was asked for is to be timed whatever it takes.
+  /// Whether the asked set is to be timed however long it takes.
   bool to_the_end() const { return to_the_end_; }
   void Tell(const Row& row);
   /// Instead of Tell: what is known of the set is a prior.
@@ -79,7 +79,7 @@ class SlotSearch {
   /// The same if nothing else was ever measured; banned where nothing was.
   planner::EntryCost cost_as_measured() const;
   bool is_closed() const;
-  /// Closed by what was measured of this slot, not by hopes or bounds that others taught.
+  /// Whether it was closed by its own measurements, not by bounds that others taught.
   bool is_finished() const;
   /// The sets that may be the best one, at most `most`, best first; one where it is clear.
   std::vector<planner::Proposal> finalists(size_t most) const { return results_.finalists(most); }

@@ -13,10 +13,9 @@
 
 namespace fettle::tuner {
 
-/// Slots of equal text are one, whichever kind they are of. What was measured of a slot is kept in
-/// the store, rows and the order of its sets, so that a later search goes on where this one ended;
-/// so is the best set of a slot, which others begin with. Entries must stay where they are. Not
-/// synchronised.
+/// Slots of equal text are one, whatever kind they are of. The store keeps their rows and the order
+/// of their sets, so that a later search continues, and the best set of a slot, with which other
+/// slots begin. Entries must stay where they are. Not synchronised.
 class SlotCosts final : public planner::CostSource {
  public:
   /// `cold_constants` and `cancelled`: LearnedCosts'.

@@ -1,4 +1,4 @@
-// What the sets of parameters of a slot were measured at.
+// The measured times of a slot's sets of parameters.
 #pragma once
 
 #include <memory>
@@ -11,9 +11,9 @@
 
 namespace fettle::tuner {
 
-/// Whether a row says how long something takes, or that it takes longer than others.
+/// Whether a row gives a time, or a lower bound of one.
 bool IsUsable(const Row& row);
-/// The time of a row, or what it is at least.
+/// The time of a row, or its lower bound.
 double LeastUs(const Row& row);
 
 struct SlotResult {
@@ -25,7 +25,7 @@ struct SlotResult {
 /// In the order in which they were measured. Not synchronised.
 class SlotResults {
  public:
-  /// A share of the best time that is worth having: less is noise.
+  /// The smallest worthwhile gain as a share of the best time: less is noise.
   static constexpr double kWorthwhileGain = 0.02;
 
   explicit SlotResults(kernels::Params defaults) : defaults_(std::move(defaults)) {}

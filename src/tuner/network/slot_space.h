@@ -1,5 +1,5 @@
-// The parameters of a slot as a space to search, and known good sets in it. All that the search
-// knows of how kernels declare their parameters is here.
+// The parameters of a slot as a search space, and known good sets in it. Only this file knows how
+// kernels declare their parameters.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Tuning one graph: the plan that is optimal with regard to measured costs, found by measuring only
-// what could be part of it.
+// Tunes one graph: finds the plan that is optimal by measured costs, measuring only candidates that
+// could be part of it.
 #pragma once
 
 #include <functional>
@@ -30,19 +30,19 @@ struct TuneOptions {
   /// plan is the best of what was measured. 0: no limit.
   int64_t deadline_ns = 0;
   solver::Options solver;
-  /// Keeps to one layout (planner/restrict.h), for comparison; empty: all.
+  /// Restricts the plan to one layout (planner/restrict.h), for comparison; empty: all.
   std::string layout;
   /// Measures every entry before the last solve, to check that measuring only what the optimum uses
   /// loses nothing.
   bool everything = false;
   MeasureOptions measure;
-  /// The default plan is the CPU's own, not that of all devices.
+  /// Whether the default plan is the CPU's own rather than that of all devices.
   bool prefers_cpu = false;
-  /// What the plan must keep; the solver knows them.
+  /// Limits of the plan, which the solver keeps.
   planner::Bounds bounds;
   /// Keys (Lossy::key) of choices that may not be taken.
   std::set<std::string> banned;
-  /// Called now and then; answering false ends the measuring as the budget does. May be empty.
+  /// Called now and then; returning false ends the measuring as the budget does. May be empty.
   std::function<bool(const TuneProgress&)> progress;
 };
 
@@ -69,28 +69,28 @@ struct TuneReport {
   int rounds = 0;        // times that the problem was solved
   double solve_seconds = 0;
   double seconds = 0;
-  /// True where the search ended before the optimum was proven, and why, for people.
+  /// Whether the search ended before the optimum was proven, and why, as text.
   bool stopped = false;
   std::string end;
   /// "predicted from 1234 rows of 3 devices" where that made the plan; empty: it did not.
   std::string predicted;
-  /// What the best plan that anything could still turn out to be has in it and nobody measured.
+  /// The unmeasured parts of the best plan that is still possible.
   int64_t open = 0;
-  /// No plan takes less, by all that was measured or bounded; 0: not known.
+  /// A lower bound of any plan's time, by all that was measured or bounded; 0: unknown.
   double bound_us = 0;
   solver::Report solver;  // of the last solve
   std::vector<Rejected> rejected;
   std::vector<Lossy> lossy;
-  /// Groups whose kernels all failed their checks, and which of the default plan's stays there.
+  /// Groups whose kernels all failed their checks, and the default plan's kernel that stays there.
   std::vector<std::string> warnings;
 };
 
 /// Tunes `graph`, whose values have concrete shapes, for sessions of `limits` on `devices`. Every
-/// measurement goes to `store` as it is made, so that a call after a kill goes on where that ended.
-/// Where all kernels of a group fail their checks, the default plan's stays. Fails with
-/// kUnsupported where a node has no kernel, or no plan keeps the bounds, kCancelled where
-/// MeasureOptions::cancelled was set, kDeviceUnavailable where a kernel took its device with it,
-/// which is remembered; the report holds what was done until then.
+/// measurement goes to `store` at once, so that a call after a kill continues there. Where all
+/// kernels of a group fail their checks, the default plan's stays. Fails with kUnsupported where a
+/// node has no kernel or no plan keeps the bounds, kCancelled where MeasureOptions::cancelled was
+/// set, kDeviceUnavailable where a kernel made its device unusable, which is remembered. The report
+/// then holds the work so far.
 Result<planner::Decision> TuneGraph(const ir::Graph& graph, const DeviceSet& devices,
                                     const planner::Limits& limits, const TuneOptions& options,
                                     Store& store, TuneReport* report);

@@ -1,4 +1,4 @@
-// Costs where nobody has measured on this device: what a model of other devices says.
+// Costs from a model of other devices, where nobody has measured on this one.
 #pragma once
 
 #include <map>
@@ -14,10 +14,10 @@
 
 namespace fettle::tuner {
 
-/// What `known` says where that is measured or banned; else times of the model. Entries beside
-/// those of the default plan count for more, by how far predictions are off: a plan that many
-/// guesses chose must gain more than one of them errs. What no device with such instructions has
-/// measured is banned unless the default plan has it. Entries must stay where they are. Not
+/// The cost of `known` where it is measured or banned; otherwise times of the model. Entries that
+/// are not in the default plan cost more, by the error of predictions: a plan of many guesses must
+/// gain more than one of them may be wrong. Entries that no device with such instructions has
+/// measured are banned unless the default plan has them. Entries must stay where they are. Not
 /// synchronised.
 class PredictedCosts final : public planner::CostSource {
  public:
@@ -32,7 +32,7 @@ class PredictedCosts final : public planner::CostSource {
                                 int threads) override;
 
   const TimeModel& model() const { return model_; }
-  /// "predicted from 1234 rows of 3 devices", or why that says little.
+  /// "predicted from 1234 rows of 3 devices", or why the prediction is weak.
   std::string Text() const;
 
  private:
@@ -47,8 +47,8 @@ class PredictedCosts final : public planner::CostSource {
   std::unordered_map<const planner::Entry*, PredictedTime> predicted_;
 };
 
-/// The model that the store of `learned` keeps, where that has neither a time of what was asked for
-/// so far nor one of another build; nothing otherwise.
+/// The model that the store of `learned` keeps, where the store has no time for what was asked so
+/// far, of this build or another; nothing otherwise.
 std::optional<TimeModel> ModelForUnseen(LearnedCosts& learned);
 
 }  // namespace fettle::tuner

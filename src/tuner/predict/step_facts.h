@@ -1,5 +1,5 @@
-// What predictions know of a step: what it is like, and how much it has to do at least. Of a step
-// that is planned and of a row that another device measured alike.
+// The facts about a step that predictions use: its kind and its least work. They are the same for a
+// planned step and for a row that another device measured.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,7 @@ struct StepFacts {
   int threads = 1;
   /// Constants come from memory (kColdProtocol).
   bool cold = false;
-  /// Of the operators and operands, whatever the kernel makes of them: a kernel of fewer operations
-  /// is faster than that.
+  /// By the operators and operands alone: a kernel of fewer operations counts as a faster one.
   kernels::Work work;
   /// Of the text of the problem and the kernel: the very same on another device.
   uint64_t problem = 0;
@@ -39,8 +38,8 @@ StepFacts FactsOf(const kernels::KernelDesc& kernel, const kernels::Problem& pro
 StepFacts FactsOfConversion(const Shape& shape, const State& from, const State& to, int threads,
                             std::string_view fingerprint);
 
-/// Of a row that may come from anywhere: fails with kInvalidArgument or kUnsupported where its text
-/// is no problem, one beyond reason, or of a kernel that this build has not.
+/// Of a row from any source: fails with kInvalidArgument or kUnsupported where its text is no
+/// problem, is unreasonably large, or names a kernel that this build lacks.
 Result<StepFacts> FactsOf(const RowKey& key);
 
 }  // namespace fettle::tuner

@@ -1,5 +1,5 @@
-// How near to their bounds kernels come, learned from devices that measured, for those that nobody
-// has measured on.
+// How near to their bounds kernels come: learned from devices that measured, used for devices that
+// have not.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct PredictedTime {
   double us = 0;
   /// Of the time in whole networks over that alone.
   double in_network = 1;
-  /// What predictions of the kind are off by, of the logarithm.
+  /// The error of predictions of the kind, of the logarithm.
   double spread = 0;
   /// Of the kernel on such operators.
   int rows = 0, devices = 0;
@@ -49,7 +49,7 @@ class TimeModel {
   /// What the time of steps of a kernel is called in networks.
   static std::string NetworkKey(std::string_view kernel, int threads);
 
-  /// By how much devices of these instructions predict each other wrongly: the median.
+  /// How wrongly devices of these instructions predict each other: the median.
   static std::string AcrossKey(std::string_view instructions);
 
   /// Nothing where no device has measured the kernel on such operators.

@@ -1,4 +1,4 @@
-// Learning from the rows of a database what kernels take on devices that nobody has measured on.
+// Learns from the rows of a database how long kernels take on devices that nobody has measured on.
 #pragma once
 
 #include <cstdint>

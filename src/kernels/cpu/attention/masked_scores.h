@@ -1,4 +1,4 @@
-// What is done to attention's scores before their softmax, and where its results go.
+// Changes attention's scores before their softmax, and places its results.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace fettle::kernels {
 
-/// Attention of floats; kUnsupported where the group is none, or has operands that are no floats,
-/// or f64.
+/// Attention of floats; kUnsupported where the group is no attention, or has operands of f64 or of
+/// no float type.
 Result<Attention> ReadFloatAttention(const ir::Graph& group, const Device& device);
 
 /// Where matrix `matrix` of an operand begins, in elements.
@@ -40,7 +40,7 @@ class MaskedScores {
   /// PreparedKernel::packs of a kernel that has no others.
   std::vector<PackRequest> packs() const;
   bool has_packs() const { return group_ != nullptr; }
-  /// The keys that some of the queries see, of which those left out change no result.
+  /// The range of keys that some of the queries see; keys outside of it change no result.
   KeyRange SeenBy(const LaunchArgs& args, int64_t matrix, int64_t query, int64_t rows) const;
   /// Scaled products become scores.
   void Apply(const LaunchArgs& args, const ScoreBlock& block) const;

@@ -1,4 +1,4 @@
-// Scores of a few queries, and what becomes of them before the softmax.
+// Scores of a few queries, and the operations on them before the softmax.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Which keys the rows of a mask leave, so that attention computes no others.
+// Finds which keys the rows of a mask leave, so that attention computes no others.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace fettle::kernels {
 
-/// What is added to scores, or what they become, from which on nothing is left of them behind a
-/// softmax that has another score.
+/// An added or replacing score at or below this leaves nothing of a key after a softmax that has
+/// another score.
 inline constexpr float kHiddenScore = -1e30F;
 
 /// Rows of a mask: keys whose element is `added`, at most `limit`, are hidden, or those whose

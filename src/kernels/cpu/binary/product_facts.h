@@ -1,4 +1,5 @@
-// What kernels of BinaryConv and BinaryMatMul on the CPU know of a group before they are prepared.
+// Facts about a group that the CPU's kernels of BinaryConv and BinaryMatMul need before they are
+// prepared.
 #pragma once
 
 #include <vector>
@@ -15,7 +16,7 @@ struct BitProductFacts : BitProduct {
 };
 
 Result<BitProductFacts> ReadProduct(const ir::Graph& group, const Device& device);
-/// The same for tables: below half a vector of pixels most look-ups would be for nothing.
+/// The same for tables: below half a vector of pixels most look-ups would be wasted.
 Result<BitProductFacts> ReadForTables(const ir::Graph& group, const Device& device);
 
 /// Floats of convolutions lie channels last.

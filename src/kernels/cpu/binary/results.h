@@ -1,4 +1,4 @@
-// From counts of differing bits to what a product of bits gives: numbers, or bits again.
+// Turns counts of differing bits into the results of a product of bits: numbers, or bits again.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace fettle::kernels {
 
-/// What a sum is made of, for each output of a panel: that of differing bits, of the ones of the
-/// pixel, of those of the weights, and of all pairs. Every partial sum is exact, so that their
-/// order does not matter; `bias` is added last.
+/// The parts of a sum, for each output of a panel: differing bits, ones of the pixel, ones of the
+/// weights, and all pairs. Every partial sum is exact, so their order does not matter; `bias` is
+/// added last.
 struct FloatPanel {
   double differ[kBitOutputs], x_ones[kBitOutputs], w_ones[kBitOutputs], pairs[kBitOutputs];
   double bias[kBitOutputs];

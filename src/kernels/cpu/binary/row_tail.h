@@ -1,4 +1,4 @@
-// From counts to floats, through the operators of a tail, to bits, without a stop in memory.
+// From counts to floats, through the operators of a tail, to bits, all in registers.
 #pragma once
 
 #include <optional>

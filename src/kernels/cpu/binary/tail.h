@@ -1,4 +1,4 @@
-// What follows a product of bits in its group: element-wise operators and, at the end, PackBits.
+// The operators behind a product of bits in its group: element-wise ones and, at the end, PackBits.
 #pragma once
 
 #include <array>

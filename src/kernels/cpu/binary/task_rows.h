@@ -7,7 +7,7 @@
 
 namespace fettle::kernels {
 
-/// Pixels of one task: a panel stays in the first-level cache while they pass.
+/// Pixels of one task: a panel stays in the first-level cache for all of them.
 inline constexpr int64_t kTaskPixels = 64;
 
 /// In memory of a lane; refilled for each task.
