@@ -127,8 +127,8 @@ class Binder {
                        [&](const PlannedTensor& other) { return other.same_bytes_as == tensor; });
   }
 
-  /// What an output is made of: where a conversion brings it from the device and nobody else wants
-  /// that, its source, and the conversion goes.
+  /// The tensor of an output. Where a conversion copies it from the device for this output alone,
+  /// the conversion is removed and its source is the tensor.
   int TakeSource(size_t output) {
     const int host = plan_.outputs[output];
     const auto producer = std::find_if(

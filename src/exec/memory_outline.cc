@@ -6,7 +6,7 @@
 namespace fettle::exec {
 namespace {
 
-/// Of more blocks nobody wants to know the order: finding it takes the square of their number.
+/// The most blocks whose order is found, because that takes time quadratic in their number.
 constexpr size_t kMostBlocks = 1024;
 /// How much larger a layout may be than the one that was kept, beside what lives at a time.
 constexpr double kWorse = 1.1;

@@ -249,7 +249,7 @@ void ListPlainGroups(const GraphIndex& index, std::vector<Group>& groups) {
 /// Adds groups of the graph to `groups`.
 using GroupLister = void (*)(const GraphIndex& index, std::vector<Group>& groups);
 
-/// In order: bits and normed grow what stands in the list before them.
+/// In this order, because bits and normed extend groups that are listed before them.
 constexpr GroupLister kListers[] = {ListPlainGroups,       ListBitGroups,     ListNormedGroups,
                                     ListChannelNormGroups, ListSiblingGroups, ListAttentionGroups,
                                     ListRotaryGroups,      ListMoveGroups,    ListViewGroups};

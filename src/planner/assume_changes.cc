@@ -33,7 +33,7 @@ class Changes {
   }
 
  private:
-  /// What came of a change in one kind, in the states where it gained most.
+  /// The result of a change in one kind, in the states where it gained most.
   struct Try {
     double base_us = 0, ratio = 1e300;
   };

@@ -119,7 +119,7 @@ Status Stage::RunProgram(std::span<const Tensor> inputs, Context& context,
                                       : nullptr});
   };
   const BoundProgram* const on_device = BoundFor(bindings);
-  // Nobody reads what is on the device, so nobody has waited for it.
+  // A run whose outputs stay on the device does not read them back, so it has to wait itself.
   Status status = run(on_device != nullptr ? *on_device->program : *program_,
                       /*waits=*/on_device != nullptr);
   if (MayLeaveAccelerator(status, context)) {

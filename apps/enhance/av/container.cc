@@ -84,7 +84,7 @@ void AddSideData(AVStream& to, AVPacketSideDataType type, const void* bytes, siz
   std::memcpy(copy, bytes, size);
 }
 
-/// But what tells of data that the new frames of a video do not have.
+/// Copies all side data, except descriptions of data that the new frames of a video lack.
 void CopySideData(const AVStream& from, AVStream& to, bool is_video) {
   for (int i = 0; i < from.nb_side_data; ++i)
     if (!is_video || from.side_data[i].type != AV_PKT_DATA_DOVI_CONF)

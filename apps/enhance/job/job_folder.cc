@@ -88,7 +88,7 @@ std::filesystem::path OverPath(const std::filesystem::path& folder) {
   return folder.string() + "-over";
 }
 
-/// The job is over, from one moment to the next, whenever what is left goes.
+/// Ends the job at once, by a rename; its files may be removed later.
 void RetireAt(const std::filesystem::path& folder) {
   std::filesystem::rename(folder, OverPath(folder));
   std::filesystem::remove_all(OverPath(folder));

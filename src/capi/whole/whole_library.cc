@@ -109,7 +109,7 @@ Status Tune(fettle_session& session, const fettle_tune_options& wanted,
   runtime::SessionOptions next = session.options;
   next.plans = planner::PlansOf(result.book);
   ASSIGN_OR_RETURN(std::shared_ptr<Session> tuned, Session::Create(session.model, next));
-  // So that the steps that the session tells of are those of the plan that it goes on with.
+  // So that the session's steps are those of its new plan.
   runtime::TensorMap outputs;
   RETURN_IF_ERROR(tuned->Run(inputs, &outputs));
   Replace(session, std::move(tuned));

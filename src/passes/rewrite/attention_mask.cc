@@ -102,7 +102,7 @@ class MaskBuilder {
   }
 
   Result<ScoreMask> OfMask() {
-    // What com.microsoft's masks add is a number, and queries that see no key are none of theirs.
+    // The masks of com.microsoft add finite numbers, so every query sees a key.
     if (order_ == ir::kAbsent && nodes_.editor().Producer(mask_, "AttentionMask"_op) != nullptr)
       return ScoreMask{.added = mask_};
     const Dims dims = nodes_.ShapeOf(mask_).dims();

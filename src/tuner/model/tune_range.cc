@@ -45,8 +45,8 @@ class RangeTuner {
     return static_cast<int64_t>(1e9 * Timetable::WriteSeconds(options_, *model_, left));
   }
 
-  /// Its share of what is left for measuring; 0: the ends of a range without a budget, whose plans
-  /// say where it begins and ends, take what they take.
+  /// When the next size must be done: its share of the time left for measuring. 0, no limit, for
+  /// the ends of a range without a budget.
   int64_t DeadlineOfNext() const {
     if (deadline_ns_ == 0 || (options_.deadline_ns == 0 && sizes_.tuned().size() < 2)) return 0;
     const int64_t now_ns = NowNs(), left_ns = deadline_ns_ - WriteNs(now_ns) - now_ns;

@@ -156,7 +156,7 @@ Status PackStarts(const ops::BinaryProduct& product, const BitGeometry& geometry
   const int64_t columns = blob.all_panels * kBitOutputs;
   auto* starts = reinterpret_cast<int32_t*>(out);
   for (int64_t i = 0; i < columns; ++i) {
-    int32_t ones = 0;  // of all taps: what lies outside takes itself back
+    int32_t ones = 0;  // of all taps; the border's part cancels out
     const auto output = OutputOf(product, blob, i / kBitOutputs, static_cast<int>(i % kBitOutputs));
     for (int64_t t = 0; output && t < blob.taps; ++t)
       ones += OnesOfTap(product, blob, bits, *output, t);

@@ -1,7 +1,7 @@
 // compiled: small
 // cpu.binary.weights: convolutions and products of floats with constant weights that have two
-// values for each output. These lie in memory as bits, a thirty-second of their bytes: a bit says
-// whether an output adds a number, and two numbers for each output make results of what comes out.
+// values for each output. The weights lie in memory as bits, a thirty-second of their bytes: a bit
+// says whether an output adds a number, and two numbers for each output turn the sums into results.
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"

@@ -83,7 +83,7 @@ FinishSums(const TileArgs& tile, int rows, int vectors, const float* sums) {
 /// registers have no room for those of four rows.
 constexpr bool TwoSums(int rows) { return rows < (kMr > 6 ? 5 : 4); }
 
-/// They are bound by reading B. They fetch what lies far 2 KiB of a panel ahead, past the end of a
+/// They are bound by reading B. Where `far`, they prefetch a panel 2 KiB ahead, past the end of a
 /// page, where the processor's prefetchers stop.
 constexpr int64_t kStepsAhead = 512 / (2 * kLanes);
 template <int kVectors>

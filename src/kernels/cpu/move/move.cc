@@ -189,8 +189,8 @@ bool PrefersPlanes(const MoveContext& context, const StateAssignment& states) {
          !states.inputs[0].layout.IsRowMajor();
 }
 
-/// How good an assignment is before anything is known of the neighbours: all outputs views, then
-/// equal layouts, then others, blocked ones last: nobody has them before something is measured.
+/// How good an assignment is before the neighbours are known. Best are outputs that are all views,
+/// then equal layouts, then others. Blocked ones are last: no plan has them before tuning.
 constexpr size_t kRanks = 4;
 size_t RankOf(const MoveContext& context, const StateAssignment& states,
               const std::vector<Piece>& moves, const Forms& forms) {

@@ -49,8 +49,8 @@ HWY_INLINE void Use(V v) {
 #endif
 }
 
-// An instruction each: what a chain of it starts with, what comes next, and what it has become
-// after so many. `m` is -1 where there is such a number, `a` is 1.
+// One instruction each: the first value of a chain, the next value, and the value after a number of
+// steps. `m` is -1 where the type has that number, `a` is 1.
 template <typename T>
 struct FusedMultiplyAdd {
   using Lane = T;

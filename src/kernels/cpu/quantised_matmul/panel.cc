@@ -18,9 +18,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int64_t kBytes = 16;
 
-/// Columns of the depths k .. k + rows that can be read where they lie, from the first on. What is
-/// behind the last column makes sums that nobody reads, so that only what is behind the last
-/// element must not be read.
+/// Columns of the depths k .. k + rows that can be read in place, from the first on. Bytes behind
+/// the last column may be read, because their sums are not used; bytes behind the last element may
+/// not.
 HWY_INLINE int64_t ColumnsThere(const ByteMatrix& b, int64_t k, int64_t rows) {
   const int64_t below = b.depth - k - rows;
   return b.column_stride == 1 && below >= 0 ? below * b.depth_stride + b.columns : 0;

@@ -100,8 +100,9 @@ class Reference final : public CpuKernel {
                                  ? 0
                                  : context.outputs[0].shape.elements();
     if (op_.Has(ir::Trait::kWholeOutput)) return op_.reference(context, {0, elements});
-    // What goes along with the first output's elements is 0 where there are none, as Evaluate has
-    // it; what does not (present keys) is written by the region that begins at 0, an empty one too.
+    // Where the first output has no elements, outputs that belong to its elements are 0, as in
+    // Evaluate. Other outputs (present keys) are written by the region that begins at 0, even if it
+    // is empty.
     for (const HostView& output : context.outputs)
       if (elements == 0 && output.data != nullptr && output.shape.elements() > 0)
         std::memset(output.data, 0, StorageBytes(output.dtype, output.shape.elements()));

@@ -62,8 +62,8 @@ WinogradBlock UsualWinogradBlock(const CpuInfo& info, const WinogradProblem& p, 
     if (tiles >= kSafeWinogradTiles)
       blocks = std::max(blocks, CeilDiv(threads, block.column_tasks));
   }
-  // Whole register tiles: what is left over adds up in another order, and must be the same tiles
-  // for any number of threads.
+  // Whole register tiles: the remaining tiles are added up in another order, so they must be the
+  // same ones for any number of threads.
   block.tiles = RoundUp(CeilDiv(tiles, blocks), kernels.mr);
   const int64_t columns = l2 / 4 / (point_bytes * block.tiles) / kernels.nr * kernels.nr;
   block.columns = std::clamp<int64_t>(columns, kernels.nr, padded_oc);

@@ -56,7 +56,7 @@ constexpr Row kLogicRows[] = {
     {"Xor", "((a != 0) != (b != 0))", 2},
 };
 
-/// The text of a Cast; empty where it is none of here.
+/// The text of a Cast; empty where this kernel does not compute it.
 std::string CastText(DType from, DType to) {
   const std::string_view x = ElementTypeName(from), y = ElementTypeName(to);
   if (x.empty() || y.empty() || (IsFloatValue(from) && IsFloatValue(to))) return "";

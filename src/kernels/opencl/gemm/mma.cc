@@ -9,8 +9,8 @@ namespace fettle::kernels {
 namespace {
 
 int64_t RoundUp(int64_t value, int64_t multiple) { return DivideUp(value, multiple) * multiple; }
-/// From row to row of what is copied: multiples of 64 bytes, two of the pieces that memory is read
-/// by, so that no row of a tile is read with what lies in front of it.
+/// Distance of rows in copies: a multiple of 64 bytes, two of the pieces in which memory is read,
+/// so that reading a row of a tile reads nothing of the row before.
 int64_t CopiedPitch(int64_t row, int64_t chunk) { return RoundUp(row, 4 * chunk); }
 
 Status HasMma(const GemmShape& shape, const OpenClFacts& facts) {
