@@ -1,4 +1,4 @@
-// A network of models/ on the slices of a frame.
+// Runs a detector of models/ on the slices of a frame.
 #pragma once
 
 #include <fettle/fettle.hpp>
@@ -10,10 +10,10 @@
 
 namespace fettle::enhance {
 
-/// What the network says of one slice as finds in pixels of the frame: cells of the heat that no
-/// neighbour surpasses and whose score, less 0.025 for each pixel of the longer side from 8 to 18,
-/// is at least `least`. `values` are five planes of `grid.height / 4` x `grid.width / 4`: the logit
-/// of a centre, width and height in 16 pixels, and where in the cell the centre is
+/// The finds of one slice, in pixels of the frame: cells of the heat that no neighbour surpasses
+/// and whose score, less 0.025 for each pixel of the longer side from 8 to 18, is at least `least`.
+/// `values` are five planes of `grid.height / 4` x `grid.width / 4`: the logit of a centre, width
+/// and height in units of 16 pixels, and the centre's offset in the cell
 /// (training/alert/detector.py).
 void AppendPeaks(const float* values, const SliceGrid& grid, SliceGrid::Place place, float least,
                  std::vector<Find>& finds);

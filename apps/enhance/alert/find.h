@@ -1,4 +1,4 @@
-// What the alert step finds in one frame, and how it travels with the frame.
+// Finds of the alert step in one frame, and how they travel with the frame.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace fettle::enhance {
 
-/// In pixels, from the upper left corner on.
+/// In pixels, from the upper left corner.
 struct Box {
   float x = 0, y = 0, width = 0, height = 0;
 };
@@ -22,14 +22,14 @@ struct Find {
 /// the larger one.
 bool AreNear(const Box& a, const Box& b, float reach);
 
-/// One find for each thing: those that stand near a better one (less than half of the side) are
-/// dropped, also where two slices saw it. Best first; equals in the order of their places.
+/// One find for each thing: a find nearer to a better one than half of the side is dropped, also
+/// where two slices saw it. Best first; equals in the order of their places.
 std::vector<Find> WithoutDoubles(std::vector<Find> finds);
 
-/// "[[x, y, width, height, score], ...]" of tenths of pixels and thousandths, so that what is read
-/// again is what was written.
+/// "[[x, y, width, height, score], ...]" in tenths of pixels and thousandths, so that reading it
+/// gives what was written.
 std::string TextOf(const std::vector<Find>& finds);
-/// The reverse. Throws Failure (kExitInvalidInput) where it is something else.
+/// The reverse. Throws Failure (kExitInvalidInput) for any other text.
 std::vector<Find> ReadFinds(const std::string& text);
 
 /// Finds among the properties of a frame, which steps and conversions keep.

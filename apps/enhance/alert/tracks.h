@@ -1,4 +1,4 @@
-// Finds of frames in their order become alerts: what is seen often enough, and is one thing.
+// Turns the finds of consecutive frames into alerts: things that are seen often enough.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace fettle::enhance {
 
-/// A thing is told of once it was seen in `seen` of `of` frames in a row.
+/// A thing is reported once it was seen in `seen` of `of` frames in a row.
 struct Votes {
   int seen = 15, of = 30;
 };
 
-/// A find with its frame's number and time, in the time base of whoever adds it.
+/// A find with its frame's number and time, in the caller's time base.
 struct Sighting {
   int64_t frame = 0, time = 0;
   Find find;
@@ -25,21 +25,20 @@ struct Alert {
   std::vector<Sighting> sightings;
 };
 
-/// Each find goes to the thing that was last seen nearest to it, within one and a half of its
-/// longer side; the others begin a thing. One that is missed in `of` frames in a row has ended.
-/// Memory grows with the alerts alone. Belongs to one thread.
+/// Each find belongs to the thing that was last seen nearest to it, within one and a half of its
+/// longer side; other finds begin a thing. A thing that is missed in `of` frames in a row has
+/// ended. Memory grows only with the alerts. Belongs to one thread.
 class Tracks {
  public:
   explicit Tracks(Votes votes) : votes_(votes) {}
 
-  /// A scene ends before the next frame: what was seen in it goes on nowhere, and votes begin
-  /// again.
+  /// A scene ends before the next frame: its things end, and votes begin again.
   void Cut();
   /// The next frame's.
   void Add(int64_t time, const std::vector<Find>& finds);
-  /// Where the things are that passed the vote and are seen in so many of the last frames still.
+  /// The places of things that passed the vote and are still seen in so many of the last frames.
   std::vector<Box> shown() const;
-  /// All alerts in the order of their ids; those that go on are ended by it.
+  /// All alerts in the order of their ids; ends those that are open.
   std::vector<Alert> Finish();
 
  private:

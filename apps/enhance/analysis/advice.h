@@ -1,5 +1,5 @@
-// Which steps an input needs, each with the figure that says so: a row of the table in advice.cc
-// for each step.
+// The steps that an input needs, each with the figure behind the advice: a row of the table in
+// advice.cc for each step.
 #pragma once
 
 #include "analysis/survey.h"
@@ -13,7 +13,7 @@ struct Advice {
   std::string reason;
 };
 
-/// In the order in which steps belong; those that are never advised are not among them.
+/// In the order of the steps; without steps that are never advised.
 std::vector<Advice> AdviceFor(const Survey& survey, int width, int height);
 
 /// The advised steps at their usual strengths. Throws Failure (kExitUsage) where none is.

@@ -1,4 +1,4 @@
-// What can be seen in the luma of one frame.
+// Measures on the luma of one frame.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ double MeanOf(const Histogram& histogram);
 int PercentileOf(const Histogram& histogram, double share);
 /// 0: the same lightness, 1: nothing in common.
 double Difference(const Histogram& a, const Histogram& b);
-/// Frames that differ by more are of two scenes.
+/// Frames that differ by more belong to two scenes.
 inline constexpr double kCut = 0.5;
 
 /// Steps between columns and rows 8 apart over the steps at other places: 1 without visible blocks.
@@ -28,8 +28,8 @@ double BlockinessOf(const Plane& luma);
 double NoiseOf(const Plane& luma);
 
 /// The share of 16x16 blocks with at most two levels, but no more than four times the share of
-/// those with at most 32 that span more than 64, as text does: a third on screens, less than an
-/// eighth in camera video, whose walls are even, too, once they are coded coarsely.
+/// blocks with at most 32 levels that span more than 64, as text does. A third on screens; less
+/// than an eighth in camera video, although coarse coding makes its walls even too.
 double ScreenShareOf(const Plane& luma);
 
 bool SamePicture(const Plane& a, const Plane& b);

@@ -1,4 +1,4 @@
-// Which scene a frame belongs to, and what its light is like.
+// The scene of a frame, and the scene's light.
 #pragma once
 
 #include "analysis/measures.h"
@@ -6,7 +6,7 @@
 
 namespace fettle::enhance {
 
-/// Of luma, of 255. Follows the frames of a scene slowly and starts again at a cut.
+/// Of luma, of 255. Follows the frames of a scene slowly and restarts at a cut.
 struct Scene {
   int number = 0;      // from 0 on
   int64_t first = 0;   // frame
@@ -17,8 +17,8 @@ struct Scene {
   double noise = 0;    // sigma, where the tracker measures it
 };
 
-/// What a frame brings from its tracker, at the beginning of its properties' notes (opaque_ref),
-/// else what the frame alone shows.
+/// The scene that a tracker noted at the beginning of the frame's opaque_ref; without one, a scene
+/// measured on the frame alone.
 Scene SceneOf(const AVFrame& frame);
 
 /// Sees the frames of a video in their order, each in the format that steps take. The same frames

@@ -1,4 +1,4 @@
-// Which steps of a chain do something to a scene, and which of its figures says so.
+// Which steps of a chain change a scene, and by which of its figures.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What an input is like: samples of it measured before anything is decided.
+// Surveys an input: measures samples of it before anything is decided.
 #pragma once
 
 #include <filesystem>
@@ -37,8 +37,8 @@ struct Sample {
   int decoded = 0;     // those before them included
 };
 
-/// Up to eight frames from `seconds` on, decoded from the key frame before; where that is more than
-/// 150 frames away, the last ones decoded. None where the file cannot be decoded up to there.
+/// Up to eight frames from `seconds` on, decoded from the key frame before. Where that is more than
+/// 150 frames away, the last frames decoded. Empty where the file cannot be decoded so far.
 Sample SampleOf(const std::filesystem::path& path, Cut cut, double seconds);
 
 /// Decodes up to eight frames at up to five places, by one thread, so that the same file gives the

@@ -7,8 +7,8 @@
 
 namespace fettle::enhance {
 
-/// Whether a pixel is not opaque. Looks at frames from the first on until it has seen one; after
-/// `kMostLookedAt` frames it takes the rest for transparent.
+/// Whether a pixel is not opaque. Looks at frames from the first on until it finds one; after
+/// `kMostLookedAt` frames it assumes that there may be one.
 bool ShowsThrough(const std::filesystem::path& path, Cut cut);
 inline constexpr int kMostLookedAt = 3000;
 

@@ -1,4 +1,4 @@
-// Transparency: which pixels have it, and who decodes and carries it.
+// Transparency: which pixel formats have it, and which decoders and containers keep it.
 #pragma once
 
 #include <string_view>

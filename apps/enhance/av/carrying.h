@@ -1,4 +1,4 @@
-// Which containers hold the video of which encoders, as a try shows.
+// Which containers hold the video of which encoders, found by trying.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace fettle::enhance {
 
-/// Whether frames of the encoder are found again in the container: a few of them are written to
-/// memory, read and decoded, once for each pair. Thread-safe.
+/// Whether the container gives the encoder's frames back: a few are written to memory, read and
+/// decoded, once for each pair. Thread-safe.
 bool Carries(const AVOutputFormat& container, const EncoderRow& row);
 /// Throws Failure (kExitUnsupported) where the row is a device's encoder and none opens.
 void CheckHardware(const EncoderRow& row);

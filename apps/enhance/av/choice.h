@@ -1,4 +1,4 @@
-// Which encoder a container's video is made by.
+// Chooses the encoder of a container's video.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace fettle::enhance {
 
-/// The row of `name`; of "auto" the first that this FFmpeg has and `container` holds; where
-/// `format` has alpha, of those that keep it the one that loses least of the pixels. Throws Failure
-/// (kExitUnsupported) with what the container, named by `suffix`, holds, kExitUsage where no row
+/// The row of `name`. For "auto" the first one that this FFmpeg has and `container` holds; where
+/// `format` has alpha, the one of those keeping it that loses least of the pixels. Throws Failure:
+/// kExitUnsupported, listing what the container, named by `suffix`, holds; kExitUsage where no row
 /// has the name.
 const EncoderRow& ChooseEncoder(const std::string& name, const AVOutputFormat& container,
                                 const std::string& suffix, AVPixelFormat format);

@@ -1,4 +1,4 @@
-// What a container carries of an input beside its video, and how it gets there.
+// The streams of an input beside its video, and how they get into a container.
 #pragma once
 
 #include <filesystem>
@@ -30,7 +30,7 @@ const AVOutputFormat& ContainerOf(const std::filesystem::path& path);
 
 /// Of every stream of the input, where `output` is its file's name.
 std::vector<StreamFate> FatesOf(const Input& input, const std::filesystem::path& output);
-/// One sentence for each thing beside streams that the container has no place for: chapters and
+/// One sentence for each thing, other than streams, that the container cannot hold: chapters and
 /// rotation.
 std::vector<std::string> LossesOf(const Input& input, const AVOutputFormat& container,
                                   const std::string& suffix);

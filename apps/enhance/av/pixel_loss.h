@@ -1,4 +1,4 @@
-// What pixels of one format no longer have once they are of another.
+// What pixels lose when they are converted to another format.
 #pragma once
 
 #include <string>

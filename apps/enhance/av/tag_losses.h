@@ -1,4 +1,4 @@
-// What an output tells less than its input.
+// Metadata of the input that the output lacks.
 #pragma once
 
 #include <string>

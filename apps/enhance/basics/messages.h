@@ -13,16 +13,16 @@
 
 namespace fettle::enhance {
 
-/// Prints to standard error. What cannot be written there (a full disk, a closed stream) is lost,
-/// and the work goes on. Thread-safe.
+/// Prints to standard error. Text that cannot be written there (a full disk, a closed stream) is
+/// lost, and the work goes on. Thread-safe.
 template <typename... Values>
 void PrintMessage(fmt::format_string<Values...> format, Values&&... values) {
   const std::string text = fmt::format(format, std::forward<Values>(values)...);
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-/// Names come from anywhere: line ends and other control characters as escapes, so that a message
-/// stays one line and moves nothing on a terminal.
+/// Names may hold any bytes: line ends and other control characters are printed as escapes, so that
+/// a message stays one line and does not control the terminal.
 inline std::string OneLine(std::string_view text) {
   std::string line;
   for (const char c : text) {
@@ -47,8 +47,8 @@ inline void HoldStandardStreams() {
       (void)open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/// Lets writes past the limit on a file's size (RLIMIT_FSIZE) fail with EFBIG, where the signal of
-/// that would end the program without a word.
+/// Makes writes past the limit on a file's size (RLIMIT_FSIZE) fail with EFBIG, instead of a signal
+/// that ends the program without a message.
 inline void OutliveFileSizeLimit() { (void)signal(SIGXFSZ, SIG_IGN); }
 
 }  // namespace fettle::enhance

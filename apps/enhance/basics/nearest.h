@@ -1,4 +1,4 @@
-// What somebody may have meant.
+// Suggests the names that somebody may have meant.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace fettle::enhance {
 
-/// ", did you mean 'X'?" of the name with the fewest letters to change, add or leave out; "" where
-/// that are too many to have been meant.
+/// ", did you mean 'X'?" with the name that needs the fewest letters changed, added or left out; ""
+/// where these are too many.
 std::string Suggestion(std::string_view word, const std::vector<std::string>& names);
 
 /// What follows an unknown word: "; there are: ..." or ", did you mean 'X'? There are: ...", all of

@@ -1,4 +1,4 @@
-// What the program does with its arguments: one input, or a folder of them.
+// Runs the program for its arguments: one input, or a folder of them.
 #pragma once
 
 #include <stop_token>
@@ -18,7 +18,7 @@ struct Arguments {
   int jobs = 1;  // of a folder, at a time
 };
 
-/// What came of one input.
+/// The result for one input.
 struct Outcome {
   Json document;
   std::string text;  // for people, where no JSON is wanted
@@ -30,13 +30,12 @@ struct Outcome {
 /// is printed before work starts. Throws Failure.
 Outcome EnhanceOne(JobOptions options, const Arguments& arguments, std::stop_token stop);
 
-/// All files of a folder, `jobs` at a time; one that fails does not keep the others from being
-/// done. Prints each file's outcome, or one document. Returns the first exit code, in the files'
-/// order, that is not 0.
+/// All files of a folder, `jobs` at a time; a failure does not stop the others. Prints each file's
+/// result, or one document. Returns the first exit code, in the files' order, that is not 0.
 int EnhanceAll(const Batch& batch, const Arguments& arguments, std::stop_token stop);
 
-/// Enhances a stream while it comes, and prints what came of it: to standard error where the frames
-/// go to standard output. Returns the exit code. Throws Failure.
+/// Enhances a stream live, and prints the result: to standard error where the frames go to standard
+/// output. Returns the exit code. Throws Failure.
 int EnhanceLive(const Arguments& arguments, std::stop_token stop);
 
 /// The failure that is being handled, whatever was thrown.

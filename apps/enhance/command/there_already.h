@@ -1,5 +1,5 @@
-// Outputs that need no work: what an earlier run of the same folder made, and what --skip-existing
-// leaves as it is.
+// Outputs that need no work: those of an earlier run of the same folder, and those that
+// --skip-existing keeps.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What options take.
+// Values of options.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// What a job does with what its alert step finds.
+// How a job handles the finds of its alert step.
 #pragma once
 
 #include <optional>

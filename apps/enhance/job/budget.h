@@ -1,4 +1,4 @@
-// Which networks' width the time allows, by what they take on this machine.
+// Chooses the width of networks that the time allows, by their times on this machine.
 #pragma once
 
 #include "job/plan.h"

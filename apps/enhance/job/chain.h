@@ -1,4 +1,4 @@
-// Which steps are done, on which pixels and by which networks.
+// Chooses the steps, their pixels and their networks.
 #pragma once
 
 #include <map>
@@ -16,11 +16,11 @@ using Reasons = std::map<std::string_view, std::string>;
 /// advises. Throws Failure.
 Reasons PlanChain(const JobOptions& options, const AVFrame& frame, Plan& plan);
 
-/// Takes an advised deblock out of the chain that gains nothing on a sample of the clip, recoded
-/// (job/gain.h), and says so in its reason; else the reason says what it gains.
+/// Removes an advised deblock from the chain if it gains nothing on a recoded sample of the clip
+/// (job/gain.h), and says so in its reason; else the reason gives the gain.
 void LeaveOutUseless(Reasons& reasons, Plan& plan);
 
-/// What steps gain on samples of the clip, for the table at the end.
+/// The gains of steps on samples of the clip, for the table at the end.
 void MeasureGains(Plan& plan);
 
 /// Adds a choice with its reason for each step, before all other choices.

@@ -1,5 +1,5 @@
-// What a folder's job has finished, kept in the folder of its outputs, so that the same command
-// goes on where it was interrupted and takes nobody else's file for its own.
+// The record of a folder's finished files, kept in the folder of its outputs, so that the same
+// command continues where it was interrupted and takes no other file for its own.
 #pragma once
 
 #include <cstdint>

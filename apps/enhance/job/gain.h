@@ -1,4 +1,4 @@
-// What a step gains on a sample of the clip that is spoilt once more.
+// The gain of a step on a sample of the clip that is degraded once more.
 #pragma once
 
 #include <optional>

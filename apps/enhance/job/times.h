@@ -1,4 +1,4 @@
-// What becomes of times of frames: those of the result, and how a container counts them.
+// The times of the result's frames, and how a container counts them.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What was written is read again before a job is called done.
+// Reads the output again before a job is called done.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// A chain of steps and what is left of it where there is less and less time.
+// A chain of steps, and the shorter chains to use when time runs short.
 #pragma once
 
 #include <chrono>

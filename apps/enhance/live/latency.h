@@ -1,4 +1,4 @@
-// How late frames come, over as many of them as there are.
+// The latency of all frames so far.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Streams that are enhanced while they come.
+// Enhances streams live.
 #pragma once
 
 #include <nlohmann/json.hpp>
