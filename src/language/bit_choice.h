@@ -1,4 +1,4 @@
-// One of several sizes for each of several things, within a budget: the multiple-choice knapsack.
+// Chooses a size for each item within a budget: the multiple-choice knapsack problem.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace fettle::language {
 
-/// What a matrix may become.
+/// One option of a matrix: a type's bytes and damage.
 struct SizeOption {
   int64_t bytes = 0;
   double damage = 0;  // finite, 0 or more
 };
 
-/// The option of each item (none is without) that leaves the least sum of damage within `limit`
-/// bytes: exact, by partial choices that no other beats in bytes and damage, less those that a
-/// price on bytes proves too bad. kUnsupported where the smallest options do not fit.
+/// For each item the index of an option (every item has one), with the least sum of damage within
+/// `limit` bytes. Exact: keeps the partial choices that no other beats in bytes and damage, without
+/// those that a price on bytes proves too bad. kUnsupported where the smallest options do not fit.
 Result<std::vector<int>> ChooseSizes(const std::vector<std::vector<SizeOption>>& items,
                                      int64_t limit);
 

@@ -1,4 +1,4 @@
-// Tensors of a decoder's runs, which lie where they are computed.
+// Tensors of a decoder's runs, in the memory in which they are computed.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace fettle::language {
 
 using SharedBuffer = std::shared_ptr<runtime::TensorBuffer>;
 
-/// A tensor of the host as a run takes it: itself, or memory of the device that goes with it.
+/// A tensor of the host as a run takes it: itself, or a copy in memory of the device.
 struct BoundTensor {
   Tensor host;
   SharedBuffer buffer;
@@ -18,17 +18,17 @@ struct BoundTensor {
   /// Null `device`: the host.
   static Result<BoundTensor> Create(const std::shared_ptr<const Device>& device, DType dtype,
                                     const Shape& shape);
-  /// To the device, unless it has the same few bytes already, and from it.
+  /// Copies to the device, unless it has the same few bytes already, and from it.
   Status Send();
   Status Fetch();
-  /// The same for whoever looks at a tensor of its type and shape, which may become another.
+  /// Fetches into `to`, a tensor of its type and shape, which may be replaced by another one.
   Status FetchInto(Tensor& to) { return buffer->ReadOrTakeInto(to); }
 
  private:
   std::vector<std::byte> sent_;
 };
 
-/// Two buffers over one memory: a run reads the past and writes the present there.
+/// Two buffers over one memory: a run reads the past and writes the present in place.
 struct CacheBuffers {
   SharedBuffer past, present;
 };

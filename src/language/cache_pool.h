@@ -17,8 +17,8 @@ namespace fettle::language {
 /// DecoderOptions::cache by its name, "f16" or "bytes". kInvalidArgument.
 Result<DType> ReadCacheType(std::string_view name);
 
-/// Caches, which sequences take and give back. A run's tensors are those of whoever runs: one at a
-/// time. The rest is thread-safe.
+/// Caches that sequences take and return. The tensors of a run belong to the caller that runs: one
+/// at a time. Everything else is thread-safe.
 class CachePool {
  public:
   /// In memory of `device`, where there is one: one cache. `type` as gguf::DecoderForm has it.
@@ -27,7 +27,7 @@ class CachePool {
                                                    int64_t caches, DType type,
                                                    std::shared_ptr<const Device> device);
 
-  /// A cache that nobody has; -1: there is none.
+  /// A free cache; -1: there is none.
   int64_t Take();
   void Give(int64_t cache);
   /// Keys and values of each layer that attends, [1, kv_heads, context, stored size], of one cache;
@@ -43,19 +43,19 @@ class CachePool {
   int64_t state_bytes() const { return state_bytes_; }
   int64_t bytes_each() const { return bytes_each_; }
 
-  /// What runs of `batch` sequences with `length` tokens each read and write.
+  /// The tensors that runs of `batch` sequences with `length` tokens each read and write.
   struct Run {
     int64_t batch = 0, length = 0;
     BoundTensor hidden, position, last, seqlens, cache_of, steps, logits;
     runtime::BufferMap inputs, outputs;
 
-    /// What is read goes to the device.
+    /// Copies the inputs to the device.
     Status Send();
-    /// What was written comes to tensors of `batch` sequences, [1, 1, vocabulary], which may become
-    /// others.
+    /// Copies the outputs into tensors of `batch` sequences, [1, 1, vocabulary]; may replace these
+    /// tensors.
     Status FetchLogits(std::span<Tensor* const> to);
   };
-  /// Made once, good as long as the pool.
+  /// Made once, valid as long as the pool.
   Result<Run*> RunOf(int64_t batch, int64_t length);
 
  private:

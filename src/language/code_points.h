@@ -1,4 +1,4 @@
-// Text as code points, and the classes that tokenizers tell apart.
+// Text as code points, and the classes that tokenizers distinguish.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What changed weights do to a language model's answers, by running it on a text.
+// Measures how changed weights change a language model's answers, by running it on a text.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,8 @@ struct Damage {
   double perplexity = 0;
 };
 
-/// Runs a model on a text, all rows at once and with all weights as floats, so that nothing but the
-/// weights differs between two files. Belongs to one thread.
+/// Runs a model on a text, all rows at once and with all weights as floats, so that two files
+/// differ only by their weights. Belongs to one thread.
 class DamageMeter {
  public:
   /// `tokens` (2 or more) are read in windows of at most 256. Takes four bytes for each weight, and
@@ -29,8 +29,8 @@ class DamageMeter {
   static Result<std::unique_ptr<DamageMeter>> Create(std::shared_ptr<const gguf::File> file,
                                                      std::span<const int32_t> tokens, int threads,
                                                      const std::atomic<bool>* cancelled);
-  /// Of a file of the same tensors in other types (gguf::File::Replace). Weights that are as before
-  /// are not packed again.
+  /// Of a file with the same tensors in other types (gguf::File::Replace). Unchanged weights are
+  /// not packed again.
   Result<Damage> Measure(const std::shared_ptr<const gguf::File>& changed) const;
 
   int64_t tokens() const { return window_ * std::ssize(windows_); }

@@ -1,4 +1,4 @@
-// A language model of any form, before sequences of it are made.
+// A language model of any form, before any sequence exists.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ class LanguageModel {
 
   /// Fails as Tokenizer::Create and ReadTokenizer do.
   virtual Result<std::shared_ptr<const Tokenizer>> ReadTokenizer() const = 0;
-  /// That of the files; "" where they have none.
+  /// The chat template of the files; "" where they have none.
   virtual Result<std::string> ChatTemplate() const = 0;
   /// A sequence without tokens. Fails as SequenceDecoder::Create and OpenOnnxDecoder do;
   /// kInvalidModel where `tokenizer` (may be null) has more tokens than the model.

@@ -1,4 +1,4 @@
-// The merging of neighbours that byte-pair encoding and its kin do.
+// Merges neighbouring symbols, as byte-pair encoding and similar tokenizers do.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace fettle::language {
 
-/// What two neighbours become, and how early: the highest priority first, the first of equals.
+/// The result of merging two neighbours, and its priority: highest first, the first of equals.
 template <typename Symbol>
 struct Merge {
   double priority = 0;

@@ -1,4 +1,4 @@
-// Folders of language models: an ONNX file, its tokenizer, and what is said of them.
+// Folders of language models: an ONNX file, its tokenizer, and facts from other files.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Which of many names a text is.
+// Finds a text among many names.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,4 @@
-// In how many tokens at a time prompts are read.
+// How many tokens of a prompt are read at a time.
 #pragma once
 
 #include <algorithm>
@@ -7,12 +7,12 @@
 
 namespace fettle::language {
 
-/// Of sequences without one of their own, unless the model was trained for less.
+/// Context of sequences without one of their own, unless the model was trained for less.
 inline constexpr int64_t kDefaultContext = 4096;
 
-/// Tokens of a prompt that are read in one run: as many as are left of this list's first that fits,
-/// the last one filled up. Each length is planned once. A device needs more of them to have enough
-/// to do than the CPU, whose longest run is the third.
+/// Lengths of runs that read a prompt: each run takes the first length of this list that fits the
+/// remaining tokens, and the last run is padded. Each length is planned once. A device needs longer
+/// runs than the CPU to be busy; the CPU's longest is the third.
 inline constexpr int64_t kRunLengths[] = {2048, 512, 128, 32, 8, 1}, kLongRun = 128;
 inline constexpr size_t kFirstOfCpu = 2;
 

@@ -1,4 +1,4 @@
-// The keys and values of a sequence as bytes, to go on from later.
+// The keys and values of a sequence as bytes, from which it can continue later.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,10 @@
 
 namespace fettle::language {
 
-/// Of the tensors' names, types, shapes and first bytes: two models have one for all that is
-/// likely.
+/// Hash of the tensors' names, types, shapes and first bytes: practically unique to a model.
 uint64_t FingerprintOf(const gguf::File& file);
 
-/// Caches are [1, heads, context, size]; their first `tokens` rows hold something.
+/// Caches are [1, heads, context, size]; their first `tokens` rows are in use.
 void CopyRows(const Tensor& from, Tensor& to, int64_t tokens);
 int64_t SavedBytes(const std::vector<Tensor>& caches, int64_t tokens);
 /// Writes SavedBytes bytes: a header, and the rows of each cache. States, if there are any, stand

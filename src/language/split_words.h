@@ -1,4 +1,4 @@
-// Where byte-level tokenizers cut a text before they merge bytes.
+// How byte-level tokenizers cut a text before they merge bytes.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Texts to tokens and back, as a model's file says.
+// Converts texts to tokens and back, as a model's file defines it.
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,8 @@
 
 namespace fettle::language {
 
-/// As Tensor::Create makes it, on pages that the system gives when they are first written: a cache
-/// for many tokens costs what its tokens cost. kOutOfMemory.
+/// As Tensor::Create makes it, but on pages that the system provides when they are first written: a
+/// cache for many tokens takes only the memory of the tokens read. kOutOfMemory.
 Result<Tensor> ZeroPages(DType dtype, const Shape& shape);
 
 }  // namespace fettle::language

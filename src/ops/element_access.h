@@ -1,4 +1,4 @@
-// Walking and moving elements: what the oracles of operators that compute nothing share.
+// Walks and moves elements: shared by the oracles of operators that compute nothing.
 #pragma once
 
 #include <cstdint>

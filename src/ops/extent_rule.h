@@ -15,17 +15,17 @@ namespace fettle::ops {
 /// By input; null: absent.
 using OperandShapes = std::span<const Shape* const>;
 
-/// Made for a node whose inference succeeded. Says what Infer says of the same node at other
-/// extents: inputs of the same types and ranks. The values of inputs do not matter to it.
+/// Made for a node whose inference succeeded. Gives what Infer gives for the same node at other
+/// extents, for inputs of the same types and ranks. The values of inputs do not matter.
 class ExtentRule {
  public:
   virtual ~ExtentRule() = default;
-  /// Makes `output` the shape of output 0; the node has no other one. Says no, and leaves
-  /// anything there, where Infer has to be asked, as it has wherever it would refuse.
+  /// Sets `output` to the shape of output 0; the node has no other output. False, with `output`
+  /// unspecified, where Infer has to be called, as wherever it would refuse.
   virtual bool At(OperandShapes inputs, Shape& output) const = 0;
 };
 
-/// How a rule is made of a node and the shapes of its inputs; null: there is none.
+/// Makes a rule from a node and the shapes of its inputs; null: there is none.
 using MakeExtentRule = std::unique_ptr<ExtentRule> (*)(const ir::Node& node, OperandShapes inputs);
 
 struct ExtentRow {

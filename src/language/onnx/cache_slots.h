@@ -21,7 +21,7 @@ class CacheSlots {
                                                     int64_t count,
                                                     std::shared_ptr<const Device> device);
 
-  /// A slot that nobody has; -1: there is none.
+  /// A free slot; -1: there is none.
   int64_t Take();
   void Give(int64_t slot);
   /// All caches of a slot, [1, heads, context, size]; copies of those on a device.
@@ -36,8 +36,8 @@ class CacheSlots {
     int64_t position = 0, all = 0;
     std::span<float> logits;
   };
-  /// A run of `length` tokens of each part, filled up where a part has fewer. False, and nothing
-  /// read, where only logits of what filled it up come out.
+  /// A run of `length` tokens of each part; parts with fewer are padded. False, with nothing read,
+  /// where the only logits would be those of padding.
   Result<bool> Run(runtime::Session& session, std::span<const Part> parts, int64_t length);
 
  private:

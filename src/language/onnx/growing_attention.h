@@ -1,4 +1,4 @@
-// Attention over caches that grow, as exporters spell it.
+// Attention over growing caches, as exporters write it.
 #pragma once
 
 #include <optional>
@@ -21,8 +21,8 @@ struct GrowingAttention {
   int64_t window = -1;
 };
 
-/// One for each pair of caches, where each is read by one attention alone, in which a query sees
-/// its own key and those before it (a window of them). Else nothing. Exporters spell moves, scales
+/// One for each pair of caches, if a single attention reads each of them and its queries see their
+/// own key and earlier ones (or a window of them). Otherwise empty. Exporters write moves, scales
 /// and masks in many ways, so these are computed for a few lengths up to `context` and compared.
 Result<std::optional<std::vector<GrowingAttention>>> FindGrowingAttention(
     const ir::Graph& graph, const OnnxForm& form, std::span<const LengthProbe> probes,

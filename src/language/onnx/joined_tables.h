@@ -1,4 +1,4 @@
-// Tables of positions between which a model chooses.
+// Tables of positions among which a model chooses.
 #pragma once
 
 #include "base/status.h"
@@ -6,9 +6,10 @@
 
 namespace fettle::language {
 
-/// Where an If chooses between two constant tables of cosines and two of sines, which rotations
-/// alone read, both become one table, and positions of the second one lie behind the first one's:
-/// nothing waits for the condition. What models for long contexts (LongRoPE) have. Others stay.
+/// Where an If chooses between two constant tables of cosines and two of sines that only rotations
+/// read (models for long contexts, LongRoPE), joins each two into one table, with the second's
+/// positions behind the first's, so that nothing waits for the condition. Other graphs do not
+/// change.
 Status JoinTables(ir::Graph& graph);
 
 }  // namespace fettle::language

@@ -1,4 +1,4 @@
-// Values of a decoder's graph that follow from how many tokens there are.
+// Values of a decoder's graph that follow from the number of tokens.
 #pragma once
 
 #include <span>

@@ -11,7 +11,7 @@
 
 namespace fettle::language {
 
-/// What sequences of one model have together.
+/// State shared by all sequences of one model.
 struct OnnxModel {
   OnnxForm form;
   int64_t context = 0, trained_context = 0;
@@ -31,13 +31,13 @@ class OnnxCache {
   static Result<std::unique_ptr<OnnxCache>> Create(std::shared_ptr<OnnxModel> model);
   virtual ~OnnxCache() = default;
 
-  /// How many of `left` tokens the next run reads behind `position` others.
+  /// How many of `left` tokens the next run reads at position `position`.
   virtual int64_t MostTokens(int64_t left, int64_t position) const = 0;
-  /// Reads so many tokens, and gives the last one's logits, [vocabulary]; behind the last run of
-  /// what is being read there are `all` tokens.
+  /// Reads that many tokens, and gives the last one's logits, [vocabulary]. `all`: the number of
+  /// tokens when everything has been read.
   virtual Status Run(std::span<const int32_t> tokens, int64_t position, int64_t all,
                      std::span<float> logits) = 0;
-  /// Keeps the first tokens alone.
+  /// Keeps only the first tokens.
   virtual Status Keep(int64_t tokens) = 0;
   /// All caches [1, heads, rows, size] in the form's order, whose first rows are tokens'; copies
   /// where they lie on a device.

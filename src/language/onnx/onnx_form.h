@@ -1,4 +1,4 @@
-// What the inputs and outputs of a language model as ONNX are.
+// The meaning of the inputs and outputs of a language model as ONNX.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Which keys the queries of a language model see.
+// Finds which keys the queries of a language model see.
 #pragma once
 
 #include <algorithm>

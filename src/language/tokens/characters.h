@@ -1,4 +1,4 @@
-// Kinds of characters that tokenizers tell apart, as Unicode has them.
+// Kinds of characters that tokenizers distinguish, as Unicode defines them.
 #pragma once
 
 #include <cstdint>

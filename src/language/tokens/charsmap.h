@@ -23,7 +23,7 @@ class CharsMap {
   std::string Replaced(std::string_view text) const;
 
  private:
-  /// What the shortest beginning of `part` that the map knows becomes.
+  /// The replacement of the shortest beginning of `part` that the map knows.
   std::optional<std::string_view> Find(std::string_view part) const;
 
   std::vector<uint32_t> units_;

@@ -1,4 +1,4 @@
-// JSON documents of models: what is read from one, with what is wrong in it named.
+// Reads JSON documents of models; failures name the wrong member.
 #pragma once
 
 #include <nlohmann/json.hpp>

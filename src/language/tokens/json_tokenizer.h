@@ -11,7 +11,7 @@
 
 namespace fettle::language {
 
-/// What other files of a model's folder say of its tokens.
+/// Facts about tokens from other files of a model's folder.
 struct TokenRoles {
   std::vector<int32_t> ends;  // an answer ends with them
   int32_t begin = -1;         // begins a text without other tokens; -1: that of the tokenizer

@@ -1,4 +1,4 @@
-// What tokenizers do to a text before they cut it.
+// Normalizers: changes of a text before a tokenizer cuts it.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What parts of a tokenizer.json have in common.
+// Code that parts of a tokenizer.json share.
 #pragma once
 
 #include <fmt/format.h>

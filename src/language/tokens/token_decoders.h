@@ -1,4 +1,4 @@
-// From the names of tokens to what they add to a text.
+// Converts the names of tokens to the bytes that they add to a text.
 #pragma once
 
 #include <functional>
@@ -13,8 +13,8 @@ namespace fettle::language {
 using NameStep = std::function<void(std::string& name)>;
 
 /// The steps of the member 'decoder' of a tokenizer.json (null: a space before each name), in
-/// order. What a decoder does to the first token of a text alone is left out, for an answer goes
-/// on. kUnsupported naming a type that is not known, with those that are; kInvalidModel.
+/// order. Special treatment of a text's first token is left out, because an answer continues a
+/// text. kUnsupported naming a type that is not known, with those that are; kInvalidModel.
 Result<std::vector<NameStep>> ReadDecoderSteps(const Json* json);
 
 }  // namespace fettle::language

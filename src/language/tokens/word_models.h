@@ -1,4 +1,4 @@
-// How tokenizers make tokens of words.
+// Turns words into tokens.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What masks of com.microsoft attention operators mean, as kernels read them.
+// Masks of com.microsoft attention operators, as kernels read them.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ struct GroupQueryShape : GroupedHeads {
 };
 Result<GroupQueryShape> ReadGroupQuery(const ir::Node& node, const Shape& q, const Shape& k,
                                        const Shape& v, const Shape* past);
-/// kInvalidArgument where input 9 names a cache that is none, or one twice.
+/// kInvalidArgument where input 9 names a cache that does not exist, or names one twice.
 Status CheckCachesNamed(std::span<const int32_t> named, int64_t caches);
 
 }  // namespace fettle::ops

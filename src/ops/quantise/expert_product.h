@@ -33,7 +33,7 @@ struct ExpertProduct {
   int64_t choices() const { return rows * used; }
   /// Of the row that `choice` (0 .. choices() - 1) multiplies.
   int64_t RowOf(int64_t choice) const { return own_rows ? choice : choice / used; }
-  /// Of a choice where none is made.
+  /// The expert of `choice` where the node has no input 'chosen'.
   int64_t ExpertOf(int64_t choice) const { return choice % experts; }
 };
 /// `shapes` are those of the node's inputs, of absent ones too. Fails with kInvalidModel where they

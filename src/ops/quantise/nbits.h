@@ -1,4 +1,4 @@
-// What import rules of products by packed weights share.
+// Code that import rules of products with packed weights share.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,8 @@ Result<Constant> RowsOf(const Constant& by_blocks, const std::vector<int64_t>& o
 
 /// Zero points at `input`, [n, blocks] as floats.
 struct FloatZeros {
-  /// Where all are whole numbers that `bits` hold: they, [blocks, n] in the weights' type.
+  /// Zero points as [blocks, n] in the weights' type, where all are whole numbers that fit in
+  /// `bits`.
   std::optional<Constant> whole;
   /// Otherwise: scale * (middle - zero), [blocks, n] in the scales' type.
   std::optional<Constant> added;

@@ -37,8 +37,8 @@ struct ResizeAttributes {
   Shape output;
 };
 
-/// A resized integer is what is left of the blend without its fraction, where one less than this
-/// away from a whole number has none: weights are rounded.
+/// A resized integer is the blend without its fraction. A blend less than this away from a whole
+/// number counts as that number, because weights are rounded.
 constexpr double kNoFraction = 0x1p-11;
 
 /// The value operands of Resize; empty where absent.
