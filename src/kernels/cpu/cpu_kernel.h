@@ -1,5 +1,4 @@
-// What kernels of the CPU derive from: scratch memory that is declared once, and a launch that
-// finds it.
+// The base of the CPU's kernels: scratch memory that is declared once, and a launch that finds it.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +51,7 @@ class CpuKernel : public PreparedKernel {
   CpuKernel() = default;
   explicit CpuKernel(int lanes) : lanes_(lanes) {}
 
-  /// Lets go of all scratch, for that of other extents.
+  /// Drops all scratch, so that scratch for other extents can be declared.
   void ForgetScratch(int lanes) {
     lanes_ = lanes;
     zero_bytes_ = shared_bytes_ = lane_bytes_ = 0;
@@ -64,7 +63,7 @@ class CpuKernel : public PreparedKernel {
   /// The most lanes that a launch has.
   int lanes() const { return lanes_; }
 
-  /// Room for `count` elements; what it holds is undefined.
+  /// Room for `count` elements with undefined contents.
   template <typename T>
   RunScratch<T> PerRun(int64_t count) {
     return {Add(shared_bytes_, count * static_cast<int64_t>(sizeof(T)))};

@@ -1,4 +1,4 @@
-// Convolutions at other extents than they were read at.
+// Convolutions at other extents than those at which they were read.
 #pragma once
 
 #include <optional>
@@ -13,12 +13,12 @@ struct ConvAt {
   ConvPixels pixels;
 };
 
-/// Of node 0 of `group`, which differs in extents of images alone from the convolution that was
-/// read as `read`, between `pixels` (or a window of the output). Nothing where more than arithmetic
-/// is needed.
+/// The convolution of node 0 of `group`, between `pixels` (or a window of the output). `group`
+/// differs only in extents of images from the one that was read as `read`. Nothing where arithmetic
+/// alone cannot make it.
 std::optional<ConvAt> AtExtents(const ConvGeometry& read, const ConvPixels& pixels,
                                 const ir::Graph& group);
-/// The same with `epilogue`, which becomes that of these extents; where it walks over rows.
+/// The same with `epilogue`, which is changed to these extents; where it walks over rows.
 std::optional<ConvAt> AtExtents(const ConvGeometry& read, const ConvPixels& pixels,
                                 Epilogue& epilogue, const ir::Graph& group);
 

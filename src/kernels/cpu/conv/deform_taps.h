@@ -1,4 +1,4 @@
-// Where the points of a deformable convolution lie between pixels, and the pixels' sums.
+// Samples the points of a deformable convolution between pixels.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@ namespace fettle::kernels {
 /// Output pixels that are sampled together.
 inline constexpr int64_t kDeformPoints = 64;
 
-/// One tap of the kernel: pixels of the input that it lies behind a point's base, and for each
-/// point how far it is moved and, unless null, its factor.
+/// One tap of the kernel: its distance in pixels of the input from a point's base, and for each
+/// point its offset and, unless null, its factor.
 struct DeformTap {
   int64_t height, width;  // of the input
   float down, right;
@@ -18,7 +18,7 @@ struct DeformTap {
   const float* mask;
 };
 
-/// Bases of points: where the kernel's first tap lies without padding and offsets.
+/// Bases of points: the place of the kernel's first tap without padding and offsets.
 struct DeformBases {
   alignas(64) float row[kDeformPoints] = {};
   alignas(64) float column[kDeformPoints] = {};

@@ -1,6 +1,6 @@
-// Convolutions of planes as sums of one line: the padded rows of a plane lie one behind the other,
-// so that a tap is an offset and vectors run on over the ends of rows. Columns in the padding are
-// computed, too, and dropped.
+// Convolutions of planes as sums along one line: the padded rows of a plane lie one behind the
+// other, so that a tap is an offset and vectors continue over the ends of rows. Columns in the
+// padding are computed too, and dropped.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace fettle::kernels {
 
-/// Of a padded plane the rows and columns with one remainder each modulo the strides.
+/// The rows and columns of a padded plane that have one remainder each modulo the strides.
 struct FlatSlice {
   int64_t row = 0, column = 0;
 };
@@ -35,10 +35,9 @@ struct FlatProblem {
   int64_t window() const { return (conv.g.kernel[0] - 1) * conv.g.dilation[0] + 1; }
   /// Floats of the copied planes of all inputs of a group.
   int64_t copied_floats(int64_t rows) const;
-  /// Output rows of a plane that are computed at once, so that what they meet stays near.
+  /// Output rows of a plane that are computed together, so that their inputs stay in a near cache.
   int64_t usual_rows() const;
-  /// Makes it the same at the extents of `group`; says whether it could. `out`: the pixels of its
-  /// output.
+  /// Changes it to the extents of `group`; says whether it could. `out`: the pixels of its output.
   bool MoveTo(const ir::Graph& group, PixelLayout& out);
   /// Sets what follows from the extents of conv.
   void SetPitch();

@@ -1,4 +1,4 @@
-// The operands of a convolution-like group and what its kernels demand of them.
+// The operands of a convolution-like group and what its kernels require of them.
 #pragma once
 
 #include <functional>
@@ -23,8 +23,8 @@ struct ConvLayouts {
   Layout x, y;
   bool external = false;
 };
-/// `usual`, which is channels-last, in other layouts of the input `x` and of what has the output's
-/// channels: those that pass `check`. Fails where there are none.
+/// `usual`, which is channels-last, in other layouts of the input `x` and of the operands with the
+/// output's channels: the layouts that pass `check`. Fails where none does.
 Result<std::vector<StateAssignment>> StatesIn(
     const ir::Graph& group, ir::ValueId x, const StateAssignment& usual,
     const std::vector<ConvLayouts>& layouts,
@@ -44,7 +44,7 @@ struct ConvPixels {
 };
 Result<ConvPixels> ReadConvPixels(const Problem& problem, ir::ValueId x);
 
-/// The channel-blocked layout that suits the vectors of this machine: NCHW16c or NCHW8c.
+/// The channel-blocked layout for the vectors of this machine: NCHW16c or NCHW8c.
 Layout ChannelBlockLayout();
 
 /// Asks for the weights and, where there is one, the bias (else null) as `floats` floats. The

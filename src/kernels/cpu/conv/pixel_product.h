@@ -16,11 +16,11 @@ struct PixelProduct {
   /// Panels of a plane, at least one.
   int64_t panels() const;
   ParamSpace Space(int threads) const;
-  /// Panels of a task: those that `params` say, or as many as stay near.
+  /// Panels of a task: as many as `params` say, or as stay in a near cache.
   int64_t PanelsOf(const Params& params, int threads) const;
   int64_t UsualPanels(int threads) const;
-  /// How many tasks share the rows of the product for the same pixels, where tasks take so many
-  /// panels: each packs them anew.
+  /// How many tasks share the rows of the product for the same pixels, where tasks take that many
+  /// panels; each task packs the pixels again.
   int64_t SharesOfRows(int64_t panels_of_task, int lanes) const;
 };
 

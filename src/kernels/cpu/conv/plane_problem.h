@@ -1,5 +1,5 @@
-// Convolutions of planes, ordinary and transposed: what meets what along each axis, and the packed
-// weights.
+// Convolutions of planes, ordinary and transposed: which inputs and taps each output uses along
+// each axis, and the packed weights.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,12 @@ struct PlaneBlocks {
 
   explicit PlaneBlocks(int64_t planes);
   int64_t OutputsAt(int64_t first) const { return std::min(each, outputs - first); }
-  /// Outputs that weights are stored for before those of output `first`, and for all.
+  /// The number of outputs for which weights are stored before those of output `first`, and in all.
   int64_t StoredBefore(int64_t first) const { return first / each * PlaneBlock(each); }
   int64_t stored() const;
 };
 
-/// A task is worth some microseconds: the multiply-adds of one.
+/// Multiply-adds of one task, so that a task takes some microseconds.
 inline constexpr int64_t kPlaneTaskMacs = 100'000;
 
 struct PlaneProblem {
@@ -48,17 +48,17 @@ struct PlaneProblem {
   int64_t kernel_rows() const { return g.kernel[0] * g.kernel[1]; }
   /// Multiply-adds for an element of the output.
   int64_t macs() const;
-  /// Few multiply-adds beside the conversion of an element of the output or of the input, or of so
-  /// few outputs that a line is passed over once.
+  /// Whether few multiply-adds stand against the conversion of an element of the output or the
+  /// input, or outputs are so few that each line is read once.
   bool is_light() const;
-  /// Whether rows are rather computed many at once (cpu.conv.planes.flat): unless they fill vectors
+  /// Whether computing many rows at once is better (cpu.conv.planes.flat): unless rows fill vectors
   /// by themselves.
   bool suits_flat() const;
   /// Lines of a plane that an output row meets, from the first to the last of an image.
   int64_t window() const;
   /// The input position that `output` of an axis meets through kernel row `k`; -1 for padding.
   int64_t InputOf(int axis, int64_t output, int64_t k) const;
-  /// Whether lines are read as they lie.
+  /// Whether lines are read in place.
   bool reads_lines() const;
   /// Output columns, a multiple of the phases, that are computed at once, so that their lines stay
   /// near.
@@ -66,8 +66,8 @@ struct PlaneProblem {
   /// Of a copied line every step-th element that columns() meet. Odd, so that lines do not lie
   /// whole pages apart.
   int64_t part_floats() const;
-  /// Makes it the same at the extents of `group`, an ordinary convolution; says whether it could.
-  /// `out`: the pixels of its output.
+  /// Changes it to the extents of `group`, an ordinary convolution; says whether it could. `out`:
+  /// the pixels of its output.
   bool MoveTo(const ir::Graph& group, PixelLayout& out);
   int64_t ring_floats() const { return inputs() * g.kernel[0] * window() * step() * part_floats(); }
 };

@@ -43,10 +43,11 @@ struct PartArgs {
 /// The rows of the phases of a stride: element i of the result is that at i / num_rows of row i %
 /// num_rows.
 struct PhaseRows {
-  /// `pitch` elements apart, each of as many as the first has, which may be one too many.
+  /// Rows lie `pitch` elements apart; each has as many elements as the first, which may be one too
+  /// many.
   const float* rows = nullptr;
   int64_t pitch = 0, num_rows = 0;
-  /// So many rows, the last ones, are not stored: each of their elements is `rest`. Not all.
+  /// The last rows that are not stored: all their elements are `rest`. Never all rows.
   int64_t missing = 0;
   float rest = 0;
   int64_t count = 0;  // elements of the result
@@ -77,7 +78,7 @@ struct AddedLines {
   int64_t room = 0;
 };
 
-/// The outputs that weights are stored for where there are `outputs`: sums are kept for as many.
+/// The outputs for which weights are stored where there are `outputs`: sums are kept for as many.
 int64_t PlaneBlock(int64_t outputs);
 
 /// The kernels of one instruction set.
@@ -92,7 +93,7 @@ struct PlaneKernels {
   void (*fill)(float value, int64_t count, float* out) = nullptr;
 };
 
-/// Those of the widest set that this machine runs.
+/// The kernels of the widest set that this machine runs.
 const PlaneKernels& GetPlaneKernels();
 
 }  // namespace fettle::kernels

@@ -13,7 +13,7 @@ inline constexpr int64_t kStripTaps = 3;
 /// Pixels that strips of planes have.
 inline constexpr int kPlaneStrips[] = {14, 10, 6, 4, 1};
 
-/// How the inputs of a vector of output channels meet it.
+/// How the inputs of a vector of output channels are used.
 enum class StripForm {
   /// The vector holds whole groups, each of as many inputs as outputs: input i of every group meets
   /// the lanes of its group.
@@ -27,8 +27,8 @@ enum class StripForm {
 /// One line of pixels to what strips read: [vector of inputs][column][lane], kPlanes
 /// [input][column]. Columns outside of the line become zeros.
 struct SpreadArgs {
-  /// The first of the inputs at column 0. But with kPlanes, up to 64 bytes behind the last input
-  /// are read.
+  /// The first of the inputs at column 0. Only kPlanes may read up to 64 bytes behind the last
+  /// input.
   const float* line = nullptr;
   int64_t width = 0;               // columns of the line, `pixel` elements apart
   int64_t pixel = 0;               // kPlanes: 1

@@ -28,7 +28,7 @@ struct StripProblem {
   int64_t vector_floats() const { return g.kernel[1] * row_floats(); }
 };
 
-/// What all forms demand; kUnsupported with the reason.
+/// Requirements of all forms; kUnsupported with the reason.
 Status CheckStrips(const ConvGeometry& g, StripForm form);
 
 /// Family::params and Family::prepare: "rows", the output rows of a task.

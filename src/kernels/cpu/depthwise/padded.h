@@ -1,6 +1,6 @@
-// Rows of a depthwise convolution of floats from copies of lines: kDepthwisePad channels of a
-// line's pixels side by side, with zeros where padding is. The copies that a window meets stay in
-// the first-level cache, whatever the tensor's strides, and no output needs to know of borders.
+// Rows of a depthwise convolution of floats from copies of lines. A copy has kDepthwisePad channels
+// of a line's pixels side by side, with zeros as padding. The copies that a window uses stay in the
+// first-level cache, whatever the tensor's strides, and outputs need no special case at borders.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct PaddedCopy {
 struct PaddedRow {
   const PaddedCopy* copies = nullptr;  // to make first
   int64_t num_copies = 0;
-  /// Copies that the row's windows meet, and the weights of each.
+  /// Copies that the row's windows use, and the weights of each.
   const float* const* lines = nullptr;
   const int64_t* weights_at = nullptr;  // floats from PaddedWork::weights on
   int64_t num_lines = 0;
@@ -36,7 +36,7 @@ struct PaddedBlock {
   void (*run)(const PaddedWork&, const PaddedRow&, const PaddedAt&) = nullptr;
   int outputs = 1;
 };
-/// What rows are made of: main blocks, and last ones where fewer outputs are left.
+/// How rows are computed: by main blocks, and by last ones where fewer outputs remain.
 struct PaddedBlocks {
   PaddedBlock main, last;
   void (*run)(const PaddedWork&) = nullptr;

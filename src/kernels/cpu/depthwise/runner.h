@@ -1,4 +1,4 @@
-// Output rows of a depthwise convolution from their geometry: which lines they read, and how.
+// Output rows of a depthwise convolution: chooses the lines that they read, and the function.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@
 
 namespace fettle::kernels {
 
-/// The memory of one launch. `common` is that of all channels but for `out`; its weights are
-/// [tap][padded channel], its pixel strides the runner's business.
+/// The memory of one launch. `common` has all channels, but no `out`; its weights are [tap][padded
+/// channel]. The runner sets the pixel strides.
 struct DepthwiseMemory {
   DepthwiseCommon common;
   const std::byte* x = nullptr;
@@ -27,7 +27,8 @@ Result<ConvGeometry> ReadDepthwiseGeometry(const ir::Graph& group, const ir::Nod
 Result<std::vector<ConvLayouts>> DepthwiseBlockLayouts(const ir::Graph& group,
                                                        const ConvGeometry& geometry);
 
-/// Padded copies of lines that rows are computed from; none where the tensor's own serve better.
+/// Padded copies of lines from which rows are computed; none where the tensor's own lines are
+/// better.
 struct PaddedPlan {
   int64_t lines = 0;                 // copies at a time
   int64_t outputs = 0, columns = 0;  // of a piece of an output row, and of its lines
@@ -51,7 +52,7 @@ struct DepthwiseBlocking {
   int64_t rows = 1, channels = 1;
 };
 DepthwiseBlocking ChooseDepthwiseBlocking(const DepthwiseProblem& problem, int lanes);
-/// As tunable parameters "rows" and "channels"; what `params` leave out is as chosen.
+/// As tunable parameters "rows" and "channels"; those that `params` leaves out are chosen here.
 std::vector<Tunable> DepthwiseTunables(const DepthwiseProblem& problem, int lanes);
 Params DepthwiseDefaults(const DepthwiseProblem& problem, int lanes);
 DepthwiseBlocking ReadDepthwiseBlocking(const Params& params, const DepthwiseProblem& problem,
@@ -102,9 +103,9 @@ class DepthwiseRunner {
   int64_t LineBytes() const { return p_.g.in[2] * p_.g.oc * p_.in_bytes; }
   const std::byte* Line(const DepthwiseMemory& memory, int64_t row, int64_t channel, int64_t kd,
                         int64_t kh, std::byte* copies) const;
-  /// What `memory` says of all channels, for those of `task`.
+  /// `memory` for the channels of `task`.
   DepthwiseCommon CommonOf(const DepthwiseMemory& memory, const Task& task) const;
-  /// Where lines of the input go that an output row meets, and the weights of each.
+  /// The lines of the input that an output row uses, and the weights of each.
   struct LinesOfRow {
     const std::byte** lines;
     const float** weights;

@@ -20,8 +20,9 @@ class BroadcastLoop {
   BroadcastLoop(std::vector<int64_t> dims, std::vector<std::vector<int64_t>> strides,
                 int64_t weight = 1);
 
-  /// Makes tiles of the innermost dimensions, as many as hold `most` elements, but one at least is
-  /// left: rows begin and end between two tiles, and stride(i) leads from one to the next.
+  /// Makes tiles of the innermost dimensions that hold at most `most` elements; at least one
+  /// dimension is left. Rows begin and end between two tiles, and stride(i) leads from one to the
+  /// next.
   void JoinTile(int64_t most);
 
   /// Calls row(offsets, n, at): n output elements from `at` on, operand i starting at offsets[i]

@@ -1,4 +1,4 @@
-// From an expression to the instructions of a program.
+// Compiles an expression to the instructions of a program.
 #pragma once
 
 #include <vector>

@@ -98,18 +98,18 @@ class Program {
   Binding Bind(std::span<const Location> inputs, std::span<const Location> packed,
                std::span<const Location> outputs) const;
 
-  /// Whether the program of `rows` rows, of a group that differs in extents above 1 alone, is this
-  /// one but for SetRows: each operand steps along rows as far as it always does.
+  /// Whether the program of `rows` rows, for a group that differs in extents above 1 alone, equals
+  /// this one after SetRows: the step of each operand along rows is the same.
   bool WalksRows(int64_t rows, int64_t cols) const;
   void SetRows(int64_t rows);
-  /// Whether operands are constant numbers, or the running value: at any extents.
+  /// Whether all operands are constant numbers or the running value, so that it fits any extents.
   bool has_numbers_alone() const;
-  /// Makes it that of an output of so many rows, where each operand is a number or lies as the
+  /// Changes it to an output of that many rows, where each operand is a number or lies as the
   /// output does; says whether it could.
   bool TakeElements(int64_t rows, int64_t cols);
 
-  /// Makes it the program of `problem`, whose group differs in extents above 1 alone, where each
-  /// operand walks rows and columns as whole ones; says whether it could.
+  /// Changes it to the program of `problem`, whose group differs in extents above 1 alone, where
+  /// each operand walks all rows and columns; says whether it could.
   bool TakeExtents(const Problem& problem);
 
   int64_t rows() const { return rows_; }
@@ -140,8 +140,8 @@ class Program {
  private:
   friend class Compiler;  // compile.cc
 
-  /// Has small tiles be joined: rectangles of few elements or rows, of which each call would
-  /// compute one.
+  /// Joins small tiles, that is rectangles of few elements or rows, of which each call would
+  /// otherwise compute one.
   void JoinTiles();
   /// TakeExtents of channels-last images, some operands of which are a pixel for each image.
   bool TakeGates(const Problem& problem);
