@@ -1,4 +1,4 @@
-// When work has to end: at a time, or as soon as somebody says so.
+// The end of some work: a time, or a flag that somebody sets.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@ namespace fettle {
 
 struct Deadline {
   int64_t ns = INT64_MAX;  // on the clock of NowNs
-  /// Set from any thread; null: nobody will say so.
+  /// May be set from any thread; null: there is no flag.
   const std::atomic<bool>* cancelled = nullptr;
 
   bool Passed() const {

@@ -1,4 +1,4 @@
-// Requests that somebody waits for, so that work in the background can give way to them.
+// Counts requests that somebody waits for, so that background work can give way to them.
 #pragma once
 
 #include <atomic>
@@ -6,10 +6,10 @@
 
 namespace fettle {
 
-/// Those of the whole process. Thread-safe.
+/// The requests of the whole process. Thread-safe.
 class Foreground {
  public:
-  /// One, as long as it lives.
+  /// One request, as long as the object lives.
   class Request {
    public:
     Request() {

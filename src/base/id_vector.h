@@ -1,4 +1,4 @@
-// Tables that ids index: values and nodes of a graph, and what passes know of each.
+// Tables indexed by ids: values and nodes of a graph, and facts that passes keep about each.
 #pragma once
 
 #include <concepts>
@@ -51,7 +51,7 @@ class IdVector : public std::vector<T> {
   typename Base::const_reference operator[](I id) const {
     return Base::operator[](Checked(id));
   }
-  /// All ids that have an element now; what is added while they are walked through is left out.
+  /// All ids that have an element now; ids added during the walk are left out.
   IdRange<Id> ids() const { return IdRange<Id>(static_cast<Id>(this->size())); }
 
  private:

@@ -1,4 +1,4 @@
-// The logging hook: the library never prints, it hands lines to whoever embeds it.
+// The logging hook: the library never prints, it hands lines to the program that embeds it.
 #pragma once
 
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-// How much host memory tensors may take together: a model or an input of a few bytes can ask for
+// Limits how much host memory tensors take together: a model or an input of a few bytes can ask for
 // any amount.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace fettle {
 /// Bytes in use, and the most that may be. Thread-safe.
 class MemoryBudget {
  public:
-  /// `outer`: what is taken counts there, too, and must fit in both; null for none.
+  /// `outer`: a budget in which the same bytes count too, and must fit; null for none.
   explicit MemoryBudget(int64_t limit, std::shared_ptr<MemoryBudget> outer = nullptr)
       : limit_(limit), outer_(std::move(outer)) {}
 
@@ -22,10 +22,11 @@ class MemoryBudget {
   /// pass the limit.
   Status Take(int64_t bytes);
   void GiveBack(int64_t bytes);
-  /// Fails as Take does and counts nothing: of memory that another allocator counts, and of the sum
-  /// of what will be taken in parts.
+  /// Fails as Take does but counts nothing: for memory that another allocator counts, and for the
+  /// sum of bytes that will be taken in parts.
   Status Check(int64_t bytes) const;
-  /// Fails where `bytes` pass the limit, whatever is in use: they may be in use already.
+  /// Fails where `bytes` alone exceed the limit; bytes in use do not matter, as these may be among
+  /// them.
   Status CheckAlone(int64_t bytes) const;
   void set_limit(int64_t limit) {
     limit_.store(limit, std::memory_order_relaxed);
@@ -34,15 +35,15 @@ class MemoryBudget {
   int64_t limit() const { return limit_.load(std::memory_order_relaxed); }
   int64_t used() const { return used_.load(std::memory_order_relaxed); }
 
-  /// That of the whole process, which is in force where no scope is: four fifths of the machine's
-  /// memory, or of what its control group may have, until set_limit; until then large blocks are
-  /// also held against what the machine has left.
+  /// The budget of the whole process, in force where no scope is: four fifths of the machine's
+  /// memory, or of its control group's, until set_limit. Until then large blocks must also fit in
+  /// the machine's free memory.
   static MemoryBudget& Process();
   /// The one in force on the calling thread.
   static const std::shared_ptr<MemoryBudget>& Current();
-  /// For what one run of a loop makes: the smaller of a quarter of the process's limit and 8 GiB,
-  /// since a loop of a few bytes may double its values until a limit is passed. Null where somebody
-  /// set a limit, which holds for loops, too, or a loop's is in force.
+  /// For one run of a loop: the smaller of a quarter of the process's limit and 8 GiB, because a
+  /// loop of a few bytes may double its values until it exceeds a limit. Null where somebody set a
+  /// limit, which also holds for loops, or where a loop's budget is in force.
   static std::shared_ptr<MemoryBudget> ForLoop();
   /// Refuses nothing: for the few numbers that importers write into graphs beside a file's weights.
   static const std::shared_ptr<MemoryBudget>& Unbounded();
@@ -51,7 +52,7 @@ class MemoryBudget {
 
  private:
   Status Refusal(int64_t bytes, int64_t used) const;
-  /// Fails where the machine has no `bytes` left and nobody has set a limit.
+  /// Fails where the machine has less than `bytes` free and nobody has set a limit.
   Status CheckMachine(int64_t bytes) const;
 
   std::atomic<int64_t> limit_;

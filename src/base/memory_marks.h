@@ -15,13 +15,13 @@ bool On();
 /// AddressSanitizer, 0 in builds that mark nothing.
 int64_t RedZone();
 
-/// `bytes` at `memory` belong to somebody who has not written them: they hold the fill, 0xff (NaN
-/// in every float type) or what FETTLE_MEMORY_FILL says in two hexadecimal digits. Results that
-/// depend on it were made of what nobody wrote.
+/// `bytes` at `memory` now belong to an owner that has not written them. They hold the fill, 0xff
+/// (NaN in every float type) or FETTLE_MEMORY_FILL in two hexadecimal digits. A result that changes
+/// with the fill depends on memory that nobody wrote.
 void Fresh(void* memory, int64_t bytes);
 
 /// `bytes` at `memory`, which starts at a multiple of 8, belong to nobody until they are Fresh
-/// again: reading or writing them ends the program under AddressSanitizer; otherwise they hold the
+/// again. Under AddressSanitizer reading or writing them ends the program; otherwise they hold the
 /// fill.
 void Dead(void* memory, int64_t bytes);
 

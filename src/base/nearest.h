@@ -1,4 +1,4 @@
-// Names for messages about one that is unknown: those that exist, the nearest first.
+// Lists existing names, the nearest first, for messages about an unknown one.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace fettle {
 
-/// Insertions, deletions, replacements and swaps of neighbours that make one of the other.
+/// The number of insertions, deletions, replacements and swaps of neighbours that make one word of
+/// the other.
 size_t EditDistance(std::string_view a, std::string_view b);
 
 /// `names`, those most like `word` first; equally far ones keep their order.

@@ -14,17 +14,17 @@
 
 namespace fettle {
 
-/// At most so many runs are in flight: they wait for their turn or run. Any thread may call any
-/// function; what is told is told on the queue's thread, which begins with the first run.
+/// At most this many runs are in flight, waiting or running. Any thread may call any function;
+/// callbacks are called on the queue's thread, which starts with the first run.
 class RunQueue {
  public:
-  /// What a run does, without throwing. Destroyed before the run is told.
+  /// The work of a run; must not throw. Destroyed before the run's callback is called.
   using Work = std::function<Status()>;
-  /// Called once for each run, in the order of the runs, without locks: how it ended.
+  /// Called once for each run, in the order of the runs, without locks: how the run ended.
   using Tell = std::function<void(const Status&)>;
   class Run;
 
-  /// The most runs in flight where nobody says how many.
+  /// The most runs in flight by default.
   static constexpr int64_t kDefaultLimit = 16;
 
   /// `turn` is held while a run works; `stops` is set while a run that was cancelled works, so that

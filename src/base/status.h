@@ -80,9 +80,9 @@ Status Unsupported(fmt::format_string<Args...> format, Args&&... args) {
   return Error(StatusCode::kUnsupported, format, std::forward<Args>(args)...);
 }
 
-/// Ends the process: of a failure somebody asks the value.
+/// Ends the process: somebody asked a failure for its value.
 [[noreturn]] void EndWithoutValue(const Status& failure);
-/// Ends the process where `failure` is none: a Result needs a value or a failure.
+/// Ends the process where `failure` is OK: a Result needs a value or a failure.
 void CheckFailure(const Status& failure);
 
 /// A value or the Status that says why there is none (the subset of std::expected that Fettle

@@ -1,4 +1,4 @@
-// What floating-point operations make of subnormal numbers: those nearer to zero than the smallest
+// How floating-point operations treat subnormal numbers: those nearer to zero than the smallest
 // normal one, 1.2e-38 in fp32 and 2.2e-308 in fp64.
 #pragma once
 

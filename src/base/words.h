@@ -1,4 +1,4 @@
-// Texts taken apart from the front.
+// Takes texts apart from the front.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace fettle {
 
-/// What stands before `end`; it and `end` are taken off.
+/// Returns the text before `end`, and removes it and `end`.
 inline std::string_view TakeUntil(char end, std::string_view& text) {
   const std::string_view part = text.substr(0, text.find(end));
   text.remove_prefix(std::min(part.size() + 1, text.size()));

@@ -1,4 +1,4 @@
-// What stands behind the handles of fettle.h, and how failures cross the boundary.
+// The objects behind the handles of fettle.h, and how failures cross the boundary.
 #pragma once
 
 #include <atomic>

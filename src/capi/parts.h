@@ -1,4 +1,5 @@
-// What libfettle can and the runtime library cannot: whole/ and runtime/ implement each once.
+// Functions that libfettle supports and the runtime library does not: whole/ and runtime/ implement
+// each once.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What the runtime library answers where libfettle would tune.
+// The runtime library's answers where libfettle would tune.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// What files of an architecture do not say.
+// Facts about architectures that their files do not contain.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ enum class Attends {
   kAtInterval,  // the last of so many, as the file has it
 };
 
-/// How an architecture differs from `qwen2`: what files do not say.
+/// How an architecture differs from `qwen2`, as far as files do not say it.
 struct Architecture {
   std::string_view name;
   bool interleaved = false;
@@ -63,7 +63,7 @@ struct Architecture {
   int64_t shared_experts = 0;  // of files that do not say
   int64_t most_context = 0;    // Decoder::most_context
 };
-/// Fails with kUnsupported, naming those that there are.
+/// Fails with kUnsupported, naming the known architectures.
 Result<const Architecture*> FindArchitecture(const std::string& name);
 
 }  // namespace fettle::gguf

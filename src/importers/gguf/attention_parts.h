@@ -21,7 +21,7 @@ class AttentionParts : protected DecoderParts {
   void AddInputs();
   /// What all layers share: tables of rotary positions, and what keys add to scores (ALiBi).
   Status AddPositions();
-  /// What layer `layer`, whose tensors begin with `at`, attends to.
+  /// The attention of layer `layer`, whose tensors begin with `at`, for x.
   Result<ir::ValueId> Attention(int64_t layer, const std::string& at, ir::ValueId x) {
     return d_.latent.rank > 0 ? LatentAttention(layer, at, x) : HeadAttention(layer, at, x);
   }
@@ -57,7 +57,7 @@ class AttentionParts : protected DecoderParts {
   ir::ValueId Turned(const LayerForm& form, bool are_queries, ir::ValueId x, int64_t count);
   Result<ir::ValueId> Heads(const LayerForm& form, bool are_queries, const std::string& norm,
                             ir::ValueId x);
-  /// What queries see of keys and values, which the cache of the layer keeps.
+  /// Attention of the queries over keys and values, which the layer's cache keeps.
   Result<ir::ValueId> Attended(int64_t layer, const std::string& at, const Projected& heads);
 
   /// latent_attention.cc

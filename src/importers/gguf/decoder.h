@@ -1,4 +1,4 @@
-// What a language model in a GGUF file is made of, from its metadata.
+// The structure of a language model in a GGUF file, from its metadata.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct Rotary {
   }
 };
 
-/// What a layer may keep of all tokens so far in the place of keys and values, or beside them
+/// State that a layer may keep of all tokens so far, beside keys and values or instead of them
 /// (recurrent_parts.h).
 enum class Recurrence {
   kNone,
@@ -61,8 +61,8 @@ struct Recurrent {
   }
 };
 
-/// States of a cache, one beside the other: a run reads one and may write another, so that the old
-/// one can be taken again.
+/// Slots of a cache for states: a run reads one and may write another, so that the old state can be
+/// restored.
 inline constexpr int64_t kSlotsOfCache = 2;
 /// A state of a layer: `shape` without the axis of slots.
 struct KeptState {
@@ -82,7 +82,7 @@ struct Xielu {
   double positive = 0, negative = 0, beta = 0, epsilon = 0;
 };
 
-/// What differs from layer to layer.
+/// Facts that differ from layer to layer.
 struct LayerForm {
   bool attends = true, feeds = true;  // has attention, a feed-forward part
   Recurrence recurrence = Recurrence::kNone;

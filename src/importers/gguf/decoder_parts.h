@@ -1,4 +1,4 @@
-// What the graphs of decoders are put together from: nodes, tensors of the file, products.
+// Parts of which the graphs of decoders are built: nodes, tensors of the file, products.
 #pragma once
 
 #include <memory>
@@ -59,7 +59,7 @@ class DecoderParts {
                                  ir::ValueId x, int64_t k, int64_t n,
                                  ir::ValueId counts = ir::kAbsent);
 
-  /// What a layer whose tensors begin with `at` makes of x: by one network, or by experts.
+  /// The feed-forward part of a layer whose tensors begin with `at`: one network, or experts.
   Result<ir::ValueId> FeedForward(const std::string& at, ir::ValueId x) {
     return Network(at, "", d_.hidden, x);
   }
@@ -81,13 +81,13 @@ class DecoderParts {
   ir::ValueId Activated(ir::ValueId x);
   ir::ValueId Gated(ir::ValueId gate, ir::ValueId value);
 
-  /// Which experts each row chooses, and what each counts: [.., used].
+  /// The experts that each row chooses, and their weights: [.., used].
   struct Choices {
     ir::ValueId chosen = ir::kAbsent, counts = ir::kAbsent;
   };
   Result<ir::ValueId> Scores(const std::string& name, ir::ValueId x, int64_t n);
   Result<Choices> Route(const std::string& at, ir::ValueId x);
-  /// Scores, with those of groups that are not used far below all others.
+  /// Scores; those of unused groups are far below all others.
   ir::ValueId OfUsedGroups(const std::string& at, ir::ValueId scores);
   /// Gate and up of the chosen experts, which one tensor may hold.
   Result<ir::ValueId> ExpertsGated(const std::string& at, const Choices& choices, ir::ValueId x);

@@ -74,9 +74,9 @@ class File {
                                              std::span<const Replaced> tensors,
                                              std::shared_ptr<const void> owner);
 
-  /// What a copy of the file begins with: all bytes before the first tensor is named.
+  /// The beginning of a copy of the file: all bytes before the first tensor's name.
   std::span<const std::byte> front() const { return front_; }
-  /// Where in it the number `general.file_type` lies, -1: nowhere.
+  /// The offset of the number `general.file_type` in it; -1: it is absent.
   int64_t file_type_at() const { return file_type_at_; }
   int64_t alignment() const { return alignment_; }
 

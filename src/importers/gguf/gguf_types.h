@@ -1,4 +1,4 @@
-// Tensor types of GGUF files: blocks of numbers of few bits, and what their bytes mean.
+// Tensor types of GGUF files: blocks of numbers of few bits, and the meaning of their bytes.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What encoders of blocks write with.
+// Writes halves and bits, for the encoders of blocks.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,8 @@ class RecurrentParts : protected AttentionParts {
  protected:
   using AttentionParts::AttentionParts;
 
-  /// What layer `layer`, whose tensors begin with `at`, makes of x and its states
-  /// (LayerForm::recurrence).
+  /// The output of layer `layer` for x and its states (LayerForm::recurrence); its tensors begin
+  /// with `at`.
   Result<ir::ValueId> Recurred(int64_t layer, const std::string& at, ir::ValueId x);
 
  private:
@@ -27,7 +27,7 @@ class RecurrentParts : protected AttentionParts {
   /// "Gated Delta Networks" (Yang et al., 2024, arXiv 2412.06464).
   Result<ir::ValueId> Delta(int64_t layer, const std::string& at, ir::ValueId x);
 
-  /// What each head of the delta rule forgets, and by how much it learns.
+  /// How much each head of the delta rule forgets and learns.
   struct DeltaGates {
     ir::ValueId decay = 0, beta = 0;
   };

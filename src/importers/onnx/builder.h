@@ -47,7 +47,7 @@ class GraphBuilder {
 
   /// Messages do not name the file.
   Result<ir::Graph> Build();
-  /// Lines on what the graph lacks that nothing asked for needs.
+  /// Lines about parts that the graph lacks but no requested output needs.
   std::vector<std::string> LeftOut() const;
 
  private:
@@ -68,7 +68,7 @@ class GraphBuilder {
   std::vector<std::string_view> AskedFor() const;
   bool IsAskedFor(std::string_view output) const;
 
-  /// Where a node that cannot be had is reported: as nothing to worry about where none needs it.
+  /// Where an unsupported node is reported; not a failure where no output needs it.
   UnsupportedReport& ReportOf(const Frame& frame) { return frame.needed ? report_ : unneeded_; }
   /// `outputs` are names that have to be known behind the last node.
   Status ImportNodes(const std::vector<NodeRecord>& nodes,
@@ -88,12 +88,12 @@ class GraphBuilder {
   Status BindOutputs(const NodeRecord& node, const std::vector<ir::ValueId>& bound,
                      const Frame& frame, Scope* scope);
   Status RefuseOutputs(const NodeRecord& node, const Frame& frame, Scope* scope);
-  /// What stands for a value that cannot be had.
+  /// The placeholder of a value that cannot be computed.
   Binding Missing(std::string_view name, const Frame& frame, Scope* scope);
-  /// Whether it is to be an input (options_.unsupported_are_inputs).
+  /// Whether it becomes an input (options_.unsupported_are_inputs).
   bool IsLookedAt(const Frame& frame, const Scope& scope) const;
-  /// What the file says of a value of the main graph; of floats and unknown shape where it does
-  /// not.
+  /// The file's type and shape of a value of the main graph; floats of unknown shape where the file
+  /// has none.
   ir::Value Described(std::string_view name);
   void IndexDescriptions();
   /// Makes the operands of a refused node graph outputs, so that what leads to them stays.

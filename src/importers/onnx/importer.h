@@ -18,11 +18,11 @@ struct ImportOptions {
   /// Initialisers that are graph inputs too and become inputs like any other. Other names change
   /// nothing.
   std::span<const std::string> overridden;
-  /// The values that are asked for; empty: all outputs. An output that is not, and that an
-  /// unsupported operator leads to, is left out, with a line in `warnings`.
+  /// The values that the caller will ask for; empty: all outputs. Another output is left out, with
+  /// a line in `warnings`, where an unsupported operator leads to it.
   std::span<const std::string> outputs;
-  /// For looking at a model that cannot run: what an unsupported operator gives is a graph input of
-  /// floats and unknown shape.
+  /// For looking at a model that cannot run: each result of an unsupported operator becomes a graph
+  /// input of floats of unknown shape.
   bool unsupported_are_inputs = false;
 };
 
