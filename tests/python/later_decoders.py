@@ -1,5 +1,6 @@
 """More rows of decoder_files.py: positions that add to scores, latent attention, norms of single heads."""
 
+import math
 import re
 
 import torch
@@ -64,6 +65,17 @@ def activations(state):
     return {f"xielu.{name}": [float(value) for key, value in state.items() if key.endswith(f".act_fn.{name}")] for name in ("alpha_p", "alpha_n", "beta", "eps")}
 
 
+def llama3_factors(config):
+    """What the frequencies of positions are divided by, as transformers' llama3 stretches them."""
+    how, size = config.rope_parameters, config.hidden_size // config.num_attention_heads
+    divisors = []
+    for pair in range(size // 2):
+        turns = how["original_max_position_embeddings"] / (2 * math.pi * how["rope_theta"] ** (2 * pair / size))
+        stays = min(max((turns - how["low_freq_factor"]) / (how["high_freq_factor"] - how["low_freq_factor"]), 0), 1)
+        divisors.append(1 / (stays + (1 - stays) / how["factor"]))
+    return divisors
+
+
 def sloped(sizes, **more):
     """As files and both engines agree about slopes of counts of heads that are powers of two."""
     heads = 4 if sizes["num_attention_heads"] == 6 else sizes["num_attention_heads"]
@@ -122,6 +134,7 @@ LATER = (
                  architecture="deepseek2", remade=absorbed),
     Architecture("apertus", "Apertus", lambda s: {"tie_word_embeddings": False, "head_dim": None},
                  names={"attention_layernorm": "attn_norm", "feedforward_layernorm": "ffn_norm"}, learned=activations,
+                 vectors=lambda c: {"rope_freqs.weight": llama3_factors(c)},
                  remade=lambda s, c: {k: v for k, v in s.items() if ".act_fn." not in k}),
     Architecture("bitnet", "BitNet", lambda s: {"head_dim": s["hidden_size"] // s["num_attention_heads"]}, lambda c: {"hidden_act": "relu2"},
                  {"self_attn.attn_sub_norm": "attn_sub_norm", "mlp.ffn_sub_norm": "ffn_sub_norm"}, in_llama=False),  # it knows one activation
