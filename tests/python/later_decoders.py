@@ -4,7 +4,7 @@ import math
 import re
 
 import torch
-from decoder_files import SIGMOIDS, Architecture, expert_values, experts, groups, like_gpt2, scores, turned, yarn
+from decoder_files import SIGMOIDS, Architecture, expert_values, experts, groups, like_gpt2, scores, sliding, turned, window, yarn
 
 HEAD_NORMS = {"self_attn.query_layernorm": "attn_q_norm", "self_attn.key_layernorm": "attn_k_norm"}
 LATENT_NAMES = {"self_attn.q_a_proj": "attn_q_a", "self_attn.q_a_layernorm": "attn_q_a_norm", "self_attn.q_b_proj": "attn_q_b", "self_attn.k_b": "attn_k_b",
@@ -99,7 +99,48 @@ def latent_yarn_values(config):
 V2 = {"first_k_dense_replace": 1, "n_shared_experts": 2, "routed_scaling_factor": 1.5, "n_group": 1, "topk_group": 1, "topk_method": "greedy", "norm_topk_prob": False,
       "tie_word_embeddings": False}  # fmt: skip
 V3 = {**SIGMOIDS, "n_group": 4, "topk_group": 2, "tie_word_embeddings": False}
+def norms_in_pairs(state, config):
+    """Norms of turned heads, in the order of files whose pairs are neighbours."""
+    return {k: v.reshape(2, -1).T.reshape(-1) if k.endswith(("query_layernorm.weight", "key_layernorm.weight")) else v for k, v in state.items()}
+
+
+AFMOE_NAMES = {"mlp.router.gate": "ffn_gate_inp", "self_attn.gate_proj": "attn_gate", "pre_mlp_layernorm": "ffn_norm", "post_mlp_layernorm": "post_ffw_norm",
+               "post_attention_layernorm": "post_attention_norm", "mlp": "exp_probs_b"}  # fmt: skip
+DBRX_NAMES = {"norm_attn_norm.norm_1": "attn_norm", "norm_attn_norm.norm_2": "attn_output_norm", "norm_attn_norm.attn.Wqkv": "attn_qkv",
+              "norm_attn_norm.attn.out_proj": "attn_output", "ffn.router.layer": "ffn_gate_inp",
+              **{f"ffn.experts.mlp.{part}": f"ffn_{name}_exps" for part, name in (("w1", "gate"), ("v1", "up"), ("w2", "down"))}}  # fmt: skip
+
+
+def like_dbrx(sizes):
+    heads = sizes["num_attention_heads"]
+    return {"d_model": sizes["hidden_size"], "n_heads": heads, "n_layers": 3, "max_seq_len": 256, "head_dim": None, "num_experts_per_tok": 3,
+            "attn_config": {"kv_n_heads": sizes["num_key_value_heads"], "clip_qkv": 0.8, "rope_theta": 10000.0},
+            "ffn_config": {"hidden_size": sizes["hidden_size"], "ffn_hidden_size": 64, "moe_num_experts": 8, "moe_top_k": 3, "ffn_act_fn": {"name": "silu"}}}  # fmt: skip
+
+
+def dbrx_remade(state, config):
+    """Matrices of experts that one matrix holds; the last of each is transposed."""
+    made = {}
+    for key, weight in state.items():
+        if ".experts.mlp." in key:
+            weight = weight.reshape(8, 64, -1)
+            made[f"{key}.weight"] = weight.transpose(1, 2).contiguous() if key.endswith("w2") else weight
+        else:
+            made[key] = weight
+    return made
+
+
 LATER = (
+    Architecture("exaone-moe", "ExaoneMoe", lambda s: {**sliding(4, 5, sliding_window_pattern=4), **experts(8, 3), **SIGMOIDS, "num_shared_experts": 2},
+                 lambda c: {**window(c), "attention.sliding_window_pattern": [True, True, True, False, True], **expert_values(8, 3), **scores(c)}),
+    Architecture("afmoe", "Afmoe", lambda s: {**sliding(4, 5, global_attn_every_n_layers=4), **experts(8, 3), "num_dense_layers": 1, "num_shared_experts": 2,
+                                              "route_scale": 2.5, "mup_enabled": True, "tie_word_embeddings": False},
+                 lambda c: {**window(c), **expert_values(8, 3), "leading_dense_block_count": 1, "expert_shared_count": 2, "expert_gating_func": 2,
+                            "expert_weights_norm": True, "expert_weights_scale": 2.5}, AFMOE_NAMES,
+                 remade=lambda s, c: {k.replace("expert_bias", "e_score_correction_bias"): v for k, v in s.items()}),
+    Architecture("dbrx", "Dbrx", like_dbrx, lambda c: {"attention.clamp_kqv": 0.8, "expert_count": 8, "expert_used_count": 3, "feed_forward_length": 64,
+                                                       "attention.head_count_kv": c.attn_config.kv_n_heads}, DBRX_NAMES, remade=dbrx_remade),
+    Architecture("maincoder", "HunYuanDenseV1", names=HEAD_NORMS, pairs=True, remade=norms_in_pairs),
     Architecture("bloom", "Bloom", lambda s: {"n_layer": 3, "n_head": s["num_attention_heads"], "intermediate_size": 4 * s["hidden_size"], "head_dim": None,
                                               "num_key_value_heads": s["num_attention_heads"]}, shared_qkv=True),
     Architecture("mpt", "Mpt", like_mpt, lambda c: {"attention.clamp_kqv": 0.8, "attention.max_alibi_bias": 8.0}, MPT_NAMES),

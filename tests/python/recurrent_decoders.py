@@ -173,7 +173,25 @@ def strided_remade(state, config):
     return made
 
 
+JAMBA_NAMES = mixer("mamba", **{f"mamba.{part}_layernorm": f"ssm_{part}_norm" for part in ("dt", "b", "c")}, pre_ff_layernorm="ffn_norm",
+                    **{f"feed_forward.{part}_proj": f"ffn_{part}" for part in ("gate", "up", "down")}, **{"feed_forward.router": "ffn_gate_inp"})  # fmt: skip
+
+
+def jamba(sizes, count):
+    """Attention in the third layer, experts in each second one."""
+    return {"num_hidden_layers": 4, "attn_layer_period": 4, "attn_layer_offset": 2, "expert_layer_period": 2, "expert_layer_offset": 1, "num_experts": count,
+            "num_experts_per_tok": 3 if count > 1 else 0, "mamba_d_state": 11, "mamba_dt_rank": 6, "use_mamba_kernels": False, "head_dim": None}  # fmt: skip
+
+
+def jamba_values(config):
+    mixture = {"expert_count": config.num_experts, "expert_used_count": config.num_experts_per_tok} if config.num_experts > 1 else {}
+    inner = config.mamba_expand * config.hidden_size
+    return {**ssm(config, inner, config.mamba_d_state, config.mamba_dt_rank, taps=config.mamba_d_conv), **key_heads(config, (0, 0, 1, 0)), **mixture}
+
+
 RECURRENT = (
+    Architecture("jamba", "Jamba", lambda s: jamba(s, 8), jamba_values, JAMBA_NAMES, remade=lambda s, c: recurrent(s)),
+    Architecture("jamba_dense", "Jamba", lambda s: jamba(s, 1), jamba_values, JAMBA_NAMES, architecture="jamba", remade=lambda s, c: recurrent(s)),
     Architecture("mamba", "Mamba", like_mamba, mamba_values, mixer("mixer", norm="attn_norm"), remade=lambda s, c: recurrent(s)),
     Architecture("falcon-mamba", "FalconMamba", like_mamba, lambda c: {**mamba_values(c), "ssm.dt_b_c_rms": True}, mixer("mixer", norm="attn_norm"),
                  architecture="mamba", remade=lambda s, c: recurrent(s)),

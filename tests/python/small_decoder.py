@@ -23,7 +23,7 @@ LATER = {"leading_dense_block_count": 1, "expert_weights_norm": True, "expert_we
 CENTRED = {"centred": True, "alone": True, "joined": ("qkv",), "all_biases": True}
 #: `whole` are values whose names do not begin with the architecture's. With `inner` norms before the last product of each part of a layer.
 #: Layers that keep a state are of a `recurrent` kind: "conv", "scan" (without a feed-forward part), "heads" or "delta", all of them, or where some
-#: have `attention`, those of even numbers; where it is "beside", all layers have both. Names of `short` norms are whole.
+#: have `attention`, those of even numbers; where it is "beside", all layers have both. Names of `short` norms are whole. Gates of attention that are `passed` have a matrix.
 STATES = {"ssm.conv_kernel": 4, "ssm.inner_size": 128, "ssm.state_size": 16, "ssm.time_step_rank": 8, "ssm.group_count": 2}
 #: A head's key and value as they are made, whatever is kept of them.
 LATENT = {"attention.kv_lora_rank": 32, "attention.q_lora_rank": 32, "attention.key_length": 48, "attention.value_length": 32, "rope.dimension_count": 16}
@@ -96,6 +96,15 @@ FORMS = {
     "qwen3next": {"recurrent": "delta", "attention": "interval", "norms": "head", "gated": True, "feed_norm": "post_attention_norm", "output": True,
                   "experts": {**MIXTURE, "expert_shared_feed_forward_length": 64}, "parts": ("shared", "gate"),
                   "values": {**STATES, "full_attention_interval": 2}},
+    "afmoe": {"norms": "head", "after": "too", "output": True, "passed": True, "experts": {**SHARED, **LATER}, "parts": ("shared", "bias"),
+              "values": {"block_count": 5, "attention.sliding_window": 8}},
+    "dbrx": {"centred": "plain", "joined": ("qkv",), "output": True, "feed_norm": "attn_output_norm",
+             "experts": {"expert_count": 8, "expert_used_count": 3}, "values": {"attention.clamp_kqv": 0.8}},
+    "exaone-moe": {"norms": "head", "output": True, "experts": {**SHARED, **LATER}, "parts": ("shared", "bias"),
+                   "values": {"block_count": 5, "attention.sliding_window": 8}},
+    "jamba": {"recurrent": "scan", "attention": "listed", "output": True,
+              "experts": {"expert_count": 4, "expert_used_count": 2, "interleave_moe_layer_step": 2}, "values": {**STATES, "ssm.time_step_rank": 32}},
+    "maincoder": {"norms": "head", "output": True},
 }  # fmt: skip
 
 
@@ -177,6 +186,7 @@ def recurrent(form, width, values):
     if kind == "scan":
         yield from (("ssm_in.weight", (width, 2 * inner)), ("ssm_x.weight", (inner, heads + 2 * size)), ("ssm_dt.weight", (heads, inner)),
                     ("ssm_dt.bias", (inner,)), ("ssm_a", (size, inner)), ("ssm_d", (inner,)), ("ssm_conv1d.bias", (channels,)))  # fmt: skip
+        yield from ((f"ssm_{part}_norm.weight", (count,)) for part, count in (("dt", heads), ("b", size), ("c", size)) if "attention" in form)
         return
     yield from (("ssm_dt.bias", (heads,)), ("ssm_a", (1, heads) if kind == "heads" else (heads,)))
     if kind == "heads":
@@ -253,6 +263,7 @@ def attention(form, width, size, heads, keys):
     shapes = {"head": lambda count: (size,), "heads": lambda count: (size, count), "all": lambda count: (count * size,)}
     for name, count in (("attn_q", heads), ("attn_k", keys)) if "norms" in form else ():
         yield f"{name}_norm.weight", shapes[form["norms"]](count)
+    yield from (("attn_gate.weight", (width, queries)),) if form.get("passed") else ()
     if "sinks" in form.get("parts", ()):
         yield "attn_sinks.weight", (heads,)
 

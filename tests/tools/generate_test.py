@@ -156,7 +156,7 @@ class Generate(unittest.TestCase):
 
     def test_what_is_not_built_is_named_with_what_is(self):
         changes = (
-            ({"general.architecture": "rwkv7"}, 4, "supported: apertus, arcee, baichuan, bailingmoe, bailingmoe2, bitnet, bloom, chatglm, codeshell, cohere2, command-r, deepseek"),
+            ({"general.architecture": "rwkv7"}, 4, "supported: afmoe, apertus, arcee, baichuan, bailingmoe, bailingmoe2, bitnet, bloom, chatglm, codeshell, cohere2, command-r, dbrx, deepseek"),
             ({"tokenizer.ggml.model": "bert"}, 4, "bert"),
             ({"tokenizer.ggml.pre": "nonesuch"}, 4, "nonesuch"),
             ({"llama.rope.scaling.type": "su"}, 4, "expected none, linear, yarn or longrope, got 'su'"),

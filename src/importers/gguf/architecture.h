@@ -51,6 +51,7 @@ struct Architecture {
   int64_t wide_layers = 0;
   /// There have to be experts; files that leave it open have scores of this kind.
   bool mixes = false, sigmoid = false, normalised = false;
+  bool mixes_by_router = false;  // there are experts in those layers that have a router
   std::string_view feed_norm = "ffn_norm", output_norm = "output_norm";
   /// Of layers that do not attend; of all layers where every one attends.
   Recurrence recurrence = Recurrence::kNone;

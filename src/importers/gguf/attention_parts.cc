@@ -131,6 +131,9 @@ Result<AttentionParts::Projected> AttentionParts::Project(const std::string& at,
   } else {
     ASSIGN_OR_RETURN(made.q, project("attn_q", 0, queries));
   }
+  if (file_->FindTensor(at + "attn_gate.weight") != nullptr) {
+    ASSIGN_OR_RETURN(made.gate, Product(at + "attn_gate", x, d_.width, d_.heads * d_.value_size));
+  }
   ASSIGN_OR_RETURN(made.k, project("attn_k", queries, keys));
   ASSIGN_OR_RETURN(made.v, project("attn_v", queries + keys, values));
   return made;

@@ -274,6 +274,8 @@ class DecoderReader : ValueReader {
       if (!sees_all) form.window = window;
       if (form.window > 0 && a_.windows_stay) form.rotary = 1;
       form.experts = d_.experts.count > 0 && i >= dense && IsLast(i, every);
+      if (a_.mixes_by_router)
+        form.experts &= file_.FindTensor(fmt::format("blk.{}.ffn_gate_inp.weight", i)) != nullptr;
       const bool stays = d_.rotaries.empty() || (a_.only_windows_turn && window > 0 && sees_all);
       if (stays || IsLast(i, a_.bare_period)) form.rotary = -1;
       SetParts(i, interval, form);
