@@ -4,7 +4,7 @@ import math
 import re
 
 import torch
-from decoder_files import SIGMOIDS, Architecture, expert_values, experts, groups, like_gpt2, scores, sliding, turned, window, yarn
+from decoder_files import SIGMOIDS, YARN, Architecture, expert_values, experts, groups, like_gpt2, scores, sliding, turned, window, yarn
 
 HEAD_NORMS = {"self_attn.query_layernorm": "attn_q_norm", "self_attn.key_layernorm": "attn_k_norm"}
 LATENT_NAMES = {"self_attn.q_a_proj": "attn_q_a", "self_attn.q_a_layernorm": "attn_q_a_norm", "self_attn.q_b_proj": "attn_q_b", "self_attn.k_b": "attn_k_b",
@@ -130,7 +130,32 @@ def dbrx_remade(state, config):
     return made
 
 
+def deci_values(config):
+    """The second layer does not attend, the third is none, and the fourth is narrower."""
+    heads, keys, hidden = config.num_attention_heads, config.num_key_value_heads, config.intermediate_size
+    return {"attention.head_count": [heads, 0, 0, heads], "attention.head_count_kv": [keys, 0, 0, keys], "feed_forward_length": [hidden, hidden, 0, hidden - 32]}
+
+
+def deci_remade(state, config):
+    """A part that is not there is one that adds 0, in transformers' network, too."""
+    made, most = dict(state), config.intermediate_size - 32
+    for layer, parts in ((1, ("self_attn.o_proj",)), (2, ("self_attn.o_proj", "mlp.down_proj"))):
+        for part in parts:
+            state[f"model.layers.{layer}.{part}.weight"].zero_()
+    state["model.layers.3.mlp.down_proj.weight"][:, most:] = 0
+    for key in state:
+        if key.startswith(("model.layers.1.self_attn", "model.layers.1.input_layernorm", "model.layers.2.")):
+            del made[key]
+        elif key.startswith("model.layers.3.mlp."):
+            made[key] = (state[key][:, :most] if "down" in key else state[key][:most]).contiguous()
+    return made
+
+
 LATER = (
+    Architecture("deci", "Llama", lambda s: {"num_hidden_layers": 4, "tie_word_embeddings": False, "head_dim": None}, deci_values, pairs=True, remade=deci_remade),
+    Architecture("mellum", "Mellum", lambda s: {**sliding(4, 5), **experts(8, 3), "rope_parameters": {
+        "full_attention": {**yarn(50000.0), "truncate": True}, "sliding_attention": {"rope_type": "default", "rope_theta": 50000.0}}},
+                 lambda c: {**window(c), **YARN, **expert_values(8, 3), "attention.sliding_window_pattern": 4}),
     Architecture("exaone-moe", "ExaoneMoe", lambda s: {**sliding(4, 5, sliding_window_pattern=4), **experts(8, 3), **SIGMOIDS, "num_shared_experts": 2},
                  lambda c: {**window(c), "attention.sliding_window_pattern": [True, True, True, False, True], **expert_values(8, 3), **scores(c)}),
     Architecture("afmoe", "Afmoe", lambda s: {**sliding(4, 5, global_attn_every_n_layers=4), **experts(8, 3), "num_dense_layers": 1, "num_shared_experts": 2,

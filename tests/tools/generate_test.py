@@ -156,7 +156,7 @@ class Generate(unittest.TestCase):
 
     def test_what_is_not_built_is_named_with_what_is(self):
         changes = (
-            ({"general.architecture": "rwkv7"}, 4, "supported: afmoe, apertus, arcee, baichuan, bailingmoe, bailingmoe2, bitnet, bloom, chatglm, codeshell, cohere2, command-r, dbrx, deepseek"),
+            ({"general.architecture": "rwkv7"}, 4, "supported: afmoe, apertus, arcee, baichuan, bailingmoe, bailingmoe2, bitnet, bloom, chatglm, codeshell, cohere2, command-r, dbrx, deci, deepseek"),
             ({"tokenizer.ggml.model": "bert"}, 4, "bert"),
             ({"tokenizer.ggml.pre": "nonesuch"}, 4, "nonesuch"),
             ({"llama.rope.scaling.type": "su"}, 4, "expected none, linear, yarn or longrope, got 'su'"),
@@ -179,6 +179,12 @@ class Generate(unittest.TestCase):
             pathlib.Path("changed.gguf").write_bytes(small_decoder(changes=change))
             with self.subTest(change=change):
                 self.refused(code, text, "generate", "changed.gguf", "ab", "--tokens", "2")
+
+    def test_attention_that_is_one_matrix_is_refused(self):
+        values = {key.replace("llama.", "deci."): value for key, value in metadata("llama").items()}
+        values |= {"general.architecture": "deci", "deci.attention.head_count_kv": [2, 0]}
+        pathlib.Path("changed.gguf").write_bytes(gguf_file(values, tensors("llama", "q4_1", random.Random(7))))
+        self.refused(4, "layer 1 has 4 heads and 0 key heads", "generate", "changed.gguf", "ab", "--tokens", "2")
 
     def test_experts_that_do_not_fit_are_refused_in_a_line(self):
         key = "qwen3moe.expert_count"

@@ -10,7 +10,7 @@
 
 namespace fettle::gguf {
 
-/// Which layers of recurrent architectures attend.
+/// Which layers attend. Of recurrent architectures others keep a state.
 enum class Attends {
   kEvery,  // all of them
   kNever,

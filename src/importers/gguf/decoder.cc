@@ -28,9 +28,8 @@ class DecoderReader : ValueReader {
 
  private:
   Status ReadSizes() {
-    constexpr int64_t kMost = 1 << 20;
     ASSIGN_OR_RETURN(d_.layers, Int("block_count", {}, 1, 4096));
-    ASSIGN_OR_RETURN(d_.width, Int("embedding_length", {}, 1, kMost));
+    ASSIGN_OR_RETURN(d_.width, Int("embedding_length", {}, 1, kMostSize));
     ASSIGN_OR_RETURN(const int64_t unread, Int("nextn_predict_layers", 0, 0, d_.layers - 1));
     const int64_t listed = d_.layers;
     d_.layers -= unread;  // they guess tokens behind the next one
@@ -38,7 +37,7 @@ class DecoderReader : ValueReader {
     const int64_t least = a_.recurrence == Recurrence::kNone ? 1 : 0;
     ASSIGN_OR_RETURN(
         d_.hidden, OfLayers(mixes && file_.Find(Key(kHidden)) == nullptr ? kExpertHidden : kHidden,
-                            {}, least, kMost, listed, feeds_));
+                            {}, least, kMostSize, listed, hidden_, true));
     ASSIGN_OR_RETURN(d_.trained_context, Int("context_length", {}, 1, kMostPositions));
     if (a_.attends == Attends::kNever) {
       d_.heads = d_.kv_heads = d_.head_size = d_.value_size = 1;  // of no layer
@@ -52,14 +51,18 @@ class DecoderReader : ValueReader {
   }
 
   Status ReadHeads(int64_t listed) {
-    constexpr int64_t kMost = 1 << 20;
-    std::vector<bool> have;
-    ASSIGN_OR_RETURN(d_.heads, OfLayers("attention.head_count", {}, 1, 4096, listed, have));
+    std::vector<int64_t> heads;
+    ASSIGN_OR_RETURN(d_.heads, OfLayers("attention.head_count", {}, 1, 4096, listed, heads));
     ASSIGN_OR_RETURN(d_.kv_heads,
-                     OfLayers("attention.head_count_kv", d_.heads, 1, 4096, listed, attends_));
+                     OfLayers("attention.head_count_kv", d_.heads, 1, 4096, listed, key_heads_));
+    const bool has_skips = a_.attends == Attends::kByKeyHeads && a_.recurrence == Recurrence::kNone;
+    for (int64_t i = 0; has_skips && i < listed; ++i) {
+      if ((heads[i] == 0) != (key_heads_[i] == 0))
+        return Unsupported("layer {} has {} heads and {} key heads", i, heads[i], key_heads_[i]);
+    }
     ASSIGN_OR_RETURN(d_.head_size, Int("attention.key_length",
-                                       std::max<int64_t>(1, d_.width / d_.heads), 1, kMost));
-    ASSIGN_OR_RETURN(d_.value_size, Int("attention.value_length", d_.head_size, 1, kMost));
+                                       std::max<int64_t>(1, d_.width / d_.heads), 1, kMostSize));
+    ASSIGN_OR_RETURN(d_.value_size, Int("attention.value_length", d_.head_size, 1, kMostSize));
     if (d_.heads % d_.kv_heads != 0)
       return InvalidModel("{} heads and {} key heads do not fit", d_.heads, d_.kv_heads);
     return OkStatus();
@@ -67,22 +70,21 @@ class DecoderReader : ValueReader {
 
   Status ReadRecurrent() {
     Recurrent& r = d_.recurrent;
-    constexpr int64_t kMost = 1 << 20;
     if (a_.recurrence == Recurrence::kShortConv) {
       ASSIGN_OR_RETURN(r.taps, Int("shortconv.l_cache", {}, 2, 4096));
       r.inner = d_.width;
       return OkStatus();
     }
     ASSIGN_OR_RETURN(r.taps, Int("ssm.conv_kernel", {}, 2, 4096));
-    ASSIGN_OR_RETURN(r.inner, Int("ssm.inner_size", {}, 1, kMost));
-    ASSIGN_OR_RETURN(r.size, Int("ssm.state_size", {}, 1, kMost));
+    ASSIGN_OR_RETURN(r.inner, Int("ssm.inner_size", {}, 1, kMostSize));
+    ASSIGN_OR_RETURN(r.size, Int("ssm.state_size", {}, 1, kMostSize));
     if (a_.recurrence == Recurrence::kScan) {
-      ASSIGN_OR_RETURN(r.rank, Int("ssm.time_step_rank", {}, 1, kMost));
+      ASSIGN_OR_RETURN(r.rank, Int("ssm.time_step_rank", {}, 1, kMostSize));
       ASSIGN_OR_RETURN(r.norms, Flag("ssm.dt_b_c_rms", false));
       return OkStatus();
     }
-    ASSIGN_OR_RETURN(r.heads, Int("ssm.time_step_rank", {}, 1, kMost));
-    ASSIGN_OR_RETURN(r.key_heads, Int("ssm.group_count", 1, 1, kMost));
+    ASSIGN_OR_RETURN(r.heads, Int("ssm.time_step_rank", {}, 1, kMostSize));
+    ASSIGN_OR_RETURN(r.key_heads, Int("ssm.group_count", 1, 1, kMostSize));
     if (r.inner % r.heads == 0 && r.heads % r.key_heads == 0) return OkStatus();
     return InvalidModel("{} columns, {} heads and {} groups of states do not fit", r.inner, r.heads,
                         r.key_heads);
@@ -286,9 +288,10 @@ class DecoderReader : ValueReader {
   }
 
   void SetParts(int64_t layer, int64_t interval, LayerForm& form) const {
-    form.feeds = feeds_[layer];
+    form.hidden = hidden_[layer];
+    form.feeds = form.hidden > 0;
     if (a_.attends == Attends::kNever) form.attends = false;
-    if (a_.attends == Attends::kByKeyHeads) form.attends = attends_[layer];
+    if (a_.attends == Attends::kByKeyHeads) form.attends = key_heads_[layer] > 0;
     if (a_.attends == Attends::kAtInterval) form.attends = IsLast(layer, interval);
     // Where norms are one tensor, a layer is one part.
     if (a_.feed_norm == "attn_norm" && form.feeds) {
@@ -304,8 +307,8 @@ class DecoderReader : ValueReader {
 
   static constexpr std::string_view kHidden = "feed_forward_length";
   static constexpr std::string_view kExpertHidden = "expert_feed_forward_length";
-  static constexpr int64_t kMostPositions = int64_t{1} << 40;
-  std::vector<bool> feeds_, attends_;  // of layers
+  static constexpr int64_t kMostSize = 1 << 20, kMostPositions = int64_t{1} << 40;
+  std::vector<int64_t> hidden_, key_heads_;  // of layers
   Decoder& d_;
   const Architecture& a_;
 };

@@ -89,6 +89,7 @@ struct LayerForm {
   int64_t window = -1;   // keys that a query sees; -1: all
   int rotary = 0;        // index into Decoder::rotaries; -1: queries and keys are not turned
   bool experts = false;  // the feed-forward part is a mixture of experts
+  int64_t hidden = 0;    // columns between the matrices of a feed-forward part without experts
   Xielu xielu;
 };
 
@@ -136,7 +137,8 @@ struct Gating {
 
 struct Decoder {
   std::string architecture;
-  int64_t layers = 0, width = 0, hidden = 0, vocabulary = 0;
+  int64_t layers = 0, width = 0, vocabulary = 0;
+  int64_t hidden = 0;  // the most of any layer
   int64_t heads = 0, kv_heads = 0, head_size = 0, value_size = 0;
   int64_t trained_context = 0;   // positions that it was trained for
   std::vector<LayerForm> forms;  // of each layer

@@ -61,7 +61,7 @@ class DecoderParts {
 
   /// The feed-forward part of a layer whose tensors begin with `at`: one network, or experts.
   Result<ir::ValueId> FeedForward(const std::string& at, ir::ValueId x) {
-    return Network(at, "", d_.hidden, x);
+    return Network(at, "", layer_->hidden, x);
   }
   Result<ir::ValueId> Mixture(const std::string& at, ir::ValueId x);
 

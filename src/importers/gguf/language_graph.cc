@@ -102,6 +102,7 @@ class Builder : RecurrentParts {
   /// Both parts read x, by one norm or by one each, and are added to it.
   Result<ir::ValueId> ParallelLayer(int64_t layer, ir::ValueId x) {
     const std::string at = fmt::format("blk.{}.", layer);
+    layer_ = &d_.forms[layer];
     const auto has = [&](const std::string& name) {
       return file_->FindTensor(at + name + ".weight") != nullptr;
     };

@@ -15,21 +15,22 @@ Result<bool> ValueReader::Flag(std::string_view name, bool fallback) const {
 
 Result<int64_t> ValueReader::OfLayers(std::string_view name, std::optional<int64_t> fallback,
                                       int64_t low, int64_t high, int64_t layers,
-                                      std::vector<bool>& have) const {
-  const std::vector<double>* each = file_.Numbers(Key(name));
-  if (each == nullptr) {
+                                      std::vector<int64_t>& each, bool may_differ) const {
+  const std::vector<double>* listed = file_.Numbers(Key(name));
+  if (listed == nullptr) {
     ASSIGN_OR_RETURN(const int64_t all, Int(name, fallback, low, high));
-    have.assign(layers, all > 0);
+    each.assign(layers, all);
     return all;
   }
-  if (std::ssize(*each) != layers)
-    return InvalidModel("value '{}': expected {} numbers, got {}", Key(name), layers, each->size());
+  if (std::ssize(*listed) != layers)
+    return InvalidModel("value '{}': expected {} numbers, got {}", Key(name), layers,
+                        listed->size());
   double most = 0;
-  for (double one : *each) {
+  for (double one : *listed) {
     if (!(one >= 0 && one <= static_cast<double>(high) && one == std::floor(one)))
       return InvalidModel("value '{}': expected 0 to {}, got {}", Key(name), high, one);
-    have.push_back(one > 0);
-    if (one > 0 && most > 0 && one != most)
+    each.push_back(static_cast<int64_t>(one));
+    if (one > 0 && most > 0 && one != most && !may_differ)
       return Unsupported("value '{}': layers of {} and {} differ", Key(name), most, one);
     most = std::max(most, one);
   }

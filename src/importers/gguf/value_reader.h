@@ -27,10 +27,11 @@ class ValueReader {
     return file_.Float(Key(name), fallback);
   }
   Result<bool> Flag(std::string_view name, bool fallback) const;
-  /// A number of all layers, or one for each of `layers`, of which some may be 0; `have` says which
-  /// are not. Others than one and 0 are kUnsupported.
+  /// A number of all layers, or one for each of `layers`, of which some may be 0; `each` gets them.
+  /// The result is the largest. Others than one and 0 are kUnsupported unless they `may_differ`.
   Result<int64_t> OfLayers(std::string_view name, std::optional<int64_t> fallback, int64_t low,
-                           int64_t high, int64_t layers, std::vector<bool>& have) const;
+                           int64_t high, int64_t layers, std::vector<int64_t>& each,
+                           bool may_differ = false) const;
 
   /// The parameters of each layer's activation, under names without the architecture.
   Result<std::vector<Xielu>> ReadXielus(int64_t layers) const;
