@@ -151,8 +151,14 @@ def deci_remade(state, config):
     return made
 
 
+HY_NAMES = {"mlp": "exp_probs_b", "mlp.gate": "ffn_gate_inp", **{f"mlp.shared_experts.{part}_proj": f"ffn_{part}_shexp" for part in ("gate", "up", "down")}}
+
+
 LATER = (
     Architecture("deci", "Llama", lambda s: {"num_hidden_layers": 4, "tie_word_embeddings": False, "head_dim": None}, deci_values, pairs=True, remade=deci_remade),
+    Architecture("hy_v3", "HYV3", lambda s: experts(8, 3, num_shared_experts=1, router_scaling_factor=2.5, mlp_layer_types=["dense", "sparse", "sparse"]),
+                 lambda c: {**expert_values(8, 3), "expert_weights_norm": True, "expert_weights_scale": 2.5}, HY_NAMES,
+                 remade=lambda s, c: {k.replace("e_score_correction_bias", "alone"): v for k, v in s.items()}),
     Architecture("mellum", "Mellum", lambda s: {**sliding(4, 5), **experts(8, 3), "rope_parameters": {
         "full_attention": {**yarn(50000.0), "truncate": True}, "sliding_attention": {"rope_type": "default", "rope_theta": 50000.0}}},
                  lambda c: {**window(c), **YARN, **expert_values(8, 3), "attention.sliding_window_pattern": 4}),

@@ -96,7 +96,9 @@ Result<DecoderParts::Choices> DecoderParts::Route(const std::string& at, ir::Val
   const Experts& e = d_.experts;
   const ir::Attributes last = {{"axis", int64_t{-1}}};
   ASSIGN_OR_RETURN(const ir::ValueId logits, Scores(at + "ffn_gate_inp", x, e.count));
-  const std::string bias = at + "exp_probs_b.bias";
+  std::string bias = at + "exp_probs_b";
+  if (file_->FindTensor(bias) == nullptr)
+    bias += ".bias";  // files of hy_v3 have it without the end
   const bool has_bias = file_->FindTensor(bias) != nullptr;
   // The softmax of the chosen is that of all, divided by their sum.
   const bool late = !e.sigmoid && e.normalised && !has_bias && e.groups == 1;
