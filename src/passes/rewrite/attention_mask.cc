@@ -74,9 +74,10 @@ class MaskBuilder {
     AddSeen("Less"_op, ends);
     all_see_ = false;
     if (!is_shifted) return;
-    const ir::ValueId shifts = nodes_.editor().AddConstant(
-        IntsConstant(from_end).Reshaped(Shape{1, 1, a_.queries, 1}));
-    const ir::ValueId own = nodes_.AddOf(DType::kI64, "Add"_op, {ends, shifts}, Joined(ends, shifts));
+    const ir::ValueId shifts =
+        nodes_.editor().AddConstant(IntsConstant(from_end).Reshaped(Shape{1, 1, a_.queries, 1}));
+    const ir::ValueId own =
+        nodes_.AddOf(DType::kI64, "Add"_op, {ends, shifts}, Joined(ends, shifts));
     if (a_.causal) AddSeen("LessOrEqual"_op, own);
     if (a_.left_window >= 0) AddSeen("GreaterOrEqual"_op, Moved(own, -a_.left_window));
     if (a_.right_window >= 0) AddSeen("LessOrEqual"_op, Moved(own, a_.right_window));
@@ -89,9 +90,9 @@ class MaskBuilder {
   void AddSeen(ir::OpRef compare, ir::ValueId bound) {
     const ir::ValueId seen =
         nodes_.AddOf(DType::kBool, compare, {keys_, bound}, Joined(keys_, bound));
-    order_ = order_ == ir::kAbsent ? seen
-                                   : nodes_.AddOf(DType::kBool, "And"_op, {order_, seen},
-                                                  Joined(order_, seen));
+    order_ = order_ == ir::kAbsent
+                 ? seen
+                 : nodes_.AddOf(DType::kBool, "And"_op, {order_, seen}, Joined(order_, seen));
   }
 
   Result<ScoreMask> OfOrder() {

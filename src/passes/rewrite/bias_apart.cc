@@ -92,8 +92,7 @@ Result<bool> AddBiasApart(ir::Graph& graph) {
     const ir::Node& node = editor.node(id);
     const bool has_bias =
         node.op == "Conv"_op || node.op == "ConvTranspose"_op || node.op == "Gemm"_op;
-    if (!node.dead && has_bias && StandsApart(editor, node))
-      RETURN_IF_ERROR(AddApart(editor, id));
+    if (!node.dead && has_bias && StandsApart(editor, node)) RETURN_IF_ERROR(AddApart(editor, id));
   }
   return editor.Finish();
 }

@@ -68,12 +68,10 @@ Status SpellLayerNorm(Editor& editor, ir::NodeId id) {
   const int rank = editor.value(node.inputs[0]).shape->rank();
   Doubles of(editor, node, AxisOf(node, rank), rank);
   const ir::ValueId apart = of.Whole("Sub"_op, {of.x(), of.Reduce("ReduceMean"_op, of.x())});
-  const ir::ValueId variance =
-      of.Reduce("ReduceMean"_op, of.Whole("Mul"_op, {apart, apart}));
+  const ir::ValueId variance = of.Reduce("ReduceMean"_op, of.Whole("Mul"_op, {apart, apart}));
   ASSIGN_OR_RETURN(const ir::ValueId epsilon,
                    of.nodes().Number(node.attributes.Float("epsilon", 1e-5)));
-  const ir::ValueId deviation =
-      of.OfRows("Sqrt"_op, {of.OfRows("Add"_op, {variance, epsilon})});
+  const ir::ValueId deviation = of.OfRows("Sqrt"_op, {of.OfRows("Add"_op, {variance, epsilon})});
   const ir::ValueId normed = of.Whole("Div"_op, {apart, deviation});
   if (node.input(2) == ir::kAbsent) {
     editor.Replace(id, "Mul"_op, {normed, node.inputs[1]});
@@ -109,7 +107,8 @@ Status SpellBatchNorm(Editor& editor, ir::NodeId id) {
 Status SpellIsNaN(Editor& editor, ir::NodeId id) {
   const ir::Node node = editor.node(id);
   Doubles of(editor, node, 0, 0);
-  const ir::ValueId is_number = of.nodes().AddOf(DType::kBool, "Equal"_op, {of.x(), of.x()}, of.dims());
+  const ir::ValueId is_number =
+      of.nodes().AddOf(DType::kBool, "Equal"_op, {of.x(), of.x()}, of.dims());
   editor.Replace(id, "Not"_op, {is_number});
   return OkStatus();
 }
@@ -143,8 +142,7 @@ bool IsOfDoubles(const Editor& editor, const ir::Node& node) {
   return std::ranges::all_of(node.inputs, [&](ir::ValueId id) {
     if (id == ir::kAbsent) return true;
     const ir::Value& value = editor.value(id);
-    return value.dtype == DType::kF64 && value.has_concrete_shape() &&
-           value.shape->elements() > 0;
+    return value.dtype == DType::kF64 && value.has_concrete_shape() && value.shape->elements() > 0;
   });
 }
 

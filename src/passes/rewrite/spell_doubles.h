@@ -7,8 +7,8 @@
 namespace fettle::passes {
 
 /// Softmax, LogSoftmax, LayerNormalization, BatchNormalization, IsNaN and IsInf of f64 become
-/// reductions, functions, arithmetic and comparisons: kernels of whole rows are those of fp32. Needs concrete shapes;
-/// statistics as outputs stay.
+/// reductions, functions, arithmetic and comparisons: kernels of whole rows are those of fp32.
+/// Needs concrete shapes; statistics as outputs stay.
 Result<bool> SpellDoubles(ir::Graph& graph);
 
 }  // namespace fettle::passes

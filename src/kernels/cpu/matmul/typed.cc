@@ -46,20 +46,20 @@ class MatMulTyped final : public NodeKernel {
     const int64_t a_row = p.trans_a ? 1 : p.k, a_step = p.trans_a ? p.m : 1;
     const std::byte* a = operands().input(args, 0) + (batch.a * p.m * p.k + row * a_row) * size_;
     const std::byte* b = operands().input(args, 1) + batch.b * p.k * p.n * size_;
-    TypedBlock block{.rows = std::min(kTaskRows, p.m - row),
-                     .columns = std::min(kTypedPanel, p.n - column),
-                     .a_row = a_row,
-                     .a_step = a_step,
-                     .c = operands().output(args, 0) + ((matrix * p.m + row) * p.n + column) * size_,
-                     .c_row = p.n};
+    TypedBlock block{
+        .rows = std::min(kTaskRows, p.m - row),
+        .columns = std::min(kTypedPanel, p.n - column),
+        .a_row = a_row,
+        .a_step = a_step,
+        .c = operands().output(args, 0) + ((matrix * p.m + row) * p.n + column) * size_,
+        .c_row = p.n};
     for (int64_t k = 0; k == 0 || k < p.k; k += kDepth, block.adds = true) {
       block.depth = std::min(kDepth, p.k - k);
       block.a = a + k * a_step * size_;
       if (p.trans_b) {
         std::byte* const turned = args.At(turned_, lane);
-        CopyTransposed(b + (column * p.k + k) * size_, turned,
-                       {block.depth, 1, kTypedPanel}, {block.columns, p.k, 1}, block.depth,
-                       block.columns, size_);
+        CopyTransposed(b + (column * p.k + k) * size_, turned, {block.depth, 1, kTypedPanel},
+                       {block.columns, p.k, 1}, block.depth, block.columns, size_);
         block.b = turned, block.b_row = kTypedPanel;
       } else {
         block.b = b + (k * p.n + column) * size_, block.b_row = p.n;
@@ -84,8 +84,10 @@ Result<Product> Read(const ir::Graph& group, const Device&) {
   return product;
 }
 
-constexpr Family<Product> kFamily{
-    .read = Read, .states = RowMajorAlone<Product>, .prepare = Make<MatMulTyped>, .reads_callers_memory = true};
+constexpr Family<Product> kFamily{.read = Read,
+                                  .states = RowMajorAlone<Product>,
+                                  .prepare = Make<MatMulTyped>,
+                                  .reads_callers_memory = true};
 
 }  // namespace
 

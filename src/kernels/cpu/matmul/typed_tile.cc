@@ -51,13 +51,11 @@ HWY_INLINE void Tile(const Typed<T>& of, int64_t row, int64_t column) {
     for (int v = 0; v < kVectors; ++v) columns[v] = hn::LoadU(d, b + v * kLanes);
     for (int r = 0; r < kRows; ++r) {
       const auto factor = hn::Set(d, a[r * block.a_row]);
-      for (int v = 0; v < kVectors; ++v)
-        sums[r][v] = MulAdd<T>(factor, columns[v], sums[r][v]);
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = MulAdd<T>(factor, columns[v], sums[r][v]);
     }
   }
   for (int r = 0; r < kRows; ++r) {
-    for (int v = 0; v < kVectors; ++v)
-      hn::StoreU(sums[r][v], d, c + r * block.c_row + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[r][v], d, c + r * block.c_row + v * kLanes);
   }
 }
 

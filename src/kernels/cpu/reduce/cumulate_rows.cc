@@ -96,14 +96,19 @@ void Strips(const CumulateBlock& block, const T* x, T* y) {
   }
 }
 
+/// Whether Strips() is faster for the block.
+template <typename T, typename W>
+bool IsStrip(const CumulateBlock& block) {
+  if (!kHasMasks || block.columns == 1 || block.columns > kStripColumns) return false;
+  return block.rows >= (sizeof(T) == 8 && block.columns > HWY_LANES(W) ? kManyRows : kFewRows);
+}
+
 /// T is held as W.
 template <typename T, typename W>
 void Cumulate(const CumulateBlock& block, const T* x, T* y) {
   const int64_t columns = block.columns, step = block.step;
   if constexpr (kHasMasks) {
-    const int64_t rows = sizeof(T) == 8 && columns > HWY_LANES(W) ? kManyRows : kFewRows;
-    if (columns > 1 && columns <= kStripColumns && block.rows >= rows)
-      return Strips<T, W>(block, x, y);
+    if (IsStrip<T, W>(block)) return Strips<T, W>(block, x, y);
   }
   if (columns == 1 || (!std::is_same_v<T, W> && columns < 8 && block.rows < 16)) {
     for (int64_t i = 0; i < columns; ++i) {
