@@ -3,6 +3,7 @@
 // A transposed B is turned block by block.
 #include <algorithm>
 
+#include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/matmul/typed_tile.h"
 #include "kernels/cpu/move/copy_leaf.h"
 #include "kernels/cpu/operands.h"
