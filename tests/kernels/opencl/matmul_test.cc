@@ -178,8 +178,8 @@ TEST_F(OpenClMatMul, RefusalsSayWhy) {
          "input %a: f32[300x300]\nconst %b: f32[300x300]\n%y = MatMul(%a, %b)\noutput %y\n",
          "not small");
   if (!device_->facts().images) return;
-  expect(kOpenClMatMulBufferImage, kGroups[3], "given transposed");
-  expect(kOpenClMatMulImages, kGroups[3], "given transposed");
+  expect(kOpenClMatMulBufferImage, kGroups[3], "is transposed");
+  expect(kOpenClMatMulImages, kGroups[3], "is transposed");
   expect(kOpenClMatMulImages,
          "input %a: f32[8x8]\n%y = MatMul(%a, %a)\n%z = Add(%y, %a)\noutput %z\n",
          "read more than once");

@@ -69,7 +69,7 @@ Status PutInForm(MatrixForm form, const ir::Value& value, bool transposed, const
     return OkStatus();
   }
   if (transposed)
-    return Unsupported("'{}' is transposed; images hold matrices that are not", value.name);
+    return Unsupported("'{}' is transposed; an image holds no transposed matrix", value.name);
   if (state.storage == DType::kF16 && !facts.half_images)
     return Unsupported("the device has no images of f16");
   state.memory = MemoryKind::kImage2d;
