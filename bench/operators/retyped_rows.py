@@ -16,14 +16,13 @@ def retyped(row, letter):
     changed = copy.copy(row)
     is_small = np.issubdtype(kind, np.integer)
     changed.operands = [value if value is None or value.dtype != np.float32 else
-                        (np.abs(value * 4) if is_small else value).astype(kind) for value in row.operands]
+                        np.asarray(np.abs(value * 4) if is_small else value, kind) for value in row.operands]
     changed.case = f"{letter}: {row.case}"
     return changed
 
 
 def with_constants(row):
-    """The row with each float operand but the first constant where it was computed, and computed where it was constant, and with
-    the first constant alone."""
+    """The row of several floats with each of them, by turns, constant where it was computed and computed where it was constant."""
     floats = [i for i, value in enumerate(row.operands) if value is not None and value.dtype in FLOATS]
     for i in floats if len(floats) > 1 else ():
         changed = copy.copy(row)
